@@ -351,6 +351,28 @@ world_columns!(store
 episode_columns!(recorded Episodes EPISODE);
 world_columns!(recorded State WORLD);
 
+impl State {
+    /// Makes the world `to` of these one like the world `e` of others, in all columns that are as
+    /// wide here as there.
+    pub fn copy_world(&mut self, to: usize, others: &State, e: usize) {
+        let (n, m) = (self.num_envs, others.num_envs);
+        for ((_, own), (_, theirs)) in self.columns_mut().zip(others.columns()) {
+            if own.len() * m != theirs.len() * n {
+                continue;
+            }
+            // Columns of worlds have entries of four bytes, a row for each.
+            for (own, theirs) in own.chunks_exact_mut(4 * n).zip(theirs.chunks_exact(4 * m)) {
+                if let (Some(x), Some(y)) = (
+                    own.get_mut(4 * to..4 * to + 4),
+                    theirs.get(4 * e..4 * e + 4),
+                ) {
+                    x.copy_from_slice(y);
+                }
+            }
+        }
+    }
+}
+
 impl Episodes {
     /// Forgets what the environments from number `at` on keep when an episode begins: they are
     /// as new.

@@ -33,6 +33,7 @@ pub enum Need {
     Disk,
     Gpu,
     Valgrind,
+    Browser,
 }
 
 impl Need {
@@ -48,6 +49,7 @@ impl Need {
         Self::Disk,
         Self::Gpu,
         Self::Valgrind,
+        Self::Browser,
     ];
 
     /// As `OSTLER_REQUIRE` spells it.
@@ -64,6 +66,7 @@ impl Need {
             Self::Disk => "disk",
             Self::Gpu => "gpu",
             Self::Valgrind => "valgrind",
+            Self::Browser => "browser",
         }
     }
 
@@ -85,6 +88,7 @@ impl Need {
             }
             Self::Gpu => "run on a machine with an NVIDIA GPU (docs/gpu.md)",
             Self::Valgrind => "install valgrind",
+            Self::Browser => "install chromium, or name it in OSTLER_BROWSER",
         }
     }
 

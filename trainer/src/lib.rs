@@ -17,7 +17,9 @@ pub mod memory;
 #[doc(hidden)]
 pub mod readers;
 pub mod regress;
+pub mod report;
 pub mod run;
 pub mod stats;
 pub mod supervise;
 pub mod torch;
+pub mod view;

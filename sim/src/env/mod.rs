@@ -13,6 +13,7 @@ mod snapshot;
 mod spec;
 mod stats;
 mod step;
+mod watch;
 
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;

@@ -1,12 +1,14 @@
 //! `[[task.command]]`: random targets.
 
 mod draws;
+mod held;
 mod velocity;
 
 use super::team::Team;
 use super::{number, unique};
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 use crate::model::Model;
+pub use held::CommandSpec;
 use std::collections::HashSet;
 pub(super) use velocity::Course;
 

@@ -29,6 +29,8 @@ pub mod team;
 use crate::config::{ActionTerm, ConfigError, OneOrMany, Resample, Span, TaskConfig};
 use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
+use crate::state::Tables;
+pub use command::CommandSpec;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
     Scratch,
@@ -218,6 +220,18 @@ impl Task {
         for cell in self.history.cells() {
             cell.next().eval(inputs, scratch);
         }
+    }
+
+    /// Writes tables in which the command whose first component is `first` is always `values`, or
+    /// drawn as `own` has it.
+    pub(crate) fn hold_command(
+        &self,
+        tables: &mut Tables,
+        own: &Tables,
+        first: usize,
+        values: Option<&[f32]>,
+    ) {
+        self.commands.hold(tables, own, first, values);
     }
 
     /// Registers that the largest expression needs, in floats.

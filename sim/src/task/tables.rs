@@ -17,7 +17,7 @@ use crate::model::{Field, Model};
 use crate::state::{Sizes, Tables};
 
 /// `NOWHERE` of `kernels/env/args.cuh`.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// `DRIVE_*` there.
 enum Drives {
@@ -39,7 +39,7 @@ enum Target {
 }
 
 /// `CHANCE_*` there.
-enum Draws {
+pub(super) enum Draws {
     Nothing,
     Uniform,
     Normal,

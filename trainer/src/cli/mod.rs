@@ -21,11 +21,14 @@ mod play;
 mod plot;
 mod regress;
 mod replay;
+mod report;
+mod serve;
 mod shell;
 mod shipped;
 mod target;
 pub mod time;
 mod train;
+mod watch;
 
 use crate::config::{Override, set_leave};
 use crate::log::{errln, filter, trace};
@@ -63,10 +66,12 @@ enum Command {
     Train(train::TrainArgs),
     /// Validate a configuration; print it resolved, with its sizes and tables
     Check(check::CheckArgs),
-    /// Run a policy, print its returns, draw it: --png sheet.png --gif out.gif
+    /// Run a policy, print its returns, draw it: --html out.html --png sheet.png --gif out.gif
     Play(play::PlayArgs),
     /// Draw the learning curves of several runs: runs/a runs/b --png curves.png
     Plot(plot::PlotArgs),
+    /// Write one page about runs: curves, events, configurations, versions, an animation
+    Report(report::ReportArgs),
     /// Measure a policy over many episodes: --episodes 1000 --json
     Eval(eval::EvalArgs),
     /// Write a policy for a robot's own program: --format onnx,torchscript,c
@@ -206,6 +211,7 @@ pub fn run() -> i32 {
         Command::Check(args) => check::run(&args),
         Command::Play(args) => play::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Envs(args) => envs::run(&args),

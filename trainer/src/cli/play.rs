@@ -2,7 +2,9 @@
 
 use super::engine::JudgeArg;
 use super::instead::Instead;
-use super::target::{AgentKind, Events, Target, Wish, open};
+use super::serve;
+use super::target::{AgentKind, Events, Wish, open};
+use super::watch::{self, Shot};
 use crate::config::Override;
 use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
 use crate::log::errln;
@@ -12,6 +14,7 @@ use clap::Args;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::referee::worlds::Failure;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Flags of `ostler play`.
@@ -34,10 +37,19 @@ pub struct PlayArgs {
     /// Draw an animation into this GIF (its first 20 s unless --seconds says more)
     #[arg(long, value_name = "FILE")]
     gif: Option<PathBuf>,
+    /// Write a page for a browser that shows the robot, its contacts and all its numbers under a
+    /// slider of time: one file, which needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Show it live in browsers, which may pause, push the robot and give commands; on this
+    /// machine alone unless an address is given [default: 127.0.0.1:8321]
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = serve::ADDRESS,
+          value_parser = serve::address, conflicts_with_all = ["html", "png", "gif", "seconds"])]
+    serve: Option<SocketAddr>,
     /// Width and height of the animation
     #[arg(long, default_value = "480x360", value_name = "WxH", value_parser = size)]
     size: (usize, usize),
-    /// Frames per second of the animation
+    /// Frames per second of the animation and of the page
     #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     fps: u32,
     /// The shapes that are drawn
@@ -76,6 +88,8 @@ pub struct PlayArgs {
 
 /// Simulated time that is drawn unless `--seconds` is given (s).
 const DRAWN_S: f64 = 20.0;
+/// The same of a page (s).
+const PAGE_S: f64 = 120.0;
 
 /// Plays, prints, draws.
 pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
@@ -95,12 +109,25 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     };
     let mut target = open(&args.run, &wish)?;
     let draw = args.png.is_some() || args.gif.is_some();
-    let looks = match draw {
-        true => looks(&target)?,
+    let looks = match draw || args.html.is_some() || args.serve.is_some() {
+        true => watch::looks(&target)?,
         false => Looks::default(),
     };
+    if let Some(address) = args.serve {
+        let env = args.env as usize;
+        return serve::run(target, &looks, args.geoms, env, address, &args.run);
+    }
     let model = target.model.clone();
+    let mut shot = args
+        .html
+        .as_ref()
+        .map(|_| Shot::new(&target, &looks, args.geoms));
     let mut stage = Stage::new(target.env)?;
+    let watched = args.env as usize;
+    if let Some(shot) = &mut shot {
+        let seconds = args.seconds.unwrap_or(PAGE_S);
+        shot.begin(&stage, watched, f64::from(args.fps), seconds);
+    }
     let step_dt = stage.env().spec().step_dt;
     let limit = u64::from(stage.env().spec().max_episode_steps);
     let last_step = match args.seconds {
@@ -110,10 +137,9 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
     let mut clip = Clip::new(&model, &looks, args.geoms, step_dt);
     drop(looks);
-    if let Some(missing) = clip.missing().filter(|_| draw) {
+    if let Some(missing) = clip.missing().filter(|_| draw || shot.is_some()) {
         errln!("{missing}");
     }
-    let watched = args.env as usize;
     let mut shown = Shown::default();
     if draw {
         shown.record(&mut clip, &stage, watched, &target.name, true);
@@ -127,6 +153,9 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         && quotas.iter().any(|&q| q > 0)
         && steps < rounds.saturating_mul(2 * limit)
     {
+        if let Some(shot) = &mut shot {
+            shot.before(&stage);
+        }
         let stats = stage.step(&mut target.agent)?;
         if let Some(error) = target.failure.as_ref().and_then(Failure::take) {
             return Err(error.into());
@@ -153,6 +182,9 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         shown.step(&stage, watched, first);
         // After the last episode the state is already that of one nobody asked for.
         let more = quotas.iter().any(|&q| q > 0);
+        if let Some(shot) = &mut shot {
+            shot.after(&stage, more)?;
+        }
         if draw && more && (clip.len() as u64) < drawn {
             shown.record(&mut clip, &stage, watched, &target.name, shown.steps == 0);
         }
@@ -171,20 +203,10 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         }
         let _ = writeln!(out, "{kind:11} {}", path.display());
     }
-    Ok(OK)
-}
-
-/// Appearance of the robot; read for pictures alone.
-fn looks(target: &Target) -> Result<Looks, RunError> {
-    let (model, looks) = target.loaded.looks()?;
-    if model.bodies == target.model.bodies {
-        return Ok(looks);
+    if let (Some(path), Some(shot)) = (&args.html, shot) {
+        let _ = writeln!(out, "{}", shot.write(path)?);
     }
-    errln!(
-        "{} changed since it was read: only what collides is drawn",
-        target.loaded.robot().display()
-    );
-    Ok(Looks::default())
+    Ok(OK)
 }
 
 /// Warning about pictures without the robot.
@@ -267,7 +289,7 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
             "--seconds takes more than 0 and up to 1000000".into(),
         ));
     }
-    for path in [&args.png, &args.gif].into_iter().flatten() {
+    for path in [&args.png, &args.gif, &args.html].into_iter().flatten() {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if !folder.unwrap_or(Path::new(".")).is_dir() {
             return Err(RunError::Usage(format!(

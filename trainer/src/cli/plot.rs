@@ -28,7 +28,7 @@ pub struct PlotArgs {
 
 /// Draws and says where.
 pub fn run(args: &PlotArgs) -> Result<i32, RunError> {
-    let curves = args.runs.iter().map(|run| curve(run));
+    let curves = args.runs.iter().map(|run| curve_of(run));
     let curves = curves.collect::<Result<Vec<_>, _>>()?;
     let drawn = draw(&curves, args.return_of, &args.png, &args.title)
         .map_err(|e| RunError::Usage(e.to_string()))?;
@@ -64,7 +64,11 @@ fn line(outcome: &Outcome, how: &str) -> String {
     }
 }
 
-fn curve(text: &str) -> Result<Curve, RunError> {
+/// The run that `[LABEL=]RUN` names.
+///
+/// # Errors
+/// There is no run.
+pub(super) fn curve_of(text: &str) -> Result<Curve, RunError> {
     let (label, path) = match text.split_once('=') {
         // A folder may have that sign in its name.
         Some((label, path)) if !Path::new(text).exists() => (Some(label), Path::new(path)),

@@ -110,6 +110,12 @@ impl Camera {
         }
     }
 
+    /// Where it is and what it looks at before anything moves.
+    pub fn start(&self) -> (V3, V3) {
+        let view = View::look_at(self.target, self.azimuth, self.elevation, self.distance);
+        (view.eye, self.target)
+    }
+
     /// Direction towards the light: from above, over the viewer's left shoulder.
     pub fn light(&self) -> V3 {
         let view = View::look_at(self.target, self.azimuth, 0.0, 1.0);

@@ -108,6 +108,15 @@ impl Mesh {
         self.half
     }
 
+    /// Corners of its triangles, each with the normal that light is computed with.
+    pub fn corners(&self) -> impl ExactSizeIterator<Item = [(V3, V3); 3]> + '_ {
+        self.triangles.iter().map(|t| {
+            let [e, f] = t.edges;
+            let [a, b, c] = t.normals;
+            [(t.corner, a), (t.corner + e, b), (t.corner + f, c)]
+        })
+    }
+
     /// Radius of the sphere around the origin that holds it.
     pub fn radius(&self) -> f32 {
         self.radius

@@ -71,15 +71,17 @@ pub struct Drawn {
 struct Group {
     label: String,
     runs: usize,
-    over_steps: Vec<Point>,
-    over_time: Vec<Point>,
+    over_steps: Vec<Band>,
+    over_time: Vec<Band>,
 }
 
 /// A point of a curve over runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Point {
-    x: f64,
-    ret: Interval,
+pub struct Band {
+    /// Environment steps, or time (s).
+    pub x: f64,
+    /// The interquartile mean over runs, with its interval.
+    pub ret: Interval,
 }
 
 /// Points of a curve whose runs were not looked at in the same places.
@@ -163,10 +165,16 @@ pub fn draw(
     })
 }
 
+/// The curve over runs that each are points (x, y) with ascending x: see [`draw`]. Empty where
+/// they have no stretch in common.
+pub fn bands(runs: &[Vec<(f64, f64)>]) -> Vec<Band> {
+    over_runs(&runs.iter().collect::<Vec<_>>())
+}
+
 /// The interquartile mean over runs, from where all of them have a value to where the
 /// first ends; between its values a run is on a straight line. Empty where the runs have
 /// no stretch in common.
-fn over_runs(runs: &[&Series]) -> Vec<Point> {
+fn over_runs(runs: &[&Series]) -> Vec<Band> {
     let first = |s: &&Series| s.first().map_or(f64::NAN, |p| p.0);
     let last = |s: &&Series| s.last().map_or(f64::NAN, |p| p.0);
     let (Some(start), Some(end)) = (
@@ -192,7 +200,7 @@ fn over_runs(runs: &[&Series]) -> Vec<Point> {
     let at = |x: f64| {
         let values: Vec<f64> = runs.iter().filter_map(|s| value_at(s, x)).collect();
         let ret = interquartile(&values, 0.95)?;
-        (values.len() == runs.len()).then_some(Point { x, ret })
+        (values.len() == runs.len()).then_some(Band { x, ret })
     };
     places.into_iter().filter_map(at).collect()
 }
@@ -238,13 +246,13 @@ fn paint(buffer: &mut [u8], groups: &[Group], of: ReturnOf, title: &str) -> Resu
 
 fn panel<'a>(
     area: &DrawingArea<BitMapBackend<'a>, Shift>,
-    curves: &[&[Point]],
+    curves: &[&[Band]],
     labels: &[String],
     x: &str,
     y: &str,
 ) -> Painted<'a> {
     let points = || curves.iter().flat_map(|c| c.iter());
-    let ends = |p: &Point| {
+    let ends = |p: &Band| {
         [p.ret.low, Some(p.ret.mean), p.ret.high]
             .into_iter()
             .flatten()

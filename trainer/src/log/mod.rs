@@ -5,7 +5,7 @@ pub mod curve;
 pub mod curves;
 pub mod filter;
 pub(crate) mod harmless;
-mod lines;
+pub(crate) mod lines;
 pub mod metrics;
 pub mod progress;
 pub mod sinks;

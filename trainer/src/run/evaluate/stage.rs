@@ -79,6 +79,21 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// All episodes begin anew.
+    fn forget(&mut self) -> Result<(), RunError> {
+        match self {
+            Self::Policy(player) => player.hidden = None,
+            Self::Instead { by, rest, .. } => {
+                by.forget()?;
+                rest.forget()?;
+            }
+            Self::Zero | Self::Random(_) => {}
+        }
+        Ok(())
+    }
+}
+
 /// Environments with the buffers that one step fills.
 pub struct Stage {
     env: BatchEnv,
@@ -134,6 +149,29 @@ impl Stage {
         let m = self.env.spec().agents_per_env();
         let own = self.rows.reward.get(e * m..(e + 1) * m).unwrap_or_default();
         own.iter().sum::<f32>() / m as f32
+    }
+
+    /// The environments, to interfere with.
+    pub fn env_mut(&mut self) -> &mut BatchEnv {
+        &mut self.env
+    }
+
+    /// What the policies see of environment `e` next `[M*O]`.
+    pub fn observation(&self, e: usize) -> &[f32] {
+        let spec = self.env.spec();
+        let width = spec.obs.policy * spec.agents_per_env();
+        let own = self.rows.obs.get(e * width..(e + 1) * width);
+        own.unwrap_or_default()
+    }
+
+    /// Begins all episodes anew.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn restart(&mut self, agent: &mut Agent) -> Result<(), RunError> {
+        self.rows.reset(&mut self.env, false);
+        self.env.take_stats(&mut self.stats);
+        agent.forget()
     }
 
     /// Rewards of all agents in the last step `[N*M]`.

@@ -1,0 +1,194 @@
+//! What does not change: bodies, shapes with their colours, the floor, the camera.
+
+use crate::draw::camera::Camera;
+use crate::draw::math::{Frame, V3};
+use crate::draw::mesh::Mesh;
+use crate::draw::scene::{Scene, Travel};
+use crate::draw::shape::Shape;
+use ostler_sim::Model;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Numbers of the page that are not text: little-endian, each block on a multiple of four bytes.
+#[derive(Debug, Default)]
+pub struct Blob(Vec<u8>);
+
+impl Blob {
+    /// Appends a block; returns where it begins.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let at = self.0.len();
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        at
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The scene as the page reads it.
+#[derive(Debug, Clone, Serialize)]
+pub struct SceneData {
+    /// Names of the bodies; 0 is the world.
+    pub bodies: Vec<String>,
+    /// The body that the camera follows, if it does.
+    pub root: usize,
+    /// Whether the camera follows.
+    pub follow: bool,
+    /// Shapes.
+    pub solids: Vec<SolidData>,
+    /// Triangles of shapes.
+    pub meshes: Vec<MeshData>,
+    /// Pose of the floor: three columns of its axes, its place.
+    pub floor: [f32; 12],
+    /// Half-extents of the floor (m); none: endless.
+    pub floor_half: [Option<f32>; 2],
+    /// Where the camera begins (m).
+    pub eye: [f32; 3],
+    /// What it looks at (m).
+    pub target: [f32; 3],
+    /// Size of what moves (m).
+    pub size: f32,
+    /// Weight of everything that moves (N), which forces are drawn by.
+    pub weight: f64,
+    /// What cannot be drawn.
+    pub notes: Vec<String>,
+}
+
+/// A shape.
+#[derive(Debug, Clone, Serialize)]
+pub struct SolidData {
+    /// The body it moves with.
+    pub body: usize,
+    /// Its pose in the body's frame: three columns of its axes, its place (m).
+    pub local: [f32; 12],
+    /// sphere, capsule, ellipsoid, cylinder, box, plane, mesh.
+    pub kind: &'static str,
+    /// Sizes as in MJCF (m); of a plane, 0 is endless.
+    pub size: [f32; 3],
+    /// Index into the meshes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<usize>,
+    /// Red, green and blue, linear light.
+    pub color: [f32; 3],
+    /// It is a part of the robot.
+    pub robot: bool,
+    /// It is a plane or a terrain.
+    pub ground: bool,
+}
+
+/// Where the triangles of a mesh lie in the blob.
+#[derive(Debug, Clone, Serialize)]
+pub struct MeshData {
+    /// Corners: x, y, z as float32 (m), then their normals as three int8 and a zero.
+    pub corners: usize,
+    /// How many corners.
+    pub count: usize,
+    /// Indices of the triangles' corners, uint32.
+    pub indices: usize,
+    /// How many indices.
+    pub index_count: usize,
+}
+
+impl SceneData {
+    /// The scene of `model`, whose shapes are those of `scene`; meshes go into `blob`.
+    pub fn new(model: &Model, scene: &Scene, blob: &mut Blob) -> Self {
+        let camera = Camera::new(scene, 16.0 / 9.0);
+        let (eye, target) = camera.start();
+        let mut known: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut meshes = Vec::new();
+        let mut solids = Vec::with_capacity(scene.solids.len());
+        for solid in &scene.solids {
+            let (kind, size) = sizes(&solid.shape);
+            let mesh = match &solid.shape {
+                Shape::Mesh(mesh) => {
+                    Some(*known.entry(Arc::as_ptr(mesh).addr()).or_insert_with(|| {
+                        meshes.push(triangles(mesh, blob));
+                        meshes.len() - 1
+                    }))
+                }
+                _ => None,
+            };
+            solids.push(SolidData {
+                body: solid.body,
+                local: frame(&solid.local),
+                kind,
+                size,
+                mesh,
+                color: [solid.color.x, solid.color.y, solid.color.z],
+                robot: solid.robot,
+                ground: solid.ground,
+            });
+        }
+        let gravity = model.options.gravity.iter().map(|g| g * g).sum::<f64>();
+        let moving = model.bodies.iter().filter(|b| b.weld != 0);
+        let notes = [&scene.missing, &scene.nothing];
+        Self {
+            bodies: model.bodies.iter().map(|b| b.name.clone()).collect(),
+            root: scene.root,
+            follow: scene.travel != Travel::Bounded,
+            solids,
+            meshes,
+            floor: frame(&scene.floor),
+            floor_half: scene.floor_half.map(|h| h.is_finite().then_some(h)),
+            eye: three(eye),
+            target: three(target),
+            size: scene.size(),
+            weight: moving.map(|b| b.mass).sum::<f64>() * gravity.sqrt(),
+            notes: notes.into_iter().flatten().cloned().collect(),
+        }
+    }
+}
+
+fn three(v: V3) -> [f32; 3] {
+    [v.x, v.y, v.z]
+}
+
+fn frame(f: &Frame) -> [f32; 12] {
+    let [a, b, c] = f.rot.c.map(three);
+    let p = three(f.pos);
+    std::array::from_fn(|i| [a, b, c, p][i / 3][i % 3])
+}
+
+fn sizes(shape: &Shape) -> (&'static str, [f32; 3]) {
+    let finite = |x: f32| if x.is_finite() { x } else { 0.0 };
+    match *shape {
+        Shape::Sphere(r) => ("sphere", [r, 0.0, 0.0]),
+        Shape::Capsule(r, h) => ("capsule", [r, h, 0.0]),
+        Shape::Ellipsoid(s) => ("ellipsoid", three(s)),
+        Shape::Cylinder(r, h) => ("cylinder", [r, h, 0.0]),
+        Shape::Box(s) => ("box", three(s)),
+        Shape::Plane([x, y]) => ("plane", [finite(x), finite(y), 0.0]),
+        Shape::Mesh(ref mesh) => ("mesh", three(mesh.half())),
+    }
+}
+
+/// Corners that are the same in place and light are stored once.
+fn triangles(mesh: &Mesh, blob: &mut Blob) -> MeshData {
+    let mut known: BTreeMap<([u32; 3], [i8; 3]), u32> = BTreeMap::new();
+    let (mut places, mut normals): (Vec<f32>, Vec<i8>) = (Vec::new(), Vec::new());
+    let mut indices: Vec<u32> = Vec::with_capacity(3 * mesh.corners().len());
+    for (place, normal) in mesh.corners().flatten() {
+        let normal = three(normal).map(|n| (127.0 * n).round() as i8);
+        let key = (three(place).map(f32::to_bits), normal);
+        let next = known.len() as u32;
+        let index = *known.entry(key).or_insert_with(|| {
+            places.extend(three(place));
+            normals.extend(normal);
+            normals.push(0);
+            next
+        });
+        indices.push(index);
+    }
+    let corners = blob.push(bytemuck::cast_slice(&places));
+    blob.push(bytemuck::cast_slice(&normals));
+    MeshData {
+        corners,
+        count: known.len(),
+        indices: blob.push(bytemuck::cast_slice(&indices)),
+        index_count: indices.len(),
+    }
+}
