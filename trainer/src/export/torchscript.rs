@@ -1,40 +1,78 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
 use super::ExportError;
-use super::graph::{Function, Graph, Op};
+use super::graph::{Function, Graph, Node, Op};
 use crate::learner::nn::norm::EPS;
 use std::path::Path;
 use tch::{CModule, Kind, TchError, Tensor};
 
+/// The numbers of a graph as tensors. They are made before anything is traced: a tensor that is
+/// made in a trace is recorded as an operation without its numbers.
+#[derive(Debug)]
+pub struct Constants(Vec<Vec<Tensor>>);
+
+impl Constants {
+    /// Of a graph, node by node.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn new(graph: &Graph) -> Result<Self, TchError> {
+        let row = |x: &[f32]| Tensor::f_from_slice(x)?.f_view([1, -1]);
+        let of = |node: &Node| -> Result<Vec<Tensor>, TchError> {
+            Ok(match &node.op {
+                Op::Shift(_, x) | Op::Scale(_, x) | Op::AtLeast(_, x) | Op::AtMost(_, x) => {
+                    vec![row(x)?]
+                }
+                Op::Dense(_, layer) => {
+                    let size = [layer.outputs as i64, layer.inputs as i64];
+                    let weight = Tensor::f_from_slice(&layer.weight)?.f_view(size)?;
+                    vec![weight, Tensor::f_from_slice(&layer.bias)?]
+                }
+                Op::Norm(_, [gain, bias]) => {
+                    vec![Tensor::f_from_slice(gain)?, Tensor::f_from_slice(bias)?]
+                }
+                Op::Columns(_, columns) => vec![Tensor::f_from_slice(columns)?],
+                Op::Table(_, rows) => {
+                    let numbers: Vec<f32> = rows.iter().flatten().copied().collect();
+                    vec![Tensor::f_from_slice(&numbers)?.f_view([rows.len() as i64, -1])?]
+                }
+                _ => Vec::new(),
+            })
+        };
+        let all: Result<_, TchError> = graph.nodes.iter().map(of).collect();
+        all.map(Self)
+    }
+}
+
 /// The graph's outputs for `inputs`, each `[N,width]`, in the order of [`Graph::inputs`].
 ///
 /// # Errors
-/// libtorch refuses; an input is missing.
-pub fn run(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, TchError> {
+/// libtorch refuses; an input is missing; `constants` are not the graph's.
+pub fn run(
+    graph: &Graph,
+    constants: &Constants,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, TchError> {
     let mut given = inputs.iter();
-    let row = |x: &[f32]| Tensor::f_from_slice(x)?.f_view([1, -1]);
+    let foreign = || TchError::Torch("constants of another graph".into());
     let mut values: Vec<Tensor> = Vec::with_capacity(graph.nodes.len());
-    for node in &graph.nodes {
+    for (node, constants) in graph.nodes.iter().zip(&constants.0) {
         let of = |id: &usize| &values[*id];
+        let constant = |k: usize| constants.get(k).ok_or_else(foreign);
         let value = match &node.op {
             Op::Input(name) => match given.next() {
                 Some(tensor) => tensor.shallow_clone(),
                 None => return Err(TchError::Torch(format!("the input {name} is missing"))),
             },
-            Op::Shift(x, by) => of(x).f_add(&row(by)?)?,
-            Op::Scale(x, by) => of(x).f_mul(&row(by)?)?,
-            Op::AtLeast(x, low) => of(x).f_maximum(&row(low)?)?,
-            Op::AtMost(x, high) => of(x).f_minimum(&row(high)?)?,
-            Op::Dense(x, layer) => {
-                let size = [layer.outputs as i64, layer.inputs as i64];
-                let weight = Tensor::f_from_slice(&layer.weight)?.f_view(size)?;
-                let bias = Tensor::f_from_slice(&layer.bias)?;
-                of(x).f_linear(&weight, Some(&bias))?
-            }
-            Op::Norm(x, [gain, bias]) => {
-                let (gain, bias) = (Tensor::f_from_slice(gain)?, Tensor::f_from_slice(bias)?);
+            Op::Shift(x, _) => of(x).f_add(constant(0)?)?,
+            Op::Scale(x, _) => of(x).f_mul(constant(0)?)?,
+            Op::AtLeast(x, _) => of(x).f_maximum(constant(0)?)?,
+            Op::AtMost(x, _) => of(x).f_minimum(constant(0)?)?,
+            Op::Dense(x, _) => of(x).f_linear(constant(0)?, Some(constant(1)?))?,
+            Op::Norm(x, _) => {
                 let width = [node.width as i64];
-                of(x).f_layer_norm(&width[..], Some(&gain), Some(&bias), EPS, false)?
+                let (gain, bias) = (constant(0)?, constant(1)?);
+                of(x).f_layer_norm(&width[..], Some(gain), Some(bias), EPS, false)?
             }
             Op::Function(x, Function::Elu) => of(x).f_elu()?,
             Op::Function(x, Function::Relu) => of(x).f_relu()?,
@@ -43,15 +81,13 @@ pub fn run(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, TchError> {
             Op::Sum(a, b) => of(a).f_add(of(b))?,
             Op::Difference(a, b) => of(a).f_sub(of(b))?,
             Op::Product(a, b) => of(a).f_mul(of(b))?,
-            Op::Columns(x, columns) => of(x).f_index_select(1, &Tensor::f_from_slice(columns)?)?,
+            Op::Columns(x, _) => of(x).f_index_select(1, constant(0)?)?,
             Op::Beside(a, b) => Tensor::f_cat(&[of(a), of(b)], 1)?,
             Op::Where([p, a, b]) => of(a).f_where_self(&of(p).f_ne(0.0)?, of(b))?,
             Op::Largest(x) => of(x).f_argmax(1, true)?.f_to_kind(Kind::Float)?,
-            Op::Table(x, rows) => {
-                let numbers: Vec<f32> = rows.iter().flatten().copied().collect();
-                let table = Tensor::f_from_slice(&numbers)?.f_view([rows.len() as i64, -1])?;
+            Op::Table(x, _) => {
                 let which = of(x).f_to_kind(Kind::Int64)?.f_reshape([-1])?;
-                table.f_index_select(0, &which)?
+                constant(0)?.f_index_select(0, &which)?
             }
             Op::Below(x) => of(x).f_lt(0.0)?.f_to_kind(Kind::Float)?,
         };
@@ -75,12 +111,13 @@ pub fn write(graph: &Graph, path: &Path) -> Result<(), ExportError> {
         .inputs()
         .map(|(_, width)| Tensor::f_zeros([2, width as i64], (Kind::Float, tch::Device::Cpu)));
     let examples = examples.collect::<Result<Vec<_>, _>>()?;
+    let constants = Constants::new(graph)?;
     let mut failed = None;
     let module = CModule::create_by_tracing(
         "policy",
         "forward",
         &examples,
-        &mut |inputs| match run(graph, inputs).and_then(|all| Tensor::f_cat(&all, 1)) {
+        &mut |inputs| match run(graph, &constants, inputs).and_then(|all| Tensor::f_cat(&all, 1)) {
             Ok(side_by_side) => vec![side_by_side],
             Err(e) => {
                 failed = Some(e);
