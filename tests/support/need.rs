@@ -37,7 +37,7 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Referee,
         Self::Peers,
         Self::Nvrtc,

@@ -69,7 +69,7 @@ pub fn run(
     let who = match &target.agent {
         Agent::Zero => "zero",
         Agent::Random(_) => "random",
-        Agent::Policy(_) | Agent::Instead { .. } => "policy",
+        Agent::Policy(_) | Agent::File(_) | Agent::Instead { .. } => "policy",
     };
     let mut agents = vec!["zero".to_string(), "random".to_string()];
     let folder = target

@@ -1,6 +1,7 @@
 //! The message for each mistake in a configuration.
 
 use super::*;
+use ostler_sim::config::ConfigError;
 use proptest::prelude::*;
 
 const GOOD: &str = r#"

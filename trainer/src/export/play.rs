@@ -255,6 +255,11 @@ impl PolicyFile {
         action.shallow_clone().f_copy_(&out)
     }
 
+    /// All episodes begin anew.
+    pub fn forget_all(&mut self) {
+        self.kept.clear();
+    }
+
     /// Rows whose episode ended forget.
     ///
     /// # Errors

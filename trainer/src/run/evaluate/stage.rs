@@ -84,6 +84,7 @@ impl Agent {
     fn forget(&mut self) -> Result<(), RunError> {
         match self {
             Self::Policy(player) => player.hidden = None,
+            Self::File(file) => file.forget_all(),
             Self::Instead { by, rest, .. } => {
                 by.forget()?;
                 rest.forget()?;
