@@ -1,18 +1,22 @@
-"""A sweep with Optuna: learning rate, clipping and entropy of PPO on a configuration.
+"""A sweep with Optuna: learning rate, clipping, entropy and epochs of PPO on a configuration.
 
     pip install optuna
     python examples/sweep.py configs/cartpole.toml --trials 20
 
-Every trial is a run of its own in sweep/, so that `ostler plot`, `play` and `eval` take it;
-the study is kept in sweep/study.db, and the same command goes on with it.
+Every trial is a run of its own, sweep/NAME/trial_0000 and so on, which `ostler plot`, `play`,
+`eval` and `report` take. The study is kept in sweep/study.db: after Ctrl-C or a crash the same
+command goes on until there are as many trials as --trials says, and a larger --trials adds some.
 """
 
 import argparse
 import json
 import pathlib
+import shutil
 import subprocess
+import sys
 
 import optuna
+from optuna.trial import TrialState
 
 
 def ostler(program, *words):
@@ -20,6 +24,8 @@ def ostler(program, *words):
     done = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
     if done.returncode == 130:
         raise KeyboardInterrupt
+    if done.returncode == 2:  # a mistake in the configuration or the command: in every trial
+        sys.exit(done.stderr.strip())
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
     return done.stdout
@@ -28,13 +34,17 @@ def ostler(program, *words):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("config", help="a configuration")
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=20, help="of the study in all, earlier ones included")
     parser.add_argument("--iterations", type=int, default=60, help="of each run")
     parser.add_argument("--episodes", type=int, default=100, help="that judge a run")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("sweep"))
     parser.add_argument("--ostler", default="ostler", help="the program")
     args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
+    if shutil.which(args.ostler) is None:
+        sys.exit(f"error: there is no program {args.ostler}: give its path with --ostler")
+    name = pathlib.Path(args.config).stem
+    runs = args.folder / name
+    runs.mkdir(parents=True, exist_ok=True)
 
     def objective(trial):
         values = {
@@ -44,24 +54,33 @@ def main():
             "ppo.num_learning_epochs": trial.suggest_int("num_learning_epochs", 2, 8),
             "runner.max_iterations": args.iterations,
         }
-        run = args.folder / f"trial_{trial.number:04}"
+        run = runs / f"trial_{trial.number:04}"
         settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
         ostler(args.ostler, "train", args.config, "--quiet", "--out", run, *settings)
         result = json.loads(ostler(args.ostler, "eval", run, "--episodes", args.episodes, "--json"))
         return result["mean_return"]
 
+    storage = f"sqlite:///{args.folder / 'study.db'}"
     study = optuna.create_study(
-        study_name=pathlib.Path(args.config).stem,
-        storage=f"sqlite:///{args.folder / 'study.db'}",
-        load_if_exists=True,
-        direction="maximize",
-        sampler=optuna.samplers.TPESampler(seed=1),
+        study_name=name, storage=storage, load_if_exists=True, direction="maximize"
     )
-    study.optimize(objective, n_trials=args.trials, catch=(RuntimeError,))
-    print(f"best: {study.best_value:.1f} in trial_{study.best_trial.number:04}")
-    for name, value in study.best_params.items():
-        print(f"  {name} = {value:.4g}")
+    # Trials that were cut off do not count; a seed that differs, or the first draws come again.
+    done = len(study.get_trials(states=(TrialState.COMPLETE,)))
+    study.sampler = optuna.samplers.TPESampler(seed=1 + len(study.trials))
+    try:
+        if done < args.trials:
+            study.optimize(objective, n_trials=args.trials - done, catch=(RuntimeError,))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
+    if not study.get_trials(states=(TrialState.COMPLETE,)):
+        print("error: every trial failed; the messages stand above", file=sys.stderr)
+        return 1
+    print(f"best: {study.best_value:.1f} in {runs / f'trial_{study.best_trial.number:04}'}")
+    for key, value in study.best_params.items():
+        print(f"  ppo.{key} = {value:.4g}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
