@@ -455,15 +455,23 @@ fn no_workflow_may_write_nor_takes_what_comes() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["ci.yml", "gpu.yml", "nightly.yml", "release.yml"]);
+    let known = [
+        "ci.yml",
+        "gpu.yml",
+        "nightly.yml",
+        "pages.yml",
+        "release.yml",
+    ];
+    assert_eq!(names, known);
     for name in names {
         let workflow = workflow(&name);
         let may = workflow["permissions"].as_hash().unwrap();
         assert_eq!(may.len(), 1, "{name}");
         assert_eq!(workflow["permissions"]["contents"].as_str(), Some("read"));
         for (of, job) in jobs(&workflow) {
-            let attaches = (name.as_str(), of.as_str()) == ("release.yml", "attach");
-            assert_eq!(job["permissions"].is_badvalue(), !attaches, "{name}");
+            let writers = [("release.yml", "attach"), ("pages.yml", "publish")];
+            let writes = writers.contains(&(name.as_str(), of.as_str()));
+            assert_eq!(job["permissions"].is_badvalue(), !writes, "{name}");
             let steps = job["steps"].as_vec().unwrap().iter();
             for used in steps.filter_map(|s| s["uses"].as_str()) {
                 let (action, version) = used.split_once("@v").unwrap();
@@ -493,6 +501,60 @@ fn a_release_gets_the_wheel_and_the_tarball() {
     assert_eq!(uses.collect::<Vec<_>>(), ["actions/download-artifact@v4"]);
     let runs: Vec<_> = steps.iter().filter_map(|s| s["run"].as_str()).collect();
     assert_eq!(runs, ["gh release upload \"$TAG\" dist/*"]);
+}
+
+/// The book is built by a version of mdBook that was tried, with links out of it rewritten, and
+/// published by a job that runs nothing of the repository.
+#[test]
+fn the_pages_become_a_book_by_a_pinned_mdbook() {
+    let workflow = workflow("pages.yml");
+    let build = job_named(&workflow, "build");
+    let steps = scripts(&build);
+    let step = |name: &str| &steps.iter().find(|(n, _)| n == name).unwrap().1;
+    let place = Checkout::new();
+
+    // Fetched where it is missing or another one, and no second time.
+    place.program("bin/mdbook", "echo mdbook v0.4.0");
+    place.ok(step("mdbook"), &[]);
+    let install = "cargo install mdbook --version 0.5.4 --locked --force\n";
+    assert_eq!(place.taken("ran"), install);
+    place.program("bin/mdbook", "echo mdbook v0.5.4");
+    place.ok(step("mdbook"), &[]);
+    assert!(!place.path("ran").exists(), "fetched again");
+    let cached = build["steps"].as_vec().unwrap().iter();
+    let mut keys = cached.filter_map(|s| s["with"]["key"].as_str());
+    assert_eq!(keys.next(), Some("mdbook-0.5.4"));
+
+    // mdBook's part is played: a page as it hands it to the preprocessor, and back.
+    let book: toml::Table = fs::read_to_string(root().join("book.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    let links = book["preprocessor"]["repository"]["command"].as_str();
+    symlink(root().join("docs"), place.path("docs")).unwrap();
+    let page = r#"[{}, {"items": ["Separator", {"Chapter": {"content": "[a](../LICENSE-MIT) [b](../README.md#x)", "sub_items": []}}]}]"#;
+    place.write("page.json", page);
+    let rewritten = format!(
+        "mkdir -p target/book && env PATH=\"${{PATH#*:}}\" {} < page.json > target/book/a.html",
+        links.unwrap()
+    );
+    place.program("bin/mdbook", &rewritten);
+    let at = "https://example.org/ostler/blob/main";
+    place.ok(step("book"), &[("OSTLER_REPOSITORY", at)]);
+    let made = fs::read_to_string(place.path("target/book/a.html")).unwrap();
+    let expected = format!("[a]({at}/LICENSE-MIT) [b]({at}/README.md#x)");
+    assert!(made.contains(&expected), "{made}");
+    let left = "mkdir -p target/book && echo '<a href=\"../README.html\">' > target/book/a.html";
+    place.program("bin/mdbook", left);
+    assert!(!place.step(step("book"), &[]).status.success());
+
+    let publish = job_named(&workflow, "publish");
+    let steps = publish["steps"].as_vec().unwrap();
+    assert!(steps.iter().all(|s| s["run"].is_badvalue()));
+    assert!(publish["if"].as_str().unwrap().contains("main"));
+    let may = publish["permissions"].as_hash().unwrap();
+    let may: Vec<_> = may.keys().filter_map(Yaml::as_str).collect();
+    assert_eq!(may, ["pages", "id-token"]);
 }
 
 #[test]
