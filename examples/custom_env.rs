@@ -1,22 +1,19 @@
-//! An environment of your own, in Rust, with the program's learner.
+//! An environment of your own, in Rust, with all of `ostler`.
 //!
 //! A robot with two driven wheels is to park at the origin. It is no task of a TOML file:
 //! there is no robot's file and no physics engine, only the twenty lines of `Robot::step`.
-//! [`CustomEnvs`] makes a batch of it and does what every environment needs; see
-//! `collector/src/custom`.
+//! [`CustomEnvs`] makes a batch of it and does what every environment needs; `register` gives
+//! it a name, which `[custom]` in `custom_env.toml` has, and the rest is the program `ostler`:
+//! learners, guards, checkpoints, logs.
 //!
 //! ```sh
-//! cargo run --release --example custom_env
+//! cargo run --release --example custom_env -- train examples/custom_env.toml
+//! cargo run --release --example custom_env -- eval runs/custom_env/latest
 //! ```
 
 use ostler_collector::custom::{CustomEnv, CustomEnvs, Draws, Outcome, Sizes};
-use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::env::ActionSpace;
-use ostler_trainer::config::Config;
-use ostler_trainer::learner::registry::LearnerArgs;
-use std::error::Error;
 use std::f32::consts::PI;
-use tch::Device;
 
 /// Control step (s).
 const STEP_S: f32 = 0.1;
@@ -83,67 +80,75 @@ impl CustomEnv for Robot {
     }
 }
 
-/// Trains for some iterations; the mean return of the episodes that ended in each.
-fn train(iterations: usize) -> Result<Vec<Option<f64>>, Box<dyn Error>> {
-    ostler_trainer::torch::init(1)?;
-    let mut config = Config::default();
-    config.actor.hidden_dims = vec![64, 64];
-    config.critic.hidden_dims = vec![64, 64];
-    config.ppo.learning_rate = 1e-3;
-    let sizes = Sizes {
-        obs: 3,
-        action: ActionSpace::Continuous(2),
-        step_dt: f64::from(STEP_S),
-        episode_steps: 100,
-    };
-    let robots = (0..256).map(|_| Robot::default());
-    let envs = CustomEnvs::new(sizes, robots, config.seed)?;
-    let spec = ostler_collector::env::Environments::spec(&envs).clone();
-    let mut learner = config.runner.algorithm.build(&LearnerArgs {
-        config: &config,
-        spec: &spec,
-        seed: config.seed,
-        device: Device::Cpu,
-    })?;
-    let steps = config.runner.num_steps_per_env;
-    let policy = learner.policy();
-    let mut collector = SyncCollector::new(envs, steps, policy, config.seed, true)?;
-    let mut returns = Vec::new();
-    for iteration in 0..iterations {
-        collector.collect(learner.policy_mut())?;
-        let update = learner.update(collector.rollout())?;
-        let stats = collector.stats();
-        let mean = (stats.episodes > 0).then(|| stats.return_sum / stats.episodes as f64);
-        if iteration % 20 == 19 {
-            println!(
-                "iteration {:4}  episodes {:4}  mean return {:8.3}  kl {:.4}",
-                iteration + 1,
-                stats.episodes,
-                mean.unwrap_or(f64::NAN),
-                update.kl
-            );
-        }
-        returns.push(mean);
-    }
-    Ok(returns)
+const SIZES: Sizes = Sizes {
+    obs: 3,
+    action: ActionSpace::Continuous(2),
+    step_dt: STEP_S as f64,
+    episode_steps: 100,
+};
+
+/// Makes them known as "parking".
+fn register() {
+    ostler_trainer::environments::register("parking", |_args, n, seed| {
+        let robots = (0..n).map(|_| Robot::default());
+        Ok(Box::new(CustomEnvs::new(SIZES, robots, seed)?))
+    });
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    train(120).map(drop)
+fn main() {
+    register();
+    let code = ostler_trainer::cli::run();
+    ostler_trainer::torch::exit_fast(code);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_trainer::config::Override;
+    use ostler_trainer::run::{Options, Run};
+    use std::path::{Path, PathBuf};
 
     /// Whoever stands still has the mean distance of a start, 1.53 m, for 10 s.
     const STANDING: f64 = -15.3;
 
+    fn options(out: Option<PathBuf>, resume: Option<PathBuf>, iterations: u32) -> Options {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+        Options {
+            config: resume.is_none().then(|| folder.join("custom_env.toml")),
+            overrides: vec![Override::set(&format!(
+                "runner.max_iterations={iterations}"
+            ))],
+            out,
+            resume,
+            quiet: true,
+            ..Options::default()
+        }
+    }
+
+    fn numbers(run: &Path) -> Vec<String> {
+        let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+        let reward = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["Train/mean_reward"].to_string()
+        };
+        text.lines().map(reward).collect()
+    }
+
     #[test]
-    fn it_learns_to_park() {
-        let returns = train(60).unwrap();
-        let last: Vec<f64> = returns[50..].iter().flatten().copied().collect();
-        let mean = last.iter().sum::<f64>() / last.len() as f64;
+    fn it_learns_to_park_and_goes_on_with_the_same_bits() {
+        register();
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+        let mut run = Run::start(&options(Some(whole.clone()), None, 60)).unwrap();
+        run.learn().unwrap();
+        let (mean, _) = run.means();
         assert!(mean > 0.25 * STANDING, "{mean}");
+        drop(run);
+        let mut first = Run::start(&options(Some(parts.clone()), None, 30)).unwrap();
+        first.learn().unwrap();
+        drop(first);
+        let mut second = Run::start(&options(None, Some(parts.clone()), 60)).unwrap();
+        second.learn().unwrap();
+        assert_eq!(numbers(&whole), numbers(&parts));
     }
 }

@@ -627,6 +627,7 @@ fn crates_come_from_the_registry_with_a_checksum() {
     let packages = lock["package"].as_array().unwrap();
     let own = [
         "ostler-collector",
+        "ostler-python",
         "ostler-sim",
         "ostler-trainer",
         "ostler-xtask",

@@ -1,6 +1,7 @@
-//! Environments as the collector needs them, so that tests can use ones whose
-//! numbers can be recognised.
+//! Environments as the collector needs them, so that other programs' and tests' can take
+//! the place of a robot's.
 
+use crate::CollectError;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
@@ -9,9 +10,24 @@ use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 #[allow(missing_docs)]
 pub trait Environments {
     fn spec(&self) -> &EnvSpec;
-    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>);
+
+    /// # Errors
+    /// Another process that has the environments cannot go on.
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError>;
+
     fn begin_rollout(&mut self);
-    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>);
+
+    /// # Errors
+    /// As for [`reset`](Self::reset).
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError>;
+
+    /// Whether [`capture`](Self::capture) has all that a later step depends on. Where it has
+    /// not, episodes begin anew after [`restore_range`](Self::restore_range), which takes
+    /// over none, and after [`restore`](Self::restore), which a [`reset`](Self::reset) follows.
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
     fn take_stats(&mut self, into: &mut EpisodeStats);
     fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
     fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError>;
@@ -55,14 +71,16 @@ impl Environments for BatchEnv {
     fn spec(&self) -> &EnvSpec {
         self.spec()
     }
-    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
         self.reset(spread, obs);
+        Ok(())
     }
     fn begin_rollout(&mut self) {
         self.begin_rollout();
     }
-    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
         self.step(actions, out);
+        Ok(())
     }
     fn take_stats(&mut self, into: &mut EpisodeStats) {
         self.take_stats(into);

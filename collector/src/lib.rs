@@ -11,6 +11,7 @@ mod buffers;
 pub mod custom;
 pub mod device;
 pub mod env;
+pub mod gymnasium;
 pub mod hidden;
 pub mod memory;
 mod noise;
@@ -66,6 +67,9 @@ pub enum CollectError {
         envs: std::ops::Range<usize>,
         why: String,
     },
+    /// Environments of Python.
+    #[error(transparent)]
+    Gymnasium(Box<gymnasium::GymError>),
     /// Saved state that does not fit.
     #[error(
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
@@ -88,6 +92,12 @@ impl From<DeviceError> for CollectError {
     }
 }
 
+impl From<gymnasium::GymError> for CollectError {
+    fn from(e: gymnasium::GymError) -> Self {
+        Self::Gymnasium(Box::new(e))
+    }
+}
+
 impl From<EnvError> for CollectError {
     fn from(e: EnvError) -> Self {
         Self::Env(Box::new(e))
@@ -106,6 +116,7 @@ impl CollectError {
             | Self::NotRows(_)
             | Self::Blob(_)
             | Self::NotReplicable
+            | Self::Gymnasium(_)
             | Self::Worker { .. } => None,
         }
     }

@@ -120,10 +120,11 @@ impl<E: Environments> Stepper<E> {
     }
 
     /// New episodes for all.
-    pub fn reset(&mut self, spread: bool) {
+    pub fn reset(&mut self, spread: bool) -> Result<(), CollectError> {
         let (env, mut next) = self.next_rows();
-        env.reset(spread, &mut next);
+        env.reset(spread, &mut next)?;
         self.next.hidden.fill(0.0);
+        Ok(())
     }
 
     /// Whether the next rollout begins with a reset.
@@ -141,7 +142,7 @@ impl<E: Environments> Stepper<E> {
         let mut policy_time = 0.0;
         let steps = buffers.rollout.steps as usize;
         if self.begins_anew() {
-            self.reset(false);
+            self.reset(false)?;
         }
         let Buffers { rows, host, .. } = buffers;
         host.begin(&self.next)?;
@@ -193,7 +194,7 @@ impl<E: Environments> Stepper<E> {
                 },
                 final_slot: host.final_slot.row_mut(t)?,
             };
-            self.env.step(host.action.row(t)?, &mut out);
+            self.env.step(host.action.row(t)?, &mut out)?;
             host.forget_ended(t)?;
             self.step += 1;
             made += 1;
@@ -247,15 +248,17 @@ impl<E: Environments> Stepper<E> {
         snapshot::write_head(out, self.step, self.next.groups())
     }
 
-    /// Takes over the state beside the environments', of environments `from..` of those saved.
-    pub fn fill(&mut self, saved: &Saved<'_>, from: usize) {
+    /// Takes over the state beside the environments', of `taken` environments from `from` on.
+    pub fn fill(&mut self, saved: &Saved<'_>, from: usize, taken: usize) {
         let n = self.env.spec().num_envs;
         // New environments begin without memories.
         self.next.hidden.fill(0.0);
         let groups = self.next.groups_mut();
         for (group, stored) in groups.into_iter().zip(saved.groups) {
-            let skipped = 4 * from * (group.len() / n.max(1));
-            snapshot::copy(stored.get(skipped..).unwrap_or_default(), group);
+            let each = group.len() / n.max(1);
+            let stored = stored.get(4 * from * each..).unwrap_or_default();
+            let own = group.get_mut(..taken * each).unwrap_or_default();
+            snapshot::copy(stored, own);
         }
         self.step = saved.step;
     }
@@ -283,7 +286,7 @@ impl<E: Environments> Stepper<E> {
         let saved = self.read(blob, None)?;
         let (env, mut next) = self.next_rows();
         let taken = env.restore_range(saved.env, spread, &mut next)?;
-        self.fill(&saved, from);
+        self.fill(&saved, from, taken);
         Ok(taken)
     }
 }

@@ -43,7 +43,7 @@ impl<E: Environments> SyncCollector<E> {
         let buffers = Buffers::new(spec, steps, policy.widths())?;
         let stats = EpisodeStats::with_room(spec)?;
         let mut stepper = Stepper::new(env, policy.widths(), policy.noise(), seed, 0, stepping)?;
-        stepper.reset(spread);
+        stepper.reset(spread)?;
         Ok(Self {
             stepper,
             buffers,
@@ -92,10 +92,15 @@ impl<E: Environments> Collector for SyncCollector<E> {
     }
 
     fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
-        let rows = self.stepper.env.spec().rows();
-        let saved = self.stepper.read(from.on_host()?, Some(rows))?;
+        let blob = from.on_host()?;
+        let spec = self.stepper.env.spec();
+        let (envs, rows) = (spec.num_envs, spec.rows());
+        let saved = self.stepper.read(blob, Some(rows))?;
+        if !self.stepper.env.keeps_state() {
+            return self.stepper.restore_range(blob, 0, false).map(drop);
+        }
         self.stepper.env.restore(saved.env)?;
-        self.stepper.fill(&saved, 0);
+        self.stepper.fill(&saved, 0, envs);
         Ok(())
     }
 

@@ -130,6 +130,8 @@ fn texts() -> Vec<(String, String)> {
     for part in [
         "trainer/src",
         "collector/src",
+        "python/src",
+        "sim/src/config",
         "sim/src/task",
         "sim/src/env",
     ] {
@@ -141,8 +143,14 @@ fn texts() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for path in &sources {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
-        // Programs for GPUs are texts, too.
-        let programs = ["/emit", "task/native/library", "task/native/print"];
+        // Programs for GPUs and robots are texts, too.
+        let programs = [
+            "/emit",
+            "task/native/library",
+            "task/native/print",
+            "task/deploy/c",
+            "export/c",
+        ];
         if name.contains("test") || programs.iter().any(|p| name.contains(p)) {
             continue;
         }
@@ -162,8 +170,8 @@ fn texts() -> Vec<(String, String)> {
                 all.extend(exprs.map(|e| (name.clone(), e.replace("\\\"", "\""))));
                 continue;
             }
-            // C++, but for tasks' files.
-            if name == "native.md" {
+            // C++ and Python, but for tasks' files.
+            if name == "native.md" || name == "python.md" {
                 continue;
             }
             let code = block.split('`').skip(1).step_by(2);

@@ -36,7 +36,7 @@ fn of_type(types: &Types, ty: &Type, from: &Path) -> String {
         "u32" | "u64" | "usize" | "i64" | "u8" | "i32" => "0".into(),
         "String" => "\"\"".into(),
         "Vec" => "[]".into(),
-        "BTreeMap" => "{}".into(),
+        "BTreeMap" | "Table" => "{}".into(),
         _ => {
             let def = types.find(&name, from);
             let def = def.unwrap_or_else(|| panic!("no type {name} for {}", from.display()));

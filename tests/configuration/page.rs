@@ -158,6 +158,8 @@ impl<'t> Page<'t> {
             "f64" | "f32" => "number".into(),
             "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => "whole number".into(),
             "String" | "PathBuf" => "text".into(),
+            // toml::Table.
+            "Table" => "table of anything".into(),
             "Option" | "Box" => self.kind(inner(ty, 0), owner, path, lists, below),
             "Vec" => match self
                 .kind(inner(ty, 0), owner, path, lists + 1, below)

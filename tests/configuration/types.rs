@@ -1,6 +1,6 @@
 //! The types of a configuration, read from their source.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Expr, Fields, ImplItem, Item, Lit, Meta, Stmt, Type};
 
@@ -49,7 +49,9 @@ pub struct Def {
 pub struct Types {
     defs: HashMap<String, Vec<Def>>,
     /// The last expression of a function, or of a constant, by file and name.
-    functions: HashMap<(PathBuf, String), Expr>,
+    functions: BTreeMap<(PathBuf, String), Expr>,
+    /// Those of them that other files can use.
+    shared: BTreeSet<(PathBuf, String)>,
     /// Of `impl Default`, by file and type.
     defaults: HashMap<(PathBuf, String), Expr>,
 }
@@ -58,7 +60,8 @@ impl Types {
     pub fn read(folders: &[PathBuf]) -> Self {
         let mut types = Self {
             defs: HashMap::new(),
-            functions: HashMap::new(),
+            functions: BTreeMap::new(),
+            shared: BTreeSet::new(),
             defaults: HashMap::new(),
         };
         folders.iter().for_each(|folder| types.folder(folder));
@@ -116,6 +119,9 @@ impl Types {
             Item::Fn(f) => {
                 if let Some(Stmt::Expr(e, None)) = f.block.stmts.last() {
                     let key = (path.to_path_buf(), f.sig.ident.to_string());
+                    if !matches!(f.vis, syn::Visibility::Inherited) {
+                        self.shared.insert(key.clone());
+                    }
                     self.functions.insert(key, e.clone());
                 }
             }
@@ -162,8 +168,8 @@ impl Types {
         let own = self.functions.get(&(from.to_path_buf(), name.to_string()));
         let beside = || {
             let same = |(file, f): &&(PathBuf, String)| f == name && file.parent() == from.parent();
-            self.functions
-                .keys()
+            self.shared
+                .iter()
                 .find(same)
                 .and_then(|key| self.functions.get(key))
         };

@@ -10,6 +10,7 @@ pub mod config;
 pub mod doctor;
 pub mod draw;
 pub mod drill;
+pub mod environments;
 pub mod export;
 pub mod learner;
 pub mod log;

@@ -1,8 +1,10 @@
 //! A batch of custom environments.
 
-use super::{CustomEnv, Draws, Sizes};
+use super::ledger::{Cause, End, Ledger, Record};
+use super::{CustomEnv, Sizes};
+use crate::CollectError;
 use crate::env::Environments;
-use ostler_sim::env::{Break, EnvSpec, Finished};
+use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::physics::{SnapshotError, fault};
 use ostler_sim::snapshot::{self, Bytes};
@@ -11,48 +13,30 @@ use serde::{Deserialize, Serialize};
 
 /// Whose snapshots these are.
 const OF: &str = "custom environments";
-/// Causes of breaks, in the order of [`Cause`].
-const CAUSES: [&str; 3] = ["nan/action", "nan/observation", "nan/reward"];
-/// Breaks that are described in statistics.
-const DESCRIBED: usize = 8;
-
 /// Where a number was not finite.
-#[derive(Clone, Copy)]
-enum Cause {
-    Action,
-    Observation,
-    Reward,
-}
-
-/// The episode of one environment.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Episode {
-    /// Resets and steps so far: keys the draws.
-    moment: u64,
-    /// Control steps of the episode, as the time-out counts them.
-    age: u32,
-    /// Control steps that were made: fewer, where it began at a random age.
-    length: u32,
-    /// Sum of rewards.
-    ret: f32,
-    /// It began at an age above 0, so that its return says nothing.
-    cut: bool,
-}
+const CAUSES: [Cause; 3] = [
+    Cause {
+        name: "nan/action",
+        fault: fault::CONTROL,
+    },
+    Cause {
+        name: "nan/observation",
+        fault: fault::TASK,
+    },
+    Cause {
+        name: "nan/reward",
+        fault: fault::TASK,
+    },
+];
+const ACTION: usize = 0;
+const OBSERVATION: usize = 1;
+const REWARD: usize = 2;
 
 /// N custom environments, stepped one after the other in the caller's thread.
 #[derive(Debug)]
 pub struct CustomEnvs<E> {
-    spec: EnvSpec,
-    seed: u64,
+    ledger: Ledger,
     envs: Vec<E>,
-    episodes: Vec<Episode>,
-    /// Truncations of each environment in the rollout.
-    truncations: Vec<usize>,
-    /// Control steps of the rollout.
-    step: u32,
-    /// Steps and resets of the batch.
-    clock: u64,
-    stats: EpisodeStats,
 }
 
 impl<E: CustomEnv> CustomEnvs<E> {
@@ -66,41 +50,8 @@ impl<E: CustomEnv> CustomEnvs<E> {
         seed: u64,
     ) -> Result<Self, MemoryError> {
         let envs: Vec<E> = envs.into_iter().collect();
-        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let spec = EnvSpec {
-            num_envs: envs.len(),
-            obs: Groups {
-                policy: sizes.obs,
-                critic: None,
-            },
-            critic: None,
-            groups: Vec::new(),
-            obs_table: Groups {
-                policy: Vec::new(),
-                critic: None,
-            },
-            action: sizes.action,
-            step_dt: sizes.step_dt,
-            max_episode_steps: sizes.episode_steps.max(1),
-            min_truncation_steps: sizes.episode_steps.max(1),
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
-            termination_names: names(&["time_out", "terminated"]),
-            cause_names: names(&CAUSES),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
-        };
-        Ok(Self {
-            stats: EpisodeStats::with_room(&spec)?,
-            episodes: vec![Episode::default(); envs.len()],
-            truncations: vec![0; envs.len()],
-            step: 0,
-            clock: 0,
-            spec,
-            seed,
-            envs,
-        })
+        let ledger = Ledger::new(sizes, envs.len(), seed, &CAUSES, sizes.episode_steps)?;
+        Ok(Self { ledger, envs })
     }
 
     /// The environments, in their order.
@@ -108,26 +59,9 @@ impl<E: CustomEnv> CustomEnvs<E> {
         &self.envs
     }
 
-    /// Random numbers for the next reset or step of an environment.
-    fn draws(&mut self, env: usize) -> Draws {
-        let moment = &mut self.episodes[env].moment;
-        *moment += 1;
-        Draws::new(self.seed, env as u32, *moment)
-    }
-
     /// Begins an episode, at a random age if `spread`.
     fn begin(&mut self, env: usize, spread: bool, obs: &mut [f32]) {
-        let mut draws = self.draws(env);
-        let age = match spread {
-            true => draws.below(self.spec.max_episode_steps),
-            false => 0,
-        };
-        self.episodes[env] = Episode {
-            moment: self.episodes[env].moment,
-            age,
-            cut: age > 0,
-            ..Episode::default()
-        };
+        let mut draws = self.ledger.begin(env, spread);
         self.envs[env].reset(&mut draws, obs);
         // A start that is not finite is met at the first step; nothing that is not is written.
         obs.iter_mut()
@@ -135,141 +69,78 @@ impl<E: CustomEnv> CustomEnvs<E> {
             .for_each(|x| *x = 0.0);
     }
 
-    /// Counts a break of an environment and begins its next episode.
-    fn broken(&mut self, env: usize, cause: Cause, value: f32, obs: &mut [f32]) {
-        let (bit, index) = match cause {
-            Cause::Action => (fault::CONTROL, 0),
-            Cause::Observation => (fault::TASK, 1),
-            Cause::Reward => (fault::TASK, 2),
-        };
-        self.stats.faults[bit.trailing_zeros() as usize] += 1;
-        self.stats.causes[index] += 1;
-        if self.stats.breaks.len() < DESCRIBED {
-            self.stats.breaks.push(Break {
-                env: env as u32,
-                clock: self.clock,
-                step: self.step,
-                age: self.episodes[env].length + 1,
-                cause: index as u32,
-                value,
-            });
-        }
-        self.begin(env, false, obs);
-    }
-
-    /// Counts an episode that ended.
-    fn ended(&mut self, env: usize, termination: usize) {
-        let episode = self.episodes[env];
-        if episode.cut {
-            return;
-        }
-        let stats = &mut self.stats;
-        stats.episodes += 1;
-        stats.return_sum += f64::from(episode.ret);
-        stats.length_sum += f64::from(episode.length);
-        stats.terminations[termination] += 1;
-        if stats.finished.len() < self.spec.num_envs {
-            stats.finished.push(Finished {
-                env: env as u32,
-                step: self.step,
-                ret: episode.ret,
-                length: episode.length,
-            });
-        }
-    }
-
     /// A step of one environment; its results go to their places.
     fn step_one(&mut self, env: usize, action: &[f32], out: &mut StepOut<'_>) {
-        let width = self.spec.obs.policy;
-        let obs = &mut out.obs.policy[env * width..][..width];
-        out.reward[env] = 0.0;
-        out.terminated[env] = 0.0;
-        out.truncated[env] = 0.0;
-        out.valid[env] = 0.0;
-        out.final_slot[env] = -1;
-        if let Some(&x) = action.iter().find(|x| !x.is_finite()) {
-            return self.broken(env, Cause::Action, x, obs);
-        }
-        let mut draws = self.draws(env);
-        let outcome = self.envs[env].step(action, &mut draws, obs);
-        if let Some(&x) = obs.iter().find(|x| !x.is_finite()) {
-            return self.broken(env, Cause::Observation, x, obs);
-        }
-        if !outcome.reward.is_finite() {
-            return self.broken(env, Cause::Reward, outcome.reward, obs);
-        }
-        let episode = &mut self.episodes[env];
-        episode.age += 1;
-        episode.length += 1;
-        episode.ret += outcome.reward;
-        let timed_out = episode.age >= self.spec.max_episode_steps;
-        out.reward[env] = outcome.reward;
-        out.valid[env] = 1.0;
-        if outcome.terminated {
-            out.terminated[env] = 1.0;
-            self.ended(env, 1);
-        } else if timed_out {
-            out.truncated[env] = 1.0;
-            self.keep_last(env, obs, out.final_obs.policy, &mut out.final_slot[env]);
-            self.ended(env, 0);
-        }
-        if outcome.terminated || timed_out {
-            self.begin(env, false, obs);
+        let width = self.ledger.spec.obs.policy;
+        let row = env * width..(env + 1) * width;
+        let broke = match action.iter().find(|x| !x.is_finite()) {
+            Some(&x) => Some((ACTION, x)),
+            None => self.move_one(env, action, row.clone(), out),
+        };
+        let ended = match broke {
+            Some((cause, value)) => {
+                self.ledger.broke(env, cause, value, out);
+                true
+            }
+            None => out.terminated[env] + out.truncated[env] > 0.0,
+        };
+        if ended {
+            self.begin(env, false, &mut out.obs.policy[row]);
         }
     }
 
-    /// The last observation of an episode that was cut short, for its value.
-    fn keep_last(&mut self, env: usize, obs: &[f32], rows: &mut [f32], slot: &mut i32) {
-        let k = self.truncations[env];
-        let width = obs.len();
-        let row = (k * self.spec.num_envs + env) * width;
-        match rows.get_mut(row..row + width) {
-            Some(place) => {
-                place.copy_from_slice(obs);
-                *slot = k as i32;
-                self.truncations[env] += 1;
-            }
-            None => self.stats.final_overflow += 1,
+    /// The same with an action that can be taken; what was not finite.
+    fn move_one(
+        &mut self,
+        env: usize,
+        action: &[f32],
+        row: std::ops::Range<usize>,
+        out: &mut StepOut<'_>,
+    ) -> Option<(usize, f32)> {
+        let mut draws = self.ledger.draws(env);
+        let obs = &mut out.obs.policy[row];
+        let outcome = self.envs[env].step(action, &mut draws, obs);
+        if let Some(&x) = obs.iter().find(|x| !x.is_finite()) {
+            return Some((OBSERVATION, x));
         }
+        if !outcome.reward.is_finite() {
+            return Some((REWARD, outcome.reward));
+        }
+        let end = match (outcome.terminated, self.ledger.is_last(env)) {
+            (true, _) => Some(End::Terminated),
+            (false, true) => Some(End::Truncated),
+            (false, false) => None,
+        };
+        self.ledger.count(env, outcome.reward, end, out);
+        None
     }
 }
 
 /// A snapshot.
 #[derive(Serialize, Deserialize)]
-struct Record<'a> {
-    seed: u64,
-    clock: u64,
-    step: u32,
-    episodes: Vec<Episode>,
-    truncations: Vec<usize>,
+struct Saved<'a> {
+    ledger: Record,
     #[serde(borrow)]
     envs: Vec<Bytes<'a>>,
 }
 
 impl<E: CustomEnv> CustomEnvs<E> {
-    /// The record of a snapshot of `least` environments or more.
-    fn read<'a>(&self, bytes: &'a [u8]) -> Result<Record<'a>, SnapshotError> {
-        let (record, rest) = snapshot::read::<Record<'_>>(OF, bytes)?;
+    /// What a snapshot has.
+    fn read<'a>(&self, bytes: &'a [u8]) -> Result<Saved<'a>, SnapshotError> {
+        let (saved, rest) = snapshot::read::<Saved<'_>>(OF, bytes)?;
         snapshot::end(rest)?;
-        let n = record.envs.len();
-        if record.episodes.len() != n || record.truncations.len() != n {
-            return Err(SnapshotError::Unfit("its lists differ in length".into()));
+        match saved.ledger.unfit(self.ledger.seed, saved.envs.len()) {
+            Some(why) => Err(SnapshotError::Unfit(why)),
+            None => Ok(saved),
         }
-        if record.seed != self.seed {
-            return Err(SnapshotError::Unfit(format!(
-                "it is of seed {}, not of {}",
-                record.seed, self.seed
-            )));
-        }
-        Ok(record)
     }
 
-    /// Takes over the first environments of a record: all or none.
-    fn take_over(&mut self, record: &Record<'_>) -> Result<usize, SnapshotError> {
-        let n = record.envs.len().min(self.envs.len());
+    /// Takes over the first environments of a snapshot: all or none.
+    fn take_over(&mut self, saved: &Saved<'_>) -> Result<usize, SnapshotError> {
+        let n = saved.envs.len().min(self.envs.len());
         let mut before = Vec::new();
         let mut failed = None;
-        for (env, bytes) in self.envs.iter_mut().zip(&record.envs) {
+        for (env, bytes) in self.envs.iter_mut().zip(&saved.envs) {
             let mut own = Vec::new();
             env.save(&mut own);
             let loaded = env.load(bytes.0);
@@ -289,44 +160,41 @@ impl<E: CustomEnv> CustomEnvs<E> {
             }
             return Err(e);
         }
-        self.episodes[..n].copy_from_slice(&record.episodes[..n]);
-        self.truncations[..n].copy_from_slice(&record.truncations[..n]);
-        self.clock = record.clock;
-        self.step = record.step;
+        self.ledger.take_over(&saved.ledger, n);
         Ok(n)
     }
 }
 
 impl<E: CustomEnv> Environments for CustomEnvs<E> {
     fn spec(&self) -> &EnvSpec {
-        &self.spec
+        &self.ledger.spec
     }
 
-    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
-        self.clock += 1;
-        self.begin_rollout();
-        let width = self.spec.obs.policy;
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
+        self.ledger.reset();
+        let width = self.ledger.spec.obs.policy;
         for env in 0..self.envs.len() {
             self.begin(env, spread, &mut obs.policy[env * width..][..width]);
         }
+        Ok(())
     }
 
     fn begin_rollout(&mut self) {
-        self.truncations.fill(0);
-        self.step = 0;
+        self.ledger.begin_rollout();
     }
 
-    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
-        self.clock += 1;
-        let width = self.spec.action.width();
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
+        self.ledger.begin_step();
+        let width = self.ledger.spec.action.width();
         for env in 0..self.envs.len() {
             self.step_one(env, &actions[env * width..][..width], out);
         }
-        self.step += 1;
+        self.ledger.end_step();
+        Ok(())
     }
 
     fn take_stats(&mut self, into: &mut EpisodeStats) {
-        self.stats.take_into(into);
+        self.ledger.take_stats(into);
     }
 
     fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
@@ -341,27 +209,23 @@ impl<E: CustomEnv> Environments for CustomEnvs<E> {
             .collect();
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let envs = starts.zip(&ends).map(|(a, &b)| Bytes(&all[a..b]));
-        let record = Record {
-            seed: self.seed,
-            clock: self.clock,
-            step: self.step,
-            episodes: self.episodes.clone(),
-            truncations: self.truncations.clone(),
+        let saved = Saved {
+            ledger: self.ledger.record(),
             envs: envs.collect(),
         };
-        snapshot::write(OF, &record, all.len() + 40 * self.envs.len(), out)
+        snapshot::write(OF, &saved, all.len() + 40 * self.envs.len(), out)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        let record = self.read(bytes)?;
-        if record.envs.len() != self.envs.len() {
+        let saved = self.read(bytes)?;
+        if saved.envs.len() != self.envs.len() {
             return Err(SnapshotError::Unfit(format!(
                 "it is of {} environments, not of {}",
-                record.envs.len(),
+                saved.envs.len(),
                 self.envs.len()
             )));
         }
-        self.take_over(&record).map(drop)
+        self.take_over(&saved).map(drop)
     }
 
     fn restore_range(
@@ -370,9 +234,9 @@ impl<E: CustomEnv> Environments for CustomEnvs<E> {
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
-        let record = self.read(bytes)?;
-        let taken = self.take_over(&record)?;
-        let width = self.spec.obs.policy;
+        let saved = self.read(bytes)?;
+        let taken = self.take_over(&saved)?;
+        let width = self.ledger.spec.obs.policy;
         for env in taken..self.envs.len() {
             self.begin(env, spread, &mut obs.policy[env * width..][..width]);
         }

@@ -41,6 +41,7 @@
 
 mod batch;
 mod draws;
+pub(crate) mod ledger;
 #[cfg(test)]
 mod tests;
 

@@ -78,7 +78,7 @@ impl Ran {
             policy: ran.obs.as_mut_slice(),
             critic: None,
         };
-        ran.envs.reset(false, &mut groups);
+        ran.envs.reset(false, &mut groups).unwrap();
         ran
     }
 
@@ -88,7 +88,7 @@ impl Ran {
             policy,
             critic: None,
         };
-        self.envs.step(
+        let stepped = self.envs.step(
             actions,
             &mut StepOut {
                 obs: groups(self.obs.as_mut_slice()),
@@ -100,6 +100,7 @@ impl Ran {
                 final_slot: &mut self.slot,
             },
         );
+        stepped.unwrap();
     }
 
     fn stats(&mut self) -> EpisodeStats {

@@ -208,7 +208,7 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
 
     fn reset(&mut self, spread: bool) -> Result<(), CollectError> {
         self.first_row(|env, obs| {
-            env.reset(spread, obs);
+            env.reset(spread, obs)?;
             Ok(())
         })
     }
@@ -250,7 +250,7 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
             },
             final_slot: here.final_slot.rows.row_mut(t)?,
         };
-        self.env.step(actions, &mut out);
+        self.env.step(actions, &mut out)?;
         here.obs.send(&self.queue, &self.there.obs[t + 1])
     }
 

@@ -5,7 +5,7 @@ pub mod robots;
 
 use ostler_collector::env::Environments;
 use ostler_collector::policy::{Hidden, Noise};
-use ostler_collector::{Act, Collector, Policy, Snapshot};
+use ostler_collector::{Act, CollectError, Collector, Policy, Snapshot};
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
@@ -85,16 +85,17 @@ impl Environments for Counting {
         &self.spec
     }
 
-    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
         self.step = if spread { 1000 } else { 0 };
         self.observe(obs, None);
+        Ok(())
     }
 
     fn begin_rollout(&mut self) {
         self.slot = 0;
     }
 
-    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
         self.step += 1;
         for env in 0..self.spec.num_envs {
             let timed_out = env == 1 && self.step.is_multiple_of(2);
@@ -111,6 +112,7 @@ impl Environments for Counting {
             }
         }
         self.observe(&mut out.obs, Some(actions));
+        Ok(())
     }
 
     fn take_stats(&mut self, into: &mut EpisodeStats) {

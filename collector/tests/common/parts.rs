@@ -3,7 +3,7 @@
 
 use ostler_collector::env::{Environments, Shards};
 use ostler_collector::policy::{Hidden, Noise};
-use ostler_collector::{Act, Policy, Replica, Replicate};
+use ostler_collector::{Act, CollectError, Policy, Replica, Replicate};
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec, Finished};
 use ostler_sim::physics::SnapshotError;
@@ -99,10 +99,11 @@ impl Environments for Part {
         &self.spec
     }
 
-    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
         self.clock += 1;
         self.ages.fill(u32::from(spread));
         self.observe(obs, None);
+        Ok(())
     }
 
     fn begin_rollout(&mut self) {
@@ -110,7 +111,7 @@ impl Environments for Part {
         self.began = self.step;
     }
 
-    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
         let moment = Moment {
             first: self.first,
             step: self.step,
@@ -144,6 +145,7 @@ impl Environments for Part {
             }
         }
         self.observe(&mut out.obs, Some(actions));
+        Ok(())
     }
 
     fn take_stats(&mut self, into: &mut EpisodeStats) {

@@ -268,16 +268,16 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
         };
     }
     let mut draws = actions.chunks_exact((n * width).max(1)).cycle();
-    rows.reset(env, true);
+    rows.reset(env, true)?;
     let mut step = |env: &mut BatchEnv| {
         env.begin_rollout();
-        rows.step(env, draws.next().unwrap_or_default());
+        rows.step(env, draws.next().unwrap_or_default())
     };
-    step(env);
+    step(env)?;
     let clock = Instant::now();
     let mut steps = 0_u64;
     while clock.elapsed() < time {
-        step(env);
+        step(env)?;
         steps += n as u64;
     }
     Ok(steps as f64 / clock.elapsed().as_secs_f64())

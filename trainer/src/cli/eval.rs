@@ -9,6 +9,7 @@ use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use crate::stats::Episodes;
 use clap::Args;
+use ostler_collector::env::Environments;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::referee::worlds::Failure;
 use serde_json::json;
@@ -150,7 +151,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         seed,
         envs,
         backend: backend.into(),
-        kernel: stage.env().physics().kernel().unwrap_or("-").into(),
+        kernel: stage.env().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
         lengths: Vec::new(),
         metrics: Metrics::new(stage.env().spec()),

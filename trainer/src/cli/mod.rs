@@ -45,8 +45,8 @@ const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; b
                          info,ostler_trainer::memory=debug (log.level; OSTLER_LOG)";
 
 /// Help for `--allow-native`.
-const ALLOW: &str = "Compile and run the C++ headers that the task names ([[task.native]]), with \
-                     all your rights (docs/security.md)";
+const ALLOW: &str = "Run code that the configuration names, with all your rights: C++ headers \
+                     ([[task.native]]), Python ([gymnasium]) (docs/security.md)";
 
 /// Trains robot policies by reinforcement learning on batches of simulated robots.
 #[derive(Debug, Parser)]

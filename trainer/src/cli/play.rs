@@ -122,7 +122,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         .html
         .as_ref()
         .map(|_| Shot::new(&target, &looks, args.geoms));
-    let mut stage = Stage::new(target.env)?;
+    let mut stage = Stage::new(target.env.robot("play")?)?;
     let watched = args.env as usize;
     if let Some(shot) = &mut shot {
         let seconds = args.seconds.unwrap_or(PAGE_S);

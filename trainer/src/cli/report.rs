@@ -90,7 +90,7 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     let mut target = open(run, &wish)?;
     let looks = looks(&target)?;
     let model = target.model.clone();
-    let mut stage = Stage::new(target.env)?;
+    let mut stage = Stage::new(target.env.robot("report")?)?;
     let step_dt = stage.env().spec().step_dt;
     let mut clip = Clip::new(&model, &looks, Geoms::Auto, step_dt);
     let (mut first, mut time) = (true, 0.0);

@@ -61,7 +61,7 @@ pub fn run(
     named: &Path,
 ) -> Result<i32, RunError> {
     let shot = Shot::new(&target, looks, geoms);
-    let stage = Stage::new(target.env)?;
+    let stage = Stage::new(target.env.robot("serve")?)?;
     let (data, blob, feed) = shot.live(&stage, env);
     let page = page::html(&data, &blob, Some("ws://@HOST@"))
         .map_err(|e| RunError::Usage(format!("cannot make the page: {e}")))?;

@@ -5,11 +5,12 @@ use super::instead::{Instead, Who};
 use crate::config::{Config, Gpus, Loaded, Override};
 use crate::export::PolicyFile;
 use crate::run::stage::Agent;
-use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
+use crate::run::{RunEnv, RunError, build_envs, judged_env, load_run, no_robot, plan, settle_here};
 use clap::ValueEnum;
+use ostler_collector::env::Environments;
+use ostler_sim::Model;
 use ostler_sim::config::Backend;
 use ostler_sim::referee::worlds::Failure;
-use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,11 +36,11 @@ pub enum Events {
 
 /// Environments and who acts in them.
 #[derive(Debug)]
-pub struct Target {
+pub(super) struct Target {
     /// The configuration's name.
     pub name: String,
     /// The environments.
-    pub env: BatchEnv,
+    pub env: RunEnv,
     /// Name of the engine.
     pub backend: &'static str,
     /// Tells why the environments stand still, where MuJoCo steps them.
@@ -84,7 +85,7 @@ pub struct Wish<'a> {
 ///
 /// # Errors
 /// There is nothing there, or it cannot be used; a configuration has no policy.
-pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
+pub(super) fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     let mut target = open_one(path, wish)?;
     if let Some(policy) = wish.policy {
         target.agent = file(&target, policy, None)?;
@@ -121,7 +122,7 @@ fn file(target: &Target, path: &Path, agent: Option<&str>) -> Result<Agent, RunE
         true => config.actor.hidden_width(),
         false => 0,
     };
-    let file = PolicyFile::open(path, &target.env, agent)?;
+    let file = PolicyFile::open(path, target.env.as_robot("an exported policy")?, agent)?;
     Ok(Agent::File(file.with_hidden(hidden)))
 }
 
@@ -176,6 +177,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     if is_config {
         let (mut loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
+        if mujoco && loaded.foreign.is_some() {
+            return Err(no_robot("--backend mujoco"));
+        }
         without_events(&mut loaded.config, backend, wish)?;
         if !mujoco {
             settle_here(&mut loaded, &model)?;
@@ -192,14 +196,14 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         let envs = envs.unwrap_or(config.env.num_envs);
         let (env, failure) = if mujoco {
             let (env, failure) = judged_env(&loaded, config, &model, envs, seed, python)?;
-            (env, Some(failure))
+            (RunEnv::Robot(Box::new(env)), Some(failure))
         } else {
-            (build_env(&loaded, config, &model, envs, seed)?, None)
+            (build_envs(&loaded, config, &model, envs, seed)?, None)
         };
         return Ok(Target {
             name: loaded.config.name.clone(),
             env,
-            backend: name(loaded.config.sim.backend),
+            backend: engine(&loaded, name(loaded.config.sim.backend)),
             failure,
             model,
             loaded,
@@ -215,6 +219,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         ));
     }
     let mut run = load_run(path)?;
+    if mujoco && run.loaded().foreign.is_some() {
+        return Err(no_robot("--backend mujoco"));
+    }
     without_events(&mut run.config, backend, wish)?;
     if !mujoco {
         run.settle(backend)?;
@@ -224,9 +231,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     let envs = envs.unwrap_or(run.config.env.num_envs);
     let (env, failure) = if mujoco {
         let (env, failure) = run.judged_env(envs, seed, python)?;
-        (env, Some(failure))
+        (RunEnv::Robot(Box::new(env)), Some(failure))
     } else {
-        (run.env(envs, seed)?, None)
+        (run.envs(envs, seed)?, None)
     };
     let agent = match simple(agent.unwrap_or(AgentKind::Policy), seed) {
         Some(agent) => agent,
@@ -235,7 +242,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     Ok(Target {
         name: run.config.name.clone(),
         env,
-        backend: name(run.config.sim.backend),
+        backend: engine(run.loaded(), name(run.config.sim.backend)),
         failure,
         model: run.model.clone(),
         loaded: run.loaded().clone(),
@@ -243,6 +250,14 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         seed,
         checkpoint: Some(run.file),
     })
+}
+
+/// The engine's name: there is none without a robot.
+fn engine(loaded: &Loaded, name: &'static str) -> &'static str {
+    match &loaded.foreign {
+        Some(_) => "-",
+        None => name,
+    }
 }
 
 fn simple(kind: AgentKind, seed: u64) -> Option<Agent> {

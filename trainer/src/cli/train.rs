@@ -1,6 +1,7 @@
 //! `ostler train`.
 
 use super::{ConfigArgs, time};
+use crate::config::ALLOW_NATIVE;
 use crate::config::{Device, Override, load};
 use crate::log::progress::{duration, thousands};
 use crate::log::{errln, outln};
@@ -282,11 +283,19 @@ fn summary(run: &Run, ended: Ended) {
     if let Some(report) = run.newest_report() {
         outln!("report      {}", report.display());
     }
-    outln!("watch it    ostler play {dir}");
+    // Python of others needs leave each time.
+    let leave = match run.config().gymnasium {
+        Some(_) => format!(" {ALLOW_NATIVE}"),
+        None => String::new(),
+    };
+    match run.config().has_robot() {
+        true => outln!("watch it    ostler play {dir}"),
+        false => outln!("judge it    ostler eval {dir}{leave}"),
+    }
     if matches!(
         ended,
         Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)
     ) {
-        outln!("go on       ostler train --resume {dir}");
+        outln!("go on       ostler train --resume {dir}{leave}");
     }
 }

@@ -31,6 +31,11 @@ pub(super) fn leave() -> Leave {
     }
 }
 
+/// Whether code that a configuration names may be run.
+pub(crate) fn may_run_code() -> bool {
+    leave() == Leave::Run
+}
+
 /// Gives a process of this program's the same leave.
 pub(crate) fn pass_on(command: &mut Command) {
     if leave() == Leave::Run {

@@ -23,8 +23,8 @@ mod sections;
 mod tests;
 mod validate;
 
-pub(crate) use leave::pass_on;
 pub use leave::{FLAG as ALLOW_NATIVE, set_leave};
+pub(crate) use leave::{may_run_code, pass_on};
 pub(crate) use ostler_sim::config::file::{ANY, parse_as};
 pub use ostler_sim::config::file::{ConfigErrors, Diagnostic, Override, Places};
 pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
@@ -34,10 +34,12 @@ pub use sections::{
     LogFormat, Precision, RunnerConfig,
 };
 
+use crate::environments::{CustomConfig, Foreign};
 use crate::learner::{
     ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, Td3Config,
 };
 use crate::memory::MemoryConfig;
+use ostler_collector::gymnasium::GymnasiumConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
 use ostler_sim::config::file::{self, Document};
@@ -46,6 +48,7 @@ use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::MjcfError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Everything that defines a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +74,12 @@ pub struct Config {
     pub self_play: SelfPlayConfig,
     /// `[task]`: the robot's task.
     pub task: TaskConfig,
+    /// `[gymnasium]`: environments of Python in the place of `[task]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gymnasium: Option<GymnasiumConfig>,
+    /// `[custom]`: environments of a program of your own in the place of `[task]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomConfig>,
     /// `[actor]`: the network that decides.
     pub actor: ActorConfig,
     /// `[critic]`: the network that estimates the value.
@@ -117,6 +126,8 @@ impl Default for Config {
             agents: None,
             self_play: SelfPlayConfig::default(),
             task: TaskConfig::default(),
+            gymnasium: None,
+            custom: None,
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),
             ppo: PpoConfig::default(),
@@ -150,6 +161,8 @@ pub struct Loaded {
     pub places: Places,
     /// `env.num_envs` is "auto": the number in `config` is only there to be replaced.
     pub auto_envs: bool,
+    /// Environments in the place of a robot's.
+    pub foreign: Option<Arc<Foreign>>,
 }
 
 impl Loaded {
@@ -208,11 +221,14 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
         return Err(places.explain_all(&errors));
     }
     headers.map_err(|e| places.explain(&e))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let foreign = Foreign::of(&mut config, folder).map_err(|e| places.explain(&e))?;
     Ok(Loaded {
         config,
         path: path.to_path_buf(),
         files,
         places,
         auto_envs,
+        foreign,
     })
 }

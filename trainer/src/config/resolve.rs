@@ -217,6 +217,9 @@ impl Config {
         if let (Ok(Device::Auto), Some(earlier)) = (Device::parse(&self.device), earlier) {
             self.device.clone_from(&earlier.device);
         }
+        if self.gymnasium.is_some() && Device::parse(&self.device) == Ok(Device::Auto) {
+            self.device = Device::Cpu.name();
+        }
         match (Device::parse(&self.device), gpus) {
             (Ok(Device::Auto), Gpus::Ask(machine)) => match Self::usable(machine) {
                 Ok(gpu) => {
@@ -261,8 +264,10 @@ impl Config {
         let gpu = self.gpu().is_some();
         if self.sim.device == SimDevice::Auto {
             self.sim.device = match self.sim.backend {
-                Backend::Native if gpu && self.is_async() => return Err(NoGpu::Async),
-                Backend::Native if gpu => SimDevice::Cuda,
+                Backend::Native if gpu && self.has_robot() && self.is_async() => {
+                    return Err(NoGpu::Async);
+                }
+                Backend::Native if gpu && self.has_robot() => SimDevice::Cuda,
                 Backend::Native | Backend::Rapier => SimDevice::Cpu,
             };
         }

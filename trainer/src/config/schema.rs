@@ -4,9 +4,11 @@
 //! here; those of the simulation's tables are in its crate.
 
 use super::{BackOffConfig, Config, FaultConfig, curriculum, foreign};
+use crate::environments::CustomConfig;
+use ostler_collector::gymnasium::GymnasiumConfig;
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::NoiseKind;
-use ostler_sim::config::file::{Kind, Rules, Simulation};
+use ostler_sim::config::file::{ANY, Kind, Rules, Simulation};
 
 /// What a run's file may hold.
 pub fn rules() -> Rules {
@@ -23,6 +25,14 @@ fn exemplar() -> Config {
         sim: simulation.sim,
         agents: simulation.agents,
         task: simulation.task,
+        gymnasium: Some(GymnasiumConfig {
+            kwargs: anything(),
+            ..GymnasiumConfig::default()
+        }),
+        custom: Some(CustomConfig {
+            args: anything(),
+            ..CustomConfig::default()
+        }),
         replay: ReplayConfig {
             transform: vec![TransformConfig {
                 fields: vec![text()],
@@ -52,10 +62,19 @@ fn exemplar() -> Config {
     }
 }
 
+/// A table that may hold anything.
+fn anything() -> toml::Table {
+    [(ANY.to_string(), toml::Value::Boolean(true))]
+        .into_iter()
+        .collect()
+}
+
 /// Keys that take more than one kind of value, beside the simulation's.
 fn special(path: &str) -> Option<Kind> {
     match path {
         "learner.threads" | "collector.workers" | "runner.eval_episodes" => Some(Kind::Auto),
+        "gymnasium.workers" => Some(Kind::Auto),
+        "gymnasium.kwargs" | "custom.args" => Some(Kind::Anything),
         "runner.eval_interval" => Some(Kind::AutoOrNone),
         _ => None,
     }

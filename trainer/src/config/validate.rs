@@ -1,9 +1,11 @@
 //! Checks beyond serde's: ranges, and keys that exclude each other.
 
+use super::curriculum::Schedule;
 use super::{Config, Device, LearnerPath};
 use crate::learner::registry::methods;
 use ostler_sim::config::{
-    Auto, Backend, ConfigError, MAX_ENVS, ObservationGroup, SimDevice, check, threads_possible,
+    Auto, Backend, ConfigError, MAX_ENVS, ObservationGroup, SimDevice, TaskConfig, check,
+    threads_possible,
 };
 use ostler_sim::names::nearest;
 
@@ -12,7 +14,10 @@ impl Config {
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         self.check_top(&mut errors);
-        self.check_simulation(&mut errors);
+        match self.has_robot() {
+            true => self.check_simulation(&mut errors),
+            false => self.check_foreign(&mut errors),
+        }
         self.check_runner(&mut errors);
         self.check_collector(&mut errors);
         errors.extend(self.task.edits().err());
@@ -39,6 +44,64 @@ impl Config {
             errors.extend(self.validate_batch(samples));
         }
         errors
+    }
+
+    /// Whether a robot and a task are simulated.
+    pub fn has_robot(&self) -> bool {
+        self.gymnasium.is_none() && self.custom.is_none()
+    }
+
+    /// Environments in the place of a robot's.
+    fn check_foreign(&self, errors: &mut Vec<ConfigError>) {
+        let table = match (&self.gymnasium, &self.custom) {
+            (Some(gymnasium), None) => {
+                errors.extend(gymnasium.validate());
+                "gymnasium"
+            }
+            (None, _) => "custom",
+            (Some(_), Some(_)) => {
+                let why = "one of [gymnasium] and [custom] says what is trained";
+                errors.push(ConfigError::new("custom", why));
+                return;
+            }
+        };
+        let mut refuse = |path: &str, why: String, help: &str| {
+            errors.push(ConfigError::new(path, why).help(help));
+        };
+        let instead = || format!("[{table}] stands in the place of a robot and its task");
+        if self.task != TaskConfig::default() {
+            refuse("task", instead(), "leave one of them out");
+        }
+        if self.agents.is_some() {
+            let help = "a table [task] with [agents]";
+            refuse("agents", format!("[{table}] has one agent"), help);
+        }
+        if self.is_async() {
+            let why = format!("[{table}] is collected in turns with the learner");
+            refuse("collector.kind", why, "\"sync\"");
+        }
+        if self.sim.device == SimDevice::Cuda {
+            let why = format!("[{table}] is on the processor");
+            refuse("sim.device", why, "\"auto\"");
+        }
+        let gpu = matches!(Device::parse(&self.device), Ok(Device::Cuda(_)));
+        if gpu && self.gymnasium.is_some() {
+            let why = "[gymnasium] is trained on the processor";
+            refuse("device", why.into(), "\"cpu\"");
+        }
+        if !(1..=MAX_ENVS).contains(&self.env.num_envs) {
+            let why = format!("{} environments are not possible", self.env.num_envs);
+            refuse("env.num_envs", why, &format!("1 to {MAX_ENVS}"));
+        }
+        let task = |s: &Schedule| s.key.starts_with("task");
+        if let Some(i) = self.curriculum.iter().position(task) {
+            let why = format!("{}: {}", self.curriculum[i].key, instead());
+            refuse(
+                &format!("curriculum[{i}].key"),
+                why,
+                "env.num_envs can follow a schedule",
+            );
+        }
     }
 
     /// A group of observations that nobody reads is a mistake in its name.

@@ -38,7 +38,7 @@ pub fn record(
     let agent = agent_row(env, of);
     let (rows, width, out) = (spec.rows(), spec.obs.policy, spec.action.width());
     let mut results = Rows::new(&spec).map_err(CollectError::from)?;
-    results.reset(env, false);
+    results.reset(env, false)?;
     let mut hidden = HiddenStates::of(&*policy, rows)?;
     let mut actions = vec![0.0; rows * out];
     let action = Tensor::f_zeros([rows as i64, out as i64], (Kind::Float, Device::Cpu))?;
@@ -58,7 +58,7 @@ pub fn record(
             controls,
         });
         env.begin_rollout();
-        results.step(env, &actions);
+        results.step(env, &actions)?;
         first = results.ended().next().unwrap_or(false);
         if let Some(hidden) = &mut hidden {
             hidden.advance(results.ended())?;

@@ -97,6 +97,10 @@ fn largest(most: usize, fits: impl Fn(usize) -> bool) -> (usize, Option<usize>) 
 
 /// Size of an environment in a checkpoint (bytes), and the task's sizes.
 fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> {
+    if let Some(foreign) = &loaded.foreign {
+        let facts = foreign.facts()?;
+        return Ok((facts.spec.clone(), facts.state));
+    }
     let env = one_env(loaded, model)?;
     let mut state = Vec::new();
     env.capture(&mut state)

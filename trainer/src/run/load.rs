@@ -1,6 +1,6 @@
 //! A finished or running training as others see it: `play`, `eval`, `--init-from`.
 
-use super::engine::{self, build_env, kernel};
+use super::engine::{self, RunEnv, build_env, build_envs, kernel};
 use super::error::RunError;
 use super::store::checkpoint::{Checkpoint, TaskMark};
 use super::store::{dir, keep};
@@ -10,6 +10,7 @@ use crate::log::errln;
 use crate::memory::weights;
 use ostler_sim::config::Backend;
 use ostler_sim::env::EnvSpec;
+use ostler_sim::model::mjcf;
 use ostler_sim::referee::worlds::Failure;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
@@ -59,9 +60,20 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
 /// # Errors
 /// Its file cannot be read; a mistake in an actuator or event, shown in its file.
 pub(crate) fn robot(loaded: &Loaded) -> Result<Arc<Model>, RunError> {
+    if let Some(foreign) = &loaded.foreign {
+        return nothing(foreign.name());
+    }
     let model = Arc::new(loaded.model()?);
     let made = ostler_sim::task::robot(&model, &loaded.config.task);
     made.map_err(|e| loaded.places.explain(&e).into())
+}
+
+/// A model without bodies: environments that are no robot's have this one.
+fn nothing(name: &str) -> Result<Arc<Model>, RunError> {
+    let mut model = mjcf::parse(Path::new("nothing.xml"), "<mujoco/>".into())?;
+    model.name = name.into();
+    model.sources.clear();
+    Ok(Arc::new(model))
 }
 
 fn folder_below(run: &Path) -> Option<PathBuf> {
@@ -177,6 +189,14 @@ impl LoadedRun {
     /// The task does not compile or memory does not suffice.
     pub fn env(&self, num_envs: usize, seed: u64) -> Result<BatchEnv, RunError> {
         build_env(&self.loaded, &self.config, &self.model, num_envs, seed)
+    }
+
+    /// The same, or those in their place.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub(crate) fn envs(&self, num_envs: usize, seed: u64) -> Result<RunEnv, RunError> {
+        build_envs(&self.loaded, &self.config, &self.model, num_envs, seed)
     }
 
     /// The same, stepped by MuJoCo in `python` or the one that is found.

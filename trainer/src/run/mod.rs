@@ -35,15 +35,16 @@ mod size;
 mod start;
 mod store;
 
+pub use engine::Watched;
 pub(crate) use engine::{
-    build_env, explained, foresee as foresee_kernel, generic, judged_env, one_env,
-    settle as settle_kernel, settle_here,
+    RunEnv, build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env,
+    no_robot, one_env, settle as settle_kernel, settle_here,
 };
 pub use error::RunError;
 pub(crate) use evaluate::Rows;
 pub use evaluate::{Evaluation, Evaluator, history, stage};
-pub(crate) use load::find;
 pub use load::{LoadedRun, load_run};
+pub(crate) use load::{find, robot};
 #[cfg(test)]
 pub(crate) use parts::on_device;
 pub(crate) use parts::{Machine, Parts, check_teacher};

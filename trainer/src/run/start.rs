@@ -1,7 +1,7 @@
 //! How a run comes to be: fresh, from another run's weights, or resumed.
 
 use super::counters::Counters;
-use super::engine::{build_env, kernel};
+use super::engine::{build_envs, kernel};
 use super::error::RunError;
 use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Evaluator, History};
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
@@ -223,7 +223,7 @@ fn evaluator(
             return Ok(Some(Evaluates::Device(Box::new(evaluator))));
         }
     }
-    let env = build_env(loaded, config, model, n, seed)?;
+    let env = build_envs(loaded, config, model, n, seed)?;
     Ok(Some(Evaluates::Host(Box::new(Evaluator::new(env)?))))
 }
 
@@ -370,7 +370,7 @@ fn say(
     }
     if let Some(kernel) = parts.collector.device_kernel() {
         tracing::info!("native: program {kernel} on {}", config.device);
-    } else if config.sim.backend == Backend::Native {
+    } else if config.sim.backend == Backend::Native && !model.sources.is_empty() {
         tracing::info!("native: kernel {}", config.sim.kernel);
     }
 }

@@ -153,7 +153,7 @@ impl<E: Shards> Worker<E> {
         let built = guarded(|| match begin {
             Begin::Fresh { spread } => {
                 let mut stepper = self.build(None)?;
-                stepper.reset(*spread);
+                stepper.reset(*spread)?;
                 Ok(stepper)
             }
             Begin::From(state) => from(state),
@@ -205,7 +205,7 @@ impl<E: Shards> Worker<E> {
         // The reset counts as one.
         let passed = state.clock.saturating_sub(stepper.env.clock() + 1);
         stepper.env.skip(passed);
-        stepper.reset(false);
+        stepper.reset(false)?;
         stepper.take_step(&state.blob)?;
         Ok(stepper)
     }

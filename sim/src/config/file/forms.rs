@@ -137,6 +137,8 @@ pub enum Kind {
     Policies,
     /// Text, or a list of such.
     Texts,
+    /// A table that may hold anything.
+    Anything,
     /// A unit, or a list of such.
     Units,
 }
@@ -151,6 +153,7 @@ impl Kind {
         };
         let number = |n: &Node| finite(&n.value);
         match self {
+            Self::Anything => (matches!(value, Value::Table(_)), "a table"),
             Self::Auto => (
                 match value {
                     Value::Int(i) => *i >= 1,

@@ -14,6 +14,8 @@ pub const ELSEWHERE: &[&str] = &[
     "name",
     "description",
     "device",
+    "gymnasium",
+    "custom",
     "self_play",
     "actor",
     "critic",

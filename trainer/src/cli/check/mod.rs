@@ -1,5 +1,6 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
+mod foreign;
 mod robot;
 
 use super::{ConfigArgs, natives};
@@ -32,6 +33,9 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
     let (loaded, model, notes) = plan(&file, &overrides, None, Gpus::HERE)?;
     let config = &loaded.config;
+    if let Some(foreign) = &loaded.foreign {
+        return foreign::check(&loaded, foreign, args.quiet);
+    }
     let env = one_env(&loaded, &model)?;
     let kernel = foresee_kernel(&loaded, &model)?;
     if !args.quiet {
@@ -72,6 +76,12 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     robot::events(&env);
     let layout = config.replay.layout(spec);
     let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
+    outln!(
+        "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
+        spec.step_dt,
+        spec.max_episode_steps,
+        config.env.episode_length_s
+    );
     sizes(config, spec, &layout);
     outln!("{}", foreseen(&loaded, &model)?);
     match kernel.line() {
@@ -302,12 +312,6 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
     let (n, t) = (
         config.env.num_envs as u64,
         config.runner.num_steps_per_env as u64,
-    );
-    outln!(
-        "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
-        spec.step_dt,
-        spec.max_episode_steps,
-        config.env.episode_length_s
     );
     let learning = config.runner.algorithm.describe(config);
     let m = spec.agents_per_env() as u64;

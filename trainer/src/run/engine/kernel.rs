@@ -62,7 +62,7 @@ pub(crate) fn settle(
     quiet: bool,
     stop: Option<&StopFlag>,
 ) -> Result<Settled, RunError> {
-    if !on_host(&loaded.config.sim) {
+    if !on_host(loaded) {
         return Ok(Settled::default());
     }
     let sim = &loaded.config.sim;
@@ -86,8 +86,10 @@ pub(crate) fn settle(
 
 /// Whether kernels for the host simulate. A GPU has its own, which is compiled with the
 /// environments.
-fn on_host(sim: &SimConfig) -> bool {
-    sim.backend == Backend::Native && sim.device != SimDevice::Cuda
+fn on_host(loaded: &Loaded) -> bool {
+    let sim = &loaded.config.sim;
+    let robot = loaded.foreign.is_none();
+    robot && sim.backend == Backend::Native && sim.device != SimDevice::Cuda
 }
 
 fn ask(
@@ -114,7 +116,7 @@ fn ask(
 /// # Errors
 /// The engine cannot do something in the model.
 pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunError> {
-    if loaded.config.sim.backend != Backend::Native {
+    if loaded.config.sim.backend != Backend::Native || loaded.foreign.is_some() {
         return Ok(());
     }
     let open = loaded.config.sim.kernel_is_open();
@@ -144,7 +146,7 @@ pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunE
 /// # Errors
 /// As [`settle`].
 pub(crate) fn foresee(loaded: &Loaded, model: &Model) -> Result<Settled, RunError> {
-    if !on_host(&loaded.config.sim) {
+    if !on_host(loaded) {
         return Ok(Settled::default());
     }
     let settled =

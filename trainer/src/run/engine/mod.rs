@@ -2,9 +2,12 @@
 
 pub(crate) mod kernel;
 pub(crate) mod mujoco;
+mod run_env;
 
 pub(crate) use kernel::{foresee, generic, one_env, settle, settle_here};
 pub(crate) use mujoco::judged_env;
+pub use run_env::Watched;
+pub(crate) use run_env::{RunEnv, no_robot};
 
 use crate::config::{Config, Loaded};
 use crate::run::error::RunError;
@@ -13,7 +16,24 @@ use ostler_sim::env::EnvError;
 use ostler_sim::{BatchEnv, Model};
 use std::sync::Arc;
 
-/// Builds environments; an error in the task is shown in its file.
+/// Builds environments of either kind; an error in the task is shown in its file.
+pub(crate) fn build_envs(
+    loaded: &Loaded,
+    config: &Config,
+    model: &Arc<Model>,
+    num_envs: usize,
+    seed: u64,
+) -> Result<RunEnv, RunError> {
+    match &loaded.foreign {
+        Some(foreign) => Ok(RunEnv::Foreign(foreign.make(num_envs, seed)?)),
+        None => {
+            let env = build_env(loaded, config, model, num_envs, seed)?;
+            Ok(RunEnv::Robot(Box::new(env)))
+        }
+    }
+}
+
+/// Builds a robot's environments; an error in the task is shown in its file.
 pub(crate) fn build_env(
     loaded: &Loaded,
     config: &Config,
@@ -21,6 +41,9 @@ pub(crate) fn build_env(
     num_envs: usize,
     seed: u64,
 ) -> Result<BatchEnv, RunError> {
+    if loaded.foreign.is_some() {
+        return Err(no_robot("this"));
+    }
     let env = EnvConfig {
         num_envs,
         ..config.env.clone()

@@ -3,12 +3,14 @@
 
 use super::rows::Rows;
 use super::stage::quotas;
+use crate::run::engine::{RunEnv, Watched};
 use crate::run::error::RunError;
 use crate::stats::Episodes;
+use ostler_collector::env::Environments;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates, Policy};
+use ostler_sim::EpisodeStats;
 use ostler_sim::memory::zeroed;
-use ostler_sim::{BatchEnv, EpisodeStats};
 use std::time::Instant;
 use tch::Tensor;
 
@@ -43,7 +45,7 @@ impl Default for Evaluation {
 /// Environments for evaluation. Every evaluation starts from the same bits, so its
 /// result depends on the policy alone.
 pub struct Evaluator {
-    env: BatchEnv,
+    env: RunEnv,
     start: Vec<u8>,
     rows: Rows,
     action: Vec<f32>,
@@ -62,7 +64,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// Their state cannot be saved, or memory does not suffice.
-    pub fn new(mut env: BatchEnv) -> Result<Self, RunError> {
+    pub(crate) fn new(mut env: RunEnv) -> Result<Self, RunError> {
         env.set_noise(false);
         let mut start = Vec::new();
         env.capture(&mut start)
@@ -109,7 +111,7 @@ impl Evaluator {
         let mut tally = Tally::new(episodes, n);
         let mut steps = 0;
         let mut hidden = HiddenStates::of(policy, rows as usize)?;
-        self.rows.reset(&mut self.env, false);
+        self.rows.reset(&mut self.env, false)?;
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
@@ -119,7 +121,7 @@ impl Evaluator {
             policy.act_mean(&obs, state, &self.action_tensor)?;
             read_into(&self.action_tensor, &mut self.action)?;
             self.env.begin_rollout();
-            self.rows.step(&mut self.env, &self.action);
+            self.rows.step(&mut self.env, &self.action)?;
             if let Some(hidden) = &mut hidden {
                 hidden.advance(self.rows.ended())?;
             }

@@ -1,9 +1,11 @@
 //! Where a step's results go when nothing is stored: for watching, judging, measuring
 //! and replaying.
 
+use ostler_collector::CollectError;
+use ostler_collector::env::Environments;
+use ostler_sim::StepOut;
 use ostler_sim::env::{EnvSpec, Groups};
 use ostler_sim::memory::{MemoryError, zeroed};
-use ostler_sim::{BatchEnv, StepOut};
 
 /// One row for each environment and agent. Nothing is bootstrapped here, so there is no
 /// room for the observations before a reset.
@@ -47,17 +49,27 @@ impl Rows {
         ostler_collector::hidden::ended(terminated, truncated, valid)
     }
 
-    /// Starts all episodes; see [`BatchEnv::reset`].
-    pub fn reset(&mut self, env: &mut BatchEnv, spread: bool) {
+    /// Starts all episodes; see [`ostler_sim::BatchEnv::reset`].
+    ///
+    /// # Errors
+    /// Another process that has the environments cannot go on.
+    pub fn reset(&mut self, env: &mut impl Environments, spread: bool) -> Result<(), CollectError> {
         let mut obs = Groups {
             policy: self.obs.as_mut_slice(),
             critic: self.critic.as_deref_mut(),
         };
-        env.reset(spread, &mut obs);
+        env.reset(spread, &mut obs)
     }
 
     /// One control step.
-    pub fn step(&mut self, env: &mut BatchEnv, actions: &[f32]) {
+    ///
+    /// # Errors
+    /// As for [`reset`](Self::reset).
+    pub fn step(
+        &mut self,
+        env: &mut impl Environments,
+        actions: &[f32],
+    ) -> Result<(), CollectError> {
         let critic = self.critic.is_some();
         let [terminated, truncated, valid] = &mut self.flags;
         let mut out = StepOut {
@@ -75,6 +87,6 @@ impl Rows {
             },
             final_slot: &mut self.slot,
         };
-        env.step(actions, &mut out);
+        env.step(actions, &mut out)
     }
 }

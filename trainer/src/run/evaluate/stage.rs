@@ -3,6 +3,7 @@
 use super::rows::Rows;
 use crate::export::PolicyFile;
 use crate::learner::TrainedPolicy;
+use crate::run::engine::Watched;
 use crate::run::error::RunError;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates};
@@ -96,8 +97,8 @@ impl Agent {
 }
 
 /// Environments with the buffers that one step fills.
-pub struct Stage {
-    env: BatchEnv,
+pub struct Stage<E = BatchEnv> {
+    env: E,
     rows: Rows,
     obs_tensor: Tensor,
     action: Vec<f32>,
@@ -108,19 +109,19 @@ pub struct Stage {
     steps: u64,
 }
 
-impl std::fmt::Debug for Stage {
+impl<E> std::fmt::Debug for Stage<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").finish_non_exhaustive()
     }
 }
 
-impl Stage {
+impl<E: Watched> Stage<E> {
     /// Takes environments, switches their noise off and starts their episodes, all
     /// at age zero.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(mut env: BatchEnv) -> Result<Self, RunError> {
+    pub fn new(mut env: E) -> Result<Self, RunError> {
         env.set_noise(false);
         let spec = env.spec();
         let (n, width) = (spec.rows(), spec.action.width());
@@ -135,13 +136,13 @@ impl Stage {
             steps: 0,
             env,
         };
-        stage.rows.reset(&mut stage.env, false);
+        stage.rows.reset(&mut stage.env, false)?;
         stage.env.take_stats(&mut stage.stats);
         Ok(stage)
     }
 
     /// The environments.
-    pub fn env(&self) -> &BatchEnv {
+    pub fn env(&self) -> &E {
         &self.env
     }
 
@@ -153,7 +154,7 @@ impl Stage {
     }
 
     /// The environments, to interfere with.
-    pub fn env_mut(&mut self) -> &mut BatchEnv {
+    pub fn env_mut(&mut self) -> &mut E {
         &mut self.env
     }
 
@@ -170,7 +171,7 @@ impl Stage {
     /// # Errors
     /// libtorch refuses.
     pub fn restart(&mut self, agent: &mut Agent) -> Result<(), RunError> {
-        self.rows.reset(&mut self.env, false);
+        self.rows.reset(&mut self.env, false)?;
         self.env.take_stats(&mut self.stats);
         agent.forget()
     }
@@ -199,7 +200,7 @@ impl Stage {
         self.decide(agent)?;
         self.steps += 1;
         self.env.begin_rollout();
-        self.rows.step(&mut self.env, &self.action);
+        self.rows.step(&mut self.env, &self.action)?;
         agent.remember(&self.rows)?;
         self.env.take_stats(&mut self.stats);
         Ok(&self.stats)

@@ -32,6 +32,8 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
             "body {name}: a smaller time step (sim.dt, now {dt} s), softer contacts (solref), no overlap at the reset; if the motion is wanted, sim.max_speed (now {}) and sim.max_position (now {})",
             config.sim.max_speed, config.sim.max_position
         ),
+        ("nan", "observation") if name.is_empty() => "an observation of these environments is not finite: they divide by zero, or overflow".into(),
+        ("nan", "reward") if name.is_empty() => "a reward of these environments is not finite: they divide by zero, or overflow".into(),
         (_, "action") => "the policy's outputs are not finite: a lower ppo.learning_rate, actor.obs_normalization = true, observations with clip; with weights that are finite look at the observations".into(),
         (_, "control" | "activation") => format!(
             "actuator {name}: limits for its control (ctrlrange, or clip at [[task.action]]), gains that fit the time step ({dt} s)"
@@ -48,6 +50,8 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         (_, "observation" | "critic_observation") => format!(
             "observation {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clip = [-10, 10]"
         ),
+        ("python", "raised") => "an environment raised: log.txt in this folder has its traceback".into(),
+        ("python", "process") => "a Python ended or hung: run the environment alone to see why; gymnasium.timeout_s is how long a step may take".into(),
         ("start", _) => "the start of an episode cannot be simulated: [[task.reset]] puts bodies into one another or beyond limits".into(),
         ("engine", _) => "the physics engine gave up: log.txt in this folder has its message; please report it with this folder".into(),
         _ => "look at the replay of this folder".into(),

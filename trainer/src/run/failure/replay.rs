@@ -157,7 +157,7 @@ impl Replay {
     /// One control step; the environments that broke in it, or nothing at the end.
     ///
     /// # Errors
-    /// Never today.
+    /// Environments that are not in this process cannot go on.
     pub(crate) fn step(&mut self) -> Result<Option<Vec<Seen>>, RunError> {
         let [steps, rows, width] = self.start.shape;
         if self.done == steps {
@@ -165,7 +165,7 @@ impl Replay {
         }
         let all = rows * width;
         let actions = &self.start.actions[self.done * all..(self.done + 1) * all];
-        self.rows.step(&mut self.env, actions);
+        self.rows.step(&mut self.env, actions)?;
         self.done += 1;
         self.env.take_stats(&mut self.stats);
         let names = &self.env.spec().cause_names;

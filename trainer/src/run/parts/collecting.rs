@@ -1,8 +1,8 @@
 //! The collector of a run, whichever it is.
 
+use crate::run::engine::RunEnv;
 use ostler_collector::device::{Bridge, KernelEnvironments};
 use ostler_collector::{AsyncCollector, Collector, DeviceCollector, SyncCollector};
-use ostler_sim::BatchEnv;
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvError;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) trait Collecting: Collector {
 }
 
 /// All on the host.
-impl Collecting for SyncCollector<BatchEnv> {
+impl Collecting for SyncCollector<RunEnv> {
     fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
         self.env_mut().set_task(task)
     }
@@ -38,7 +38,7 @@ impl Collecting for AsyncCollector {
 }
 
 /// Environments on the host, all else on a device.
-impl Collecting for DeviceCollector<Bridge<BatchEnv>> {
+impl Collecting for DeviceCollector<Bridge<RunEnv>> {
     fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
         self.env_mut().env_mut().set_task(task)
     }

@@ -4,13 +4,14 @@
 use super::collecting::Collecting;
 use crate::config::{Config, CudaSync, Loaded, Precision};
 use crate::memory::{FreeMemory, Here, resident_mib};
-use crate::run::engine::{build_env, explained, one_env};
+use crate::run::engine::{RunEnv, build_envs, explained, one_env};
 use crate::run::error::RunError;
 use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
     Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
+use ostler_collector::env::Environments;
 use ostler_collector::{
     AsyncCollector, CollectError, Collector, DeviceCollector, Policy, Stepping, SyncCollector,
 };
@@ -155,7 +156,7 @@ fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
 
 /// Environments that are to be collected from.
 pub(crate) enum Envs {
-    Host(Box<BatchEnv>),
+    Host(Box<RunEnv>),
     /// Of threads, which build their own.
     Async,
     Device(Arc<dyn Device>),
@@ -177,7 +178,7 @@ impl Envs {
             None if config.is_async() => Ok(Self::Async),
             None => {
                 let n = config.env.num_envs;
-                let env = build_env(loaded, config, model, n, config.seed)?;
+                let env = build_envs(loaded, config, model, n, config.seed)?;
                 Ok(Self::Host(Box::new(env)))
             }
         }
@@ -192,11 +193,11 @@ impl Envs {
         loaded: &Loaded,
         model: &Arc<Model>,
     ) -> Result<(EnvSpec, Vec<String>), RunError> {
-        let of = |env: &BatchEnv| (env.spec().clone(), env.physics().notes().to_vec());
         match self {
-            Self::Host(env) => Ok(of(env)),
+            Self::Host(env) => Ok((env.spec().clone(), env.notes())),
             Self::Async | Self::Device(_) => {
-                let (mut spec, notes) = of(&one_env(loaded, model)?);
+                let one = one_env(loaded, model)?;
+                let (mut spec, notes) = (one.spec().clone(), one.physics().notes().to_vec());
                 spec.num_envs = loaded.config.env.num_envs;
                 Ok((spec, notes))
             }
@@ -209,7 +210,7 @@ impl Envs {
     /// A sentence about one that they cannot have.
     pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
         match self {
-            Self::Host(env) => env.inject(faults).map_err(|e| e.to_string()),
+            Self::Host(env) => env.inject(faults),
             Self::Async | Self::Device(_) if faults.is_empty() => Ok(()),
             Self::Async => Err(
                 "environments of other threads cannot be given faults: try them with --set collector.kind=sync"

@@ -5,7 +5,10 @@ use crate::run::error::RunError;
 use crate::run::load::robot;
 use crate::run::parts::Machine;
 use crate::supervise::Reporter;
+use ostler_collector::CollectError;
+use ostler_collector::gymnasium::GymError;
 use ostler_sim::Model;
+use ostler_sim::config::ConfigError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +67,21 @@ pub(crate) fn plan(
             return Err(loaded.places.explain(error).into());
         }
     }
+    let foreign_steps = match loaded.foreign.clone() {
+        Some(foreign) => {
+            if foreign.forgets() {
+                notes.push(
+                    "episodes of Gymnasium begin anew after a roll-back and a resume: their state cannot be saved"
+                        .into(),
+                );
+            }
+            let facts = foreign.facts().map_err(|e| shown(&loaded, e))?;
+            Some(facts.spec.max_episode_steps)
+        }
+        None => None,
+    };
     let file = loaded.robot();
-    if !file.is_file() {
+    if loaded.foreign.is_none() && !file.is_file() {
         let message = match file.is_dir() {
             true => format!("{} is a folder", file.display()),
             false => format!("there is no file {}", file.display()),
@@ -105,7 +121,8 @@ pub(crate) fn plan(
     let config = &mut loaded.config;
     // Episodes that are too short or too long are refused where environments are built.
     let step_dt = config.sim.dt * config.env.decimation as f64;
-    let episode_steps = config.env.max_episode_steps(step_dt).unwrap_or(1);
+    let own = || config.env.max_episode_steps(step_dt).unwrap_or(1);
+    let episode_steps = foreign_steps.unwrap_or_else(own);
     config.resolve_evaluation(earlier, episode_steps);
     if !model.ignored.is_empty() {
         let what = match model.ignored.len() {
@@ -118,6 +135,20 @@ pub(crate) fn plan(
         ));
     }
     Ok((loaded, model, notes))
+}
+
+/// Why there are no environments, shown where they are named.
+fn shown(loaded: &Loaded, e: RunError) -> RunError {
+    let RunError::Collect(CollectError::Gymnasium(why)) = &e else {
+        return e;
+    };
+    let key = match **why {
+        GymError::Start { .. } | GymError::Missing { .. } => "gymnasium.python",
+        GymError::Refused { .. } | GymError::NoLimit { .. } => "gymnasium.env",
+        GymError::Gone { .. } => return e,
+    };
+    let error = ConfigError::new(key, why.to_string());
+    loaded.places.explain(&error).into()
 }
 
 pub(in crate::run) fn fresh(options: &Options) -> Result<Plan, RunError> {

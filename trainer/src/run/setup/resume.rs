@@ -177,7 +177,10 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     ) = resumed(&options, run)?;
     settle(&mut loaded, &model, true, None)?;
     loaded.config.env.num_envs = earlier.checkpoint.meta.task.num_envs;
-    let spec = one_env(&loaded, &model)?.spec().clone();
+    let spec = match &loaded.foreign {
+        Some(foreign) => foreign.facts()?.spec.clone(),
+        None => one_env(&loaded, &model)?.spec().clone(),
+    };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
     let (mut counters, task) = (Counters::default(), mark(&model, &parts.spec));

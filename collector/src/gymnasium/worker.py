@@ -1,0 +1,221 @@
+"""Environments of Gymnasium for a program that trains in them, over standard input and output.
+
+The program starts this text with the Python of the configuration. A line of JSON each way
+settles what there is; then come frames of numbers, little-endian, until standard input ends.
+`worker.rs` has the other side.
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import pathlib
+import signal
+import struct
+import sys
+import traceback
+
+STEP, CUT, ANEW = 0, 1, 2
+TERMINATED, TRUNCATED, RAISED, BAD_OBS, BAD_REWARD = 1, 2, 4, 8, 16
+LONGEST_MESSAGE = 4000
+
+
+def take_over_standard_output():
+    """What environments print goes to standard error: standard output has frames."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return out
+
+
+class Refused(Exception):
+    """Something that the configuration has to say otherwise."""
+
+
+def maker(request):
+    """A function that makes one environment."""
+    import gymnasium
+
+    name, kwargs = request["env"], request["kwargs"]
+    limit = request["max_episode_steps"]
+    path, _, function = name.rpartition(":")
+    if not path.endswith(".py"):
+        if limit is not None:
+            kwargs = {**kwargs, "max_episode_steps": limit}
+        return lambda: gymnasium.make(name, **kwargs)
+    file = pathlib.Path(path)
+    sys.path.insert(0, str(file.parent))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    try:
+        make = getattr(module, function)
+    except AttributeError:
+        raise Refused(f"{path} has no `{function}`") from None
+
+    def limited():
+        env = make(**kwargs)
+        if limit is not None:
+            env = gymnasium.wrappers.TimeLimit(env, limit)
+        return env
+
+    return limited
+
+
+def time_limit(env):
+    """Control steps of the longest episode, if the environment says so."""
+    limit = getattr(env.spec, "max_episode_steps", None)
+    while limit is None and hasattr(env, "env"):
+        limit = getattr(env, "_max_episode_steps", None)
+        env = env.env
+    return limit
+
+
+def control_step(env):
+    """Control step (s)."""
+    dt = getattr(env.unwrapped, "dt", None)
+    if isinstance(dt, (int, float)) and dt > 0:
+        return float(dt)
+    rate = (env.metadata or {}).get("render_fps")
+    return 1 / rate if rate else 1.0
+
+
+class Worker:
+    """Environments of one process."""
+
+    def __init__(self, request):
+        import gymnasium
+        import numpy
+
+        self.np, self.spaces = numpy, gymnasium.spaces
+        self.make = maker(request)
+        self.envs = [self.make() for _ in range(request["envs"])]
+        env = self.envs[0]
+        self.obs_space, self.action_space = env.observation_space, env.action_space
+        try:
+            self.obs = gymnasium.spaces.flatdim(self.obs_space)
+        except (NotImplementedError, ValueError):
+            raise Refused(f"observations {self.obs_space} are not a fixed number of numbers") from None
+        self.facts = {
+            "obs": self.obs,
+            "max_episode_steps": time_limit(env),
+            "step_dt": control_step(env),
+            "gymnasium": gymnasium.__version__,
+        }
+        box, discrete = gymnasium.spaces.Box, gymnasium.spaces.Discrete
+        space = self.action_space
+        if isinstance(space, discrete):
+            self.width, self.decode = 1, self.choice
+            self.facts["action"] = {"discrete": int(space.n)}
+        elif isinstance(space, box):
+            self.width, self.decode = int(numpy.prod(space.shape)), self.numbers
+            self.facts["action"] = {"continuous": self.width}
+            low, high = space.low.reshape(-1), space.high.reshape(-1)
+            bounded = numpy.isfinite(low) & numpy.isfinite(high)
+            # -1..1 is the whole range, as learners' policies expect it.
+            self.scale = numpy.where(bounded, (high - low) / 2, 1).astype(numpy.float32)
+            self.offset = numpy.where(bounded, (high + low) / 2, 0).astype(numpy.float32)
+            self.low, self.high = low, high
+        else:
+            raise Refused(f"actions {space} are neither numbers (Box) nor choices (Discrete)")
+
+    def choice(self, row):
+        space = self.action_space
+        return int(space.start) + min(max(int(row[0]), 0), int(space.n) - 1)
+
+    def numbers(self, row):
+        action = self.np.clip(self.offset + self.scale * row, self.low, self.high)
+        return action.reshape(self.action_space.shape).astype(self.action_space.dtype)
+
+    def flat(self, obs):
+        flat = self.spaces.flatten(self.obs_space, obs)
+        return self.np.asarray(flat, self.np.float32).reshape(-1)
+
+    def begin(self, i, seed):
+        """Begins an episode; an environment that raises is made anew, once."""
+        try:
+            return self.flat(self.envs[i].reset(seed=seed)[0])
+        except Exception:
+            self.envs[i] = self.make()
+            return self.flat(self.envs[i].reset(seed=seed)[0])
+
+    def advance(self, i, order, action, last):
+        """A step of environment `i`: reward, flags, and what went wrong."""
+        try:
+            obs, reward, terminated, truncated, _ = self.envs[i].step(self.decode(action))
+            last[:] = self.flat(obs)
+            reward = float(reward)
+        except Exception:
+            return 0.0, RAISED, traceback.format_exc()
+        if not self.np.isfinite(last).all():
+            return 0.0, BAD_OBS, ""
+        if not self.np.isfinite(reward):
+            return 0.0, BAD_REWARD, ""
+        cut = not terminated and (truncated or order == CUT)
+        return reward, (TERMINATED if terminated else 0) | (TRUNCATED if cut else 0), ""
+
+    def step(self, orders, seeds, actions):
+        np, n = self.np, len(self.envs)
+        flags = np.zeros(n, np.uint8)
+        rewards = np.zeros(n, np.float32)
+        last, following = np.zeros((n, self.obs), np.float32), np.zeros((n, self.obs), np.float32)
+        wrong = ""
+        for i in range(n):
+            if orders[i] != ANEW:
+                rewards[i], flags[i], why = self.advance(i, orders[i], actions[i], last[i])
+                wrong = wrong or why
+            following[i] = last[i]
+            if orders[i] == ANEW or flags[i]:
+                first = self.begin(i, int(seeds[i]))
+                # Met in the next step, if it goes on like this.
+                following[i] = np.where(np.isfinite(first), first, 0)
+        message = wrong.encode(errors="replace")[-LONGEST_MESSAGE:]
+        parts = [flags.tobytes(), rewards.astype("<f4").tobytes()]
+        parts += [last.astype("<f4").tobytes(), following.astype("<f4").tobytes()]
+        return b"".join([*parts, struct.pack("<I", len(message)), message])
+
+
+def main():
+    # Ctrl-C is the program's, which closes standard input when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = take_over_standard_output()
+    request = json.loads(sys.stdin.buffer.readline())
+    try:
+        worker = Worker(request)
+        reply = worker.facts
+    except ModuleNotFoundError as e:
+        reply = {"error": f"{e}; this is {sys.executable}", "missing": e.name}
+    except Refused as e:
+        reply = {"error": str(e)}
+    except Exception as e:
+        # Gymnasium's own errors say all.
+        whole = not type(e).__module__.startswith("gymnasium.error")
+        reply = {"error": traceback.format_exc().strip() if whole else str(e)}
+    out.write(json.dumps(reply).encode() + b"\n")
+    out.flush()
+    if "error" in reply:
+        return
+    try:
+        serve(worker, out, request["envs"])
+    except BrokenPipeError:
+        # The program is gone; nothing is left to be written at the end either.
+        os._exit(0)
+
+
+def serve(worker, out, n):
+    """Steps until standard input ends."""
+    np = worker.np
+    size = n + 4 * n + 4 * n * worker.width
+    while True:
+        frame = sys.stdin.buffer.read(size)
+        if len(frame) < size:
+            return
+        orders = np.frombuffer(frame, np.uint8, n)
+        seeds = np.frombuffer(frame, "<u4", n, offset=n)
+        actions = np.frombuffer(frame, "<f4", n * worker.width, offset=5 * n)
+        out.write(worker.step(orders, seeds, actions.reshape(n, worker.width)))
+        out.flush()
+
+
+main()
