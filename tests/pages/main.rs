@@ -98,6 +98,26 @@ fn commands_of_all_pages_have_the_flags_that_they_are_given() {
     assert!(seen > 60, "{seen}");
 }
 
+/// README's mistake, made in the file that it names.
+#[test]
+fn readme_shows_a_mistake_as_the_program_does() {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let page = Page::read(&text);
+    let mut texts = page.blocks.iter().filter(|b| b.kind == "text");
+    let shown = &texts.find(|b| b.text.starts_with("error: ")).unwrap().text;
+    let (folder, file) = (tempfile::tempdir().unwrap(), "configs/half_cheetah.toml");
+    session::copy(&root().join("configs"), &folder.path().join("configs"));
+    let sound = std::fs::read_to_string(root().join(file)).unwrap();
+    let wrong = sound.replacen("joint_vel(root_x)", "joint_vel(rot_x)", 1);
+    std::fs::write(folder.path().join(file), wrong).unwrap();
+    let mut ostler = Command::new(env!("CARGO_BIN_EXE_ostler"));
+    ostler
+        .args(["check", file, "-q"])
+        .current_dir(folder.path());
+    let said = ostler.output().unwrap().stderr;
+    assert_eq!(&String::from_utf8(said).unwrap(), shown);
+}
+
 /// A page's files are written and its commands run, in their order.
 fn run(name: &str) {
     let text = std::fs::read_to_string(root().join("docs").join(name)).unwrap();
@@ -127,4 +147,39 @@ fn run_died_shows_what_the_program_says() {
 #[test]
 fn coming_from_shows_what_the_program_says() {
     run("coming-from.md");
+}
+
+#[test]
+fn play_shows_what_the_program_says() {
+    run("play.md");
+}
+
+#[test]
+fn metrics_shows_what_the_program_says() {
+    run("metrics.md");
+}
+
+#[test]
+fn export_shows_what_the_program_says() {
+    run("export.md");
+}
+
+#[test]
+fn native_shows_what_the_program_says() {
+    run("native.md");
+}
+
+#[test]
+fn learners_shows_what_the_program_says() {
+    run("learners.md");
+}
+
+#[test]
+fn regress_shows_what_the_program_says() {
+    run("regress.md");
+}
+
+#[test]
+fn devices_shows_what_the_program_says() {
+    run("devices.md");
 }

@@ -29,7 +29,7 @@ pub fn run(root: &Path, name: &str, page: &Page) {
     assert!(ran > 0, "{name} runs nothing");
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
