@@ -1,7 +1,7 @@
 # Ostler in a container; docs/container.md says how it is used.
 #
 #     docker build -t ostler .
-#     docker build -t ostler:cuda --build-arg OSTLER_CUDA=1 .      # with CUDA's libraries, 2 GB more
+#     docker build -t ostler:cuda --build-arg OSTLER_CUDA=1 .      # with CUDA's libraries, 3 GB more
 #     docker run --rm -v "$PWD/runs:/work/runs" --user "$(id -u):$(id -g)" ostler train cartpole
 
 # Debian with Rust, and the same Debian without.

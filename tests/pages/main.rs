@@ -6,6 +6,9 @@
 mod links;
 mod markdown;
 mod session;
+#[path = "../support/mod.rs"]
+mod support;
+mod sweep;
 
 use assert_cmd::Command;
 use markdown::Page;
@@ -96,6 +99,39 @@ fn commands_of_all_pages_have_the_flags_that_they_are_given() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 60, "{seen}");
+}
+
+/// The image is built with a Rust that the crates take, from files that are there, and the
+/// context has what the build reads.
+#[test]
+fn the_image_is_made_of_what_is_there() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let (dockerfile, ignored) = (read("Dockerfile"), read(".dockerignore"));
+    let minor = |text: &str| -> u32 {
+        let digits = text.split_once("1.").unwrap().1;
+        let end = digits.find(|c: char| !c.is_ascii_digit());
+        digits[..end.unwrap_or(digits.len())].parse().unwrap()
+    };
+    let image = dockerfile.split("BUILD_IMAGE=rust:").nth(1).unwrap();
+    let manifest = read("Cargo.toml");
+    let wanted = manifest.split("rust-version = \"").nth(1).unwrap();
+    assert!(minor(image) >= minor(wanted), "an older Rust than {wanted}");
+    let copied = dockerfile.split("cp -r configs ").nth(1).unwrap();
+    let copied = copied.split(" /image/").next().unwrap().split(' ');
+    for file in copied.chain(["configs", "Cargo.lock", "xtask/src/libtorch/wheels.txt"]) {
+        assert!(root().join(file).exists(), "{file}");
+        let dropped = |line: &str| line.trim_matches(['/', '*']) == file;
+        assert!(
+            !ignored.lines().any(dropped),
+            "{file} is not in the context"
+        );
+    }
+    // Its commands are the launcher's and the page's.
+    assert!(dockerfile.contains("cargo run --locked --bin train -- --fetch-only"));
+    for argument in ["OSTLER_CUDA", "BUILD_IMAGE", "BASE_IMAGE"] {
+        assert!(dockerfile.contains(&format!("ARG {argument}=")));
+        assert!(read("docs/container.md").contains(&format!("| `{argument}` |")));
+    }
 }
 
 /// README's mistake, made in the file that it names.
