@@ -115,9 +115,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
         Options {
             config: resume.is_none().then(|| folder.join("custom_env.toml")),
-            overrides: vec![Override::set(&format!(
-                "runner.max_iterations={iterations}"
-            ))],
+            overrides: vec![Override::set(format!("runner.max_iterations={iterations}"))],
             out,
             resume,
             quiet: true,

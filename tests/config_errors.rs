@@ -7,6 +7,74 @@ mod common;
 use common::{Place, TASK, metrics};
 
 #[test]
+fn what_is_no_configuration_is_said_to_be_something_else() {
+    let place = Place::new();
+    let said = place.fails(2, &["train", "robots/cartpole.xml"]);
+    assert!(said.contains("is a robot's file"), "{said}");
+    assert!(said.contains("[task] robot = \"FILE\""), "{said}");
+    let plural = TASK.replace("[[task.reward]]", "[[task.observations]]");
+    std::fs::write(place.path("pole.toml"), plural).unwrap();
+    let said = place.fails(2, &["check", "pole.toml"]);
+    assert!(said.contains("did you mean [[task.observation]]"), "{said}");
+}
+
+#[test]
+fn runs_that_are_damaged_are_named_with_what_goes_on() {
+    let place = Place::new();
+    let run = place.train("a", 4, &["runner.save_interval=1"]);
+    let replay = place.fails(2, &["replay", "a"]);
+    assert!(replay.contains("a run without a failure"), "{replay}");
+    let mut files: Vec<_> = std::fs::read_dir(run.join("checkpoints"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "safetensors"))
+        .collect();
+    files.sort();
+    let newest = files
+        .iter()
+        .rfind(|p| p.to_string_lossy().contains("iter_"));
+    let newest = newest.unwrap().clone();
+    let mut bytes = std::fs::read(&newest).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&newest, bytes).unwrap();
+    let go_on = [
+        "train",
+        "--resume",
+        "a",
+        "--quiet",
+        "runner.max_iterations=5",
+    ];
+    let out = place.run(&go_on);
+    let said = common::text(&out);
+    assert!(out.status.success(), "{said}");
+    assert!(
+        said.contains("warning: ") && said.contains("an earlier one is taken"),
+        "{said}"
+    );
+    for file in files {
+        std::fs::write(file, "").unwrap();
+    }
+    let left = std::fs::read_dir(run.join("checkpoints")).unwrap();
+    let left = left.map(|e| e.unwrap().path()).filter(|p| p.is_file());
+    left.for_each(|file| std::fs::write(file, "").unwrap());
+    for command in [&["eval", "a"][..], &["train", "--resume", "a"]] {
+        let said = place.fails(2, command);
+        assert!(
+            said.contains("no other file of checkpoints/ is whole"),
+            "{said}"
+        );
+        assert!(
+            said.contains("a/config.toml` starts the same run anew"),
+            "{said}"
+        );
+    }
+    std::fs::write(run.join("metrics.jsonl"), "{}\n{bad\n{}\n").unwrap();
+    let said = place.fails(2, &["plot", "a", "--return-of", "training"]);
+    assert!(said.contains("line 2 cannot be read"), "{said}");
+}
+
+#[test]
 fn mistakes_name_file_line_and_column() {
     let swap = |a: &str, b: &str| {
         assert!(TASK.contains(a), "{a}");
@@ -43,6 +111,15 @@ fn mistakes_name_file_line_and_column() {
             "dt =",
             6,
             "a time step of -0.01 s",
+        ),
+        (
+            swap(
+                "target = \"qpos\"\nuniform = [-0.01, 0.01]",
+                "target = \"joint_pos(hinge)\"\nvalue = 45.0",
+            ),
+            "value =",
+            9,
+            "in degrees it would lie within: 0.7854",
         ),
         (
             swap("robots/cartpole.xml", "robots/cart.xml"),

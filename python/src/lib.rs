@@ -1,4 +1,4 @@
-//! The extension of the Python package `ostler`: [`batch::Batch`] is N environments over the
+//! The extension of the Python package `ostler`: `batch::Batch` is N environments over the
 //! caller's arrays. What Gymnasium and learners expect is in Python, in `python/ostler`.
 //!
 //! No `unsafe`: numpy's arrays come borrowed, and a step writes into them while other Python

@@ -100,6 +100,11 @@ fn auto_is_the_processor_where_there_is_no_gpu_and_says_why() {
         let mut lines = said.lines();
         let line = lines.find(|l| l.starts_with("note: device \"auto\" is cpu: "));
         let line = line.unwrap_or_else(|| panic!("{said}"));
+        // What most machines lack is no fault: every run would print how to mend it.
+        let words = match line.contains("no NVIDIA driver") {
+            true => &["`ostler doctor` says more"],
+            false => words,
+        };
         for word in words {
             assert!(line.contains(word), "{word:?} not in\n{line}");
         }

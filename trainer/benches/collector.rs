@@ -7,7 +7,7 @@
 //! `benches/versus_torchrl_collector.py`; `--quick` all of them, for a moment each.
 
 use ostler_collector::env::Environments;
-use ostler_collector::{Collector, Stepping, SyncCollector};
+use ostler_collector::{CollectError, Collector, Stepping, SyncCollector};
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
@@ -61,11 +61,12 @@ impl Environments for Counting {
     fn spec(&self) -> &EnvSpec {
         &self.spec
     }
-    fn reset(&mut self, _: bool, obs: &mut Groups<&mut [f32]>) {
+    fn reset(&mut self, _: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
         obs.policy.fill(self.count);
+        Ok(())
     }
     fn begin_rollout(&mut self) {}
-    fn step(&mut self, _: &[f32], out: &mut StepOut<'_>) {
+    fn step(&mut self, _: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
         self.count += 1e-3;
         out.obs.policy.fill(self.count);
         out.reward.fill(1.0);
@@ -73,6 +74,7 @@ impl Environments for Counting {
         out.truncated.fill(0.0);
         out.valid.fill(1.0);
         out.final_slot.fill(-1);
+        Ok(())
     }
     fn take_stats(&mut self, _: &mut EpisodeStats) {}
     fn capture(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {

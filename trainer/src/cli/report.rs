@@ -73,10 +73,13 @@ pub fn run(args: &ReportArgs) -> Result<i32, RunError> {
     let bytes = report::write(&args.html, &title, &runs, &pictures, notes)
         .map_err(|e| RunError::Usage(e.to_string()))?;
     outln!(
-        "{}   {:.1} MB: {} runs",
+        "{}   {:.1} MB: {}",
         args.html.display(),
         bytes as f64 * 1e-6,
-        runs.len()
+        match runs.len() {
+            1 => "1 run".to_string(),
+            n => format!("{n} runs"),
+        }
     );
     Ok(OK)
 }

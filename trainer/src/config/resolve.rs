@@ -231,7 +231,14 @@ impl Config {
                 }
                 Err(why) => {
                     self.device = Device::Cpu.name();
-                    notes.push(format!("device \"auto\" is cpu: {why}"));
+                    notes.push(match why {
+                        // What most machines lack is no fault.
+                        NotHere::Gpu(NoCuda::NoDriver { .. }) => {
+                            "device \"auto\" is cpu: no NVIDIA driver (`ostler doctor` says more)"
+                                .into()
+                        }
+                        why => format!("device \"auto\" is cpu: {why}"),
+                    });
                 }
             },
             (Ok(Device::Auto), Gpus::Trust) => self.device = Device::Cpu.name(),

@@ -36,6 +36,14 @@ pub enum CurveError {
     /// No iteration has a mean return yet.
     #[error("{} holds no mean return yet: no episode has ended; train for longer", .0.display())]
     Empty(PathBuf),
+    /// None of its lines can be read.
+    #[error("{}: line {line} cannot be read, and no other one holds a mean return: the file is damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The first such line, from 1.
+        line: usize,
+    },
     /// No evaluation was logged.
     #[error("{} holds no evaluation: runner.eval_interval was 0, or the first has not come; --return-of training draws the training returns", .0.display())]
     NotEvaluated(PathBuf),
@@ -83,6 +91,8 @@ pub(super) struct Metrics {
     value_loss: Series,
     steps: f64,
     wall_s: f64,
+    /// The first line that is no JSON, from 1, unless it is the last.
+    torn: Option<usize>,
 }
 
 impl Metrics {
@@ -93,10 +103,13 @@ impl Metrics {
         };
         let mut lines = Lines::open(path).map_err(fail)?;
         let mut all = Self::default();
+        let (mut number, mut torn) = (0, None);
         while let Some(line) = lines.next_line().map_err(fail)? {
+            number += 1;
             // A line that is being written, or was torn by a crash, is no reason to
             // show nothing.
             let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else {
+                torn.get_or_insert(number);
                 continue;
             };
             // Axes of numbers whose difference overflows are counted for ever.
@@ -134,7 +147,18 @@ impl Metrics {
                 });
             }
         }
+        // The last one may be being written.
+        all.torn = torn.filter(|line| *line < number);
         Ok(all)
+    }
+
+    /// Why there is nothing to be drawn.
+    pub(super) fn nothing(&self, path: &Path) -> CurveError {
+        let path = path.to_path_buf();
+        match self.torn {
+            Some(line) => CurveError::Damaged { path, line },
+            None => CurveError::Empty(path),
+        }
     }
 
     /// Training returns over steps and over time: the first ones only where there are no
@@ -173,7 +197,7 @@ pub(crate) fn redraw(metrics: &Path, out: &Path, title: &str) -> Result<(), Curv
 fn picture(metrics: &Path, title: &str) -> Result<Image, CurveError> {
     let data = Metrics::read(metrics)?;
     if data.returns.is_empty() && data.early.is_empty() && data.evaluations.is_empty() {
-        return Err(CurveError::Empty(metrics.to_path_buf()));
+        return Err(data.nothing(metrics));
     }
     let mut large = Image::new(2 * WIDTH as usize, 2 * HEIGHT as usize, [255; 3]);
     paint(&mut large.data, &data, title).map_err(CurveError::Plot)?;

@@ -112,6 +112,7 @@ pub fn draw(
     });
     let mut labels: Vec<(String, Vec<(Series, Series)>)> = Vec::new();
     for (curve, data) in read {
+        let nothing = data.nothing(&curve.metrics);
         let (over_steps, over_time) = match of {
             ReturnOf::Evaluation => data.evaluated(),
             ReturnOf::Training => {
@@ -123,7 +124,7 @@ pub fn draw(
             let path = curve.metrics.clone();
             return Err(match of {
                 ReturnOf::Evaluation => CurveError::NotEvaluated(path),
-                ReturnOf::Training => CurveError::Empty(path),
+                ReturnOf::Training => nothing,
             });
         }
         let at = labels.iter().position(|l| l.0 == curve.label);

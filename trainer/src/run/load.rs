@@ -138,7 +138,13 @@ pub(super) fn newest_whole(
     let (dir, file) = find(run)?;
     let e = match Checkpoint::read(&file) {
         Ok(checkpoint) => return Ok((dir, file, checkpoint, None)),
-        Err(e) if run.is_file() => return Err(e.into()),
+        Err(e) if run.is_file() => {
+            let others = keep::list(&dir.join("checkpoints")).len() > 1;
+            return Err(match others {
+                true => RunError::Usage(format!("{e}; use another file of checkpoints/")),
+                false => e.into(),
+            });
+        }
         // It may be whole: an older one would take back what was learnt.
         Err(e) if e.out_of_memory().is_some() => return Err(e.into()),
         Err(e) => e,
@@ -146,11 +152,14 @@ pub(super) fn newest_whole(
     let older = keep::list(&dir.join("checkpoints")).into_iter().rev();
     for (_, file) in older.skip(1) {
         if let Ok(checkpoint) = Checkpoint::read(&file) {
-            let note = format!("{e}; the one before it is taken: {}", file.display());
+            let note = format!("warning: {e}; an earlier one is taken: {}", file.display());
             return Ok((dir, file, checkpoint, Some(note)));
         }
     }
-    Err(e.into())
+    Err(RunError::Usage(format!(
+        "{e}, and no other file of checkpoints/ is whole; `ostler train {}` starts the same run anew",
+        dir.join(dir::CONFIG).display()
+    )))
 }
 
 impl LoadedRun {

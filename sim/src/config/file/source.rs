@@ -126,6 +126,16 @@ pub fn read(path: &Path) -> Result<String, Diagnostic> {
         )),
         _ => fail(e.to_string()),
     })?;
+    let ending = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or_default();
+    if ["xml", "mjcf", "urdf", "xacro"].contains(&ending) {
+        let why = format!("{label} is a robot's file, and a task is expected");
+        return Err(Diagnostic::plain(why).help(
+            "a task is a TOML file that names it: [task] robot = \"FILE\" (docs/your-robot.md); `ostler physics` and `ostler compare` take the robot itself",
+        ));
+    }
     String::from_utf8(bytes).map_err(|e| {
         fail(format!(
             "not UTF-8 text at byte {}",

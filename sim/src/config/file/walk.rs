@@ -168,6 +168,13 @@ impl Walk<'_> {
             | (Schema::String(_), Value::Str(_)) => {}
             // A floor without numbers of its own.
             (Schema::Table(_), Value::Bool(_)) if path == "task.floor" => {}
+            (Schema::Table(_), Value::Array(_)) if self.is_plural(path) => {
+                let one = path.strip_suffix('s').unwrap_or(path);
+                self.wrong(
+                    node,
+                    format!("{path} is a table; did you mean [[{one}]], a list of tables?"),
+                );
+            }
             (expected, found) => {
                 let expected = match path {
                     "task.floor" => "true, false or a table",
@@ -177,6 +184,12 @@ impl Walk<'_> {
                 self.wrong(node, format!("{path} takes {expected}, this is {kind}"));
             }
         }
+    }
+
+    /// Whether a list of tables is called so, but for the last letter.
+    fn is_plural(&self, path: &str) -> bool {
+        let one = path.strip_suffix('s');
+        one.is_some_and(|one| self.rules.has(one))
     }
 
     fn special(&mut self, node: &Node, kind: Kind, path: &str) {

@@ -60,7 +60,7 @@ use unfelt::VisualGeoms;
 #[derive(Debug, thiserror::Error)]
 pub enum MjcfError {
     /// The file cannot be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {}", why(source))]
     Read {
         /// The file.
         path: std::path::PathBuf,
@@ -75,6 +75,16 @@ pub enum MjcfError {
         /// The mistake and its remedy.
         message: String,
     },
+}
+
+/// The system's error, in words where it is the usual one.
+fn why(source: &std::io::Error) -> String {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            "there is no such file; names count from the folder of the file that has them".into()
+        }
+        _ => source.to_string(),
+    }
 }
 
 /// Reads an MJCF or URDF file and its includes.

@@ -172,7 +172,7 @@ impl<'a, 'm> Printer<'a, 'm> {
                 field(
                     format!("ball_vel_{name}"),
                     3,
-                    format!("its angular velocity in its body's axes (rad/s)"),
+                    "its angular velocity in its body's axes (rad/s)".to_string(),
                 )
             });
             balls.push((j, quat, vel));

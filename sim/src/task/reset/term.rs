@@ -9,7 +9,8 @@ use super::targets::{Target, target};
 use super::value::{self, StartExpr};
 use super::{Chance, Change, Operation, Reset, ResetPlace, UNLIMITED};
 use crate::config::{ConfigError, Ranges, ResetTerm};
-use crate::model::{Keyframe, Model};
+use crate::model::{JointKind, Keyframe, Model};
+use std::f64::consts::PI;
 
 /// Most rows of a choice.
 const MOST_CHOICES: usize = 4096;
@@ -189,10 +190,39 @@ impl Builder<'_> {
         for (place, (change, chance)) in places.iter().zip(&parts) {
             self.turns(*place, *change, chance)?;
         }
+        for ((&joint, place), (change, _)) in joints.iter().flatten().zip(&places).zip(&parts) {
+            self.in_radians(joint, *place, *change)?;
+        }
         let all = places.into_iter().zip(parts);
         Ok(all
             .map(|(p, (change, chance))| operation(p, change, chance))
             .collect())
+    }
+
+    /// Refuses an angle in degrees: one that the joint cannot have, but for the unit.
+    fn in_radians(
+        &self,
+        joint: usize,
+        place: ResetPlace,
+        change: Change,
+    ) -> Result<(), ConfigError> {
+        let joint = &self.model.joints[joint];
+        let (Change::Set(value), ResetPlace::Position(_), JointKind::Hinge, Some([low, high])) =
+            (change, place, joint.kind, joint.range)
+        else {
+            return Ok(());
+        };
+        let value = f64::from(value);
+        let within = |x: f64| (low..=high).contains(&x);
+        if within(value) || value.abs() < 2.0 * PI || !within(value.to_radians()) {
+            return Ok(());
+        }
+        let message = format!(
+            "{value} rad is beyond the range of \"{}\", {low:.4} to {high:.4} rad",
+            joint.name
+        );
+        let help = format!("in degrees it would lie within: {:.4}", value.to_radians());
+        self.refuse("value", &message, &help)
     }
 
     /// What angles take.

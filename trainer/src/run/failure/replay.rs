@@ -1,6 +1,6 @@
 //! A failure once more: the same environments, the same actions.
 
-use super::{Broken, REPORT, Report, Start};
+use super::{Broken, FAILURES, REPORT, Report, Start};
 use crate::config::curriculum::with_values;
 use crate::config::{Config, Loaded, load};
 use crate::run::engine::{build_env, explained, kernel};
@@ -30,6 +30,28 @@ pub(crate) struct Replay {
     stats: EpisodeStats,
 }
 
+/// Why a folder cannot be replayed, with those that can.
+fn not_a_report(folder: &Path) -> String {
+    let shown = folder.display();
+    let mut reports: Vec<String> = std::fs::read_dir(folder.join(FAILURES))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path().display().to_string())
+        .collect();
+    reports.sort();
+    match (folder.join(CONFIG).is_file(), reports.as_slice()) {
+        (_, [_, ..]) => format!(
+            "{shown} is a run; the reports of its failures are\n  {}",
+            reports.join("\n  ")
+        ),
+        (true, []) => format!("{shown} is a run without a failure: there is nothing to replay"),
+        (false, []) => format!(
+            "{shown} is not the report of a failure: it has no {REPORT}; reports are in RUN/failure/"
+        ),
+    }
+}
+
 impl Replay {
     /// Reads a report and puts its environments where they were.
     ///
@@ -40,10 +62,10 @@ impl Replay {
         let usage = |m: String| RunError::Usage(m);
         let path = folder.join(REPORT);
         let text = files::read_text(&path, MOST).map_err(|e| {
-            usage(format!(
-                "{} is not the report of a failure: {e}; reports are in RUN/failure/",
-                folder.display()
-            ))
+            if e.kind() != std::io::ErrorKind::NotFound {
+                return RunError::file("read", &path)(e);
+            }
+            usage(not_a_report(folder))
         })?;
         let report: Report = serde_json::from_str(&text)
             .map_err(|e| usage(format!("{} is damaged: {e}", path.display())))?;

@@ -4,6 +4,7 @@ use super::plan::{Options, Plan, plan};
 use super::same_run;
 use crate::config::Gpus;
 use crate::learner::LearnError;
+use crate::log::errln;
 use crate::log::sinks::Sinks;
 use crate::log::tensorboard::FILE_NAME;
 use crate::run::counters::{Counters, Window};
@@ -39,9 +40,11 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
     let own = folder.join(dir::CONFIG);
     let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust)?;
     let path = options.config.as_deref().unwrap_or(&own);
-    let (mut loaded, model, mut notes) =
+    let (mut loaded, model, notes) =
         plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
-    notes.extend(note);
+    if let Some(note) = note {
+        errln!("{note}");
+    }
     same_run::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {
         return Err(RunError::Usage(format!(

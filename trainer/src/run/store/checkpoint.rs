@@ -40,7 +40,7 @@ const COLLECTOR: &str = "collector";
 /// Name of the last episodes `[n, 2]`: return, length.
 const EPISODES: &str = "episodes";
 /// Of a file that is not whole.
-const REMEDY: &str = "it is cut short or damaged; use another file of checkpoints/";
+const REMEDY: &str = "it is cut short or damaged";
 /// A run counts to no more than this.
 const MOST: u64 = 1 << 53;
 

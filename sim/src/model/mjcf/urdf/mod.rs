@@ -23,6 +23,25 @@ struct LinkPlace<'a> {
     joint: &'a Element,
 }
 
+/// Said of a file for xacro, which writes URDF.
+const XACRO: &str = "this is a file for xacro, which makes a URDF of it: xacro FILE > robot.urdf";
+
+/// Whether it has an element that only xacro knows.
+fn is_xacro(root: &Element) -> bool {
+    let known = [
+        "property",
+        "macro",
+        "arg",
+        "include",
+        "if",
+        "unless",
+        "insert_block",
+    ];
+    root.children
+        .iter()
+        .any(|e| known.contains(&e.name.as_str()))
+}
+
 /// The `<mujoco>` element with the meaning of the `<robot>`.
 pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> {
     let mut out = made("mujoco", root.at);
@@ -70,6 +89,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
                 what: format!("<{}>", e.name),
                 why: "for other programs: MuJoCo does not read it",
             }),
+            _ if is_xacro(root) => return Err(Fault::new(e.at, XACRO)),
             _ => return Err(Fault::new(e.at, format!("unknown element <{}>", e.name))),
         }
     }
@@ -103,8 +123,26 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     }
     let mut world = made("worldbody", root.at);
     let mut placed = 0;
+    let roots = || {
+        elements
+            .iter()
+            .zip(&places)
+            .filter(|(_, place)| place.is_none())
+    };
+    let several = roots()
+        .filter(|(e, _)| e.text("name") != Some("world"))
+        .count()
+        > 1;
     for (i, e) in elements.iter().enumerate() {
         if places[i].is_none() {
+            // The one with children is the robot.
+            if several && children[i].is_empty() {
+                notes.push(Note {
+                    at: e.at,
+                    what: format!("<link name=\"{}\">", e.required("name")?),
+                    why: "no joint connects it: it stands still in the world, with its shapes alone",
+                });
+            }
             let tree = Tree {
                 elements: &elements,
                 places: &places,
@@ -293,6 +331,13 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
             }
         }
     }
+    if limit.is_none() && matches!(kind, "revolute" | "prismatic") {
+        notes.push(Note {
+            at: e.at,
+            what: format!("<joint type=\"{kind}\">"),
+            why: "it has no <limit>: the joint has no end, as in MuJoCo",
+        });
+    }
     if let (Some(limit), Some(first)) = (limit, made_joints.first_mut()) {
         let (mut range, mut effort) = ([0.0; 2], 0.0);
         let lower = limit.scalar("lower", &mut range[0])?;
@@ -301,6 +346,11 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
         first.attrs.push(attr("range", &numbers(&range), limit.at));
         // As MuJoCo: an empty range is no limit.
         if lower != upper || range[0] > range[1] {
+            notes.push(Note {
+                at: limit.at,
+                what: "limit".into(),
+                why: "lower is above upper, or one is missing: the joint has no limit, as in MuJoCo",
+            });
             first.attrs.push(attr("limited", "false", limit.at));
         }
         if effort != 0.0 && !matches!(kind, "floating" | "spherical") {

@@ -21,6 +21,10 @@ fn errors_name_the_place_in_the_urdf() {
     let table = [
         ("<robot>\n~<lnk/></robot>".to_string(), "unknown element <lnk>"),
         (
+            "<robot>\n~<property name=\"w\" value=\"1\"/><link name=\"a\"/></robot>".into(),
+            "xacro FILE > robot.urdf",
+        ),
+        (
             "<robot>\n<link name=\"a\"/>\n~<link name=\"a\"/></robot>".into(),
             "two links called \"a\"",
         ),
@@ -91,6 +95,31 @@ fn errors_name_the_place_in_the_urdf() {
 }
 
 #[test]
+fn what_a_robot_can_do_without_is_listed() {
+    let joint = |limit: &str| {
+        format!(
+            "<robot name=\"r\">{LINKS}<link name=\"lonely\"/>\
+             <joint name=\"j\" type=\"revolute\"><parent link=\"base\"/><child link=\"arm\"/>{limit}</joint></robot>"
+        )
+    };
+    for (limit, what, limited) in [
+        ("<limit lower=\"1.2\" upper=\"-1.2\"/>", "limit", false),
+        ("<limit lower=\"1.2\"/>", "limit", false),
+        ("", "<joint type=\"revolute\">", false),
+        ("<limit lower=\"-1\" upper=\"1\"/>", "", true),
+    ] {
+        let model = read(&joint(limit)).unwrap();
+        let mut listed: Vec<_> = model.ignored.iter().map(|i| i.what.as_str()).collect();
+        listed.sort_unstable();
+        let mut wanted = vec![what, "<link name=\"lonely\">"];
+        wanted.retain(|w| !w.is_empty());
+        wanted.sort_unstable();
+        assert_eq!(listed, wanted, "{limit}");
+        assert_eq!(model.joints[0].range.is_some(), limited, "{limit}");
+    }
+}
+
+#[test]
 fn what_mujoco_does_not_read_is_listed() {
     let text = format!(
         "<robot name=\"r\">{LINKS}<transmission><type>text</type></transmission><gazebo><any/></gazebo>\
@@ -142,7 +171,8 @@ fn a_joint_that_follows_another_is_an_equality() {
     };
     assert_eq!((Some(joint1), joint2), (named("k"), named("j")));
     assert_eq!(polycoef, [0.5, -2.0, 0.0, 0.0, 0.0]);
-    assert_eq!(model.ignored[0].what, "<mimic>");
+    // Beside the joint that has no limit.
+    assert!(model.ignored.iter().any(|i| i.what == "<mimic>"));
     let alike = read(&text("<mimic joint=\"j\"/>")).unwrap();
     let EqualityKind::Joint { polycoef, .. } = alike.equalities[0].kind else {
         panic!("{:?}", alike.equalities);
@@ -179,7 +209,9 @@ fn elements_of_other_programs_have_no_effect() {
     ));
     let more = more.unwrap();
     let said: Vec<_> = more.ignored.iter().map(|i| i.what.as_str()).collect();
-    assert_eq!(said, ["<contact>", "<gravity>", "<joint_properties>"]);
+    // No joint has the first link.
+    let base = "<link name=\"base\">";
+    assert_eq!(said, [base, "<contact>", "<gravity>", "<joint_properties>"]);
     assert_eq!((more.bodies, more.joints), (plain.bodies, plain.joints));
     // Blank lines in front shift no place.
     let error = read(&text("<colision/>", "")).unwrap_err();
