@@ -284,7 +284,7 @@ fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
         "default pose: keyframe(home)\n",
         "  thigh_fl               0.9000 rad\n",
         "  4 other joints at 0\n",
-        "Position on *_f*, about the default pose",
+        "position on *_f*, about the default pose",
         "control -2.818..-0.888, held at -1.8\n",
         "control -2.818..-0.888\n",
     ] {

@@ -27,16 +27,16 @@ pub struct EvalArgs {
     /// A run's folder, runs/NAME/latest, or one checkpoint file
     run: PathBuf,
     /// Episodes; every environment plays the same number of them
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 1000, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     episodes: u32,
     /// Parallel environments [default: 256, but at most --episodes]
-    #[arg(long, alias = "num_envs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, alias = "num_envs", value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     num_envs: Option<u32>,
     /// Whether the task's events happen: other masses, pushes, ...
     #[arg(long, value_enum, default_value_t = Events::On)]
     events: Events,
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Physics engine [default: the run's]; several are compared: native,mujoco
     #[arg(long, value_enum, value_delimiter = ',')]

@@ -110,13 +110,18 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// Seed of every random draw (seed)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Where to compute: auto, cpu, cuda:0 (device)
     #[arg(long)]
     device: Option<String>,
     /// Parallel environments, or auto (env.num_envs)
-    #[arg(long, alias = "num_envs", value_name = "N")]
+    #[arg(
+        long,
+        alias = "num_envs",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     num_envs: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub struct PlayArgs {
     #[arg(long, value_enum)]
     agent: Option<AgentKind>,
     /// Episodes to play
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 5, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     episodes: u32,
     /// Stop after this much simulated time (s)
     #[arg(long, value_name = "SECONDS")]
@@ -65,7 +65,7 @@ pub struct PlayArgs {
     #[arg(long, value_enum, default_value_t = Events::On)]
     events: Events,
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Physics engine [default: the run's]
     #[arg(long, value_enum)]

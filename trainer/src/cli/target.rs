@@ -2,6 +2,7 @@
 
 use super::engine::JudgeArg;
 use super::instead::{Instead, Who};
+use super::shipped;
 use crate::config::{Config, Gpus, Loaded, Override};
 use crate::export::PolicyFile;
 use crate::run::stage::Agent;
@@ -155,6 +156,9 @@ fn without_events(
 }
 
 fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
+    // A configuration that comes with the program may be meant by its name.
+    let found = path.to_str().map(shipped::find);
+    let path = found.as_deref().unwrap_or(path);
     let Wish {
         agent,
         overrides,

@@ -45,8 +45,8 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) {
             None => String::new(),
         };
         outln!(
-            "  {:?} on {}{about}{late}",
-            term.kind,
+            "  {} on {}{about}{late}",
+            format!("{:?}", term.kind).to_lowercase(),
             term.actuators.join(", ")
         );
     }

@@ -1,5 +1,6 @@
 //! `ostler doctor --kernels`: what robots and tasks need of a GPU.
 
+use crate::cli::shipped;
 use crate::config::Override;
 use crate::doctor::kernels::{Kernels, Row};
 use crate::log::{errln, outln};
@@ -17,7 +18,7 @@ pub fn run(
 ) -> Result<i32, RunError> {
     let files = match files {
         [] => all(Path::new("configs"))?,
-        files => files.to_vec(),
+        files => files.iter().map(|file| named(file)).collect(),
     };
     let kernels = Kernels::new(architectures)?;
     let (mut rows, mut failed) = (Vec::new(), false);
@@ -53,6 +54,12 @@ pub fn run(
         outln!("{:#}", json!({ "rows": rows }));
     }
     Ok(if failed { FAILED } else { OK })
+}
+
+/// A configuration, which may be meant by its name.
+fn named(file: &Path) -> PathBuf {
+    file.to_str()
+        .map_or_else(|| file.to_path_buf(), shipped::find)
 }
 
 fn print(row: &Row) {

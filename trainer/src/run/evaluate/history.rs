@@ -9,6 +9,14 @@ use crate::learner::NamedTensors;
 use crate::run::guards::Trouble;
 use serde::{Deserialize, Serialize};
 
+/// A share of what was gained, in words.
+pub(in crate::run) fn share_lost(drop: f64) -> String {
+    match drop > 1.0 {
+        true => "all that was gained, and more,".into(),
+        false => format!("{:.0} % of what was gained", 100.0 * drop),
+    }
+}
+
 /// A fall that is worth a warning, as a share of what was gained.
 const WARN_DROP: f64 = 1.0 / 3.0;
 /// Evaluations before the first that is judged.
@@ -178,14 +186,14 @@ impl History {
             self.record.said = true;
             tracing::warn!(
                 "iteration {}: the evaluated return fell to {:.2}, from {:.2} at iteration {}: \
-                 {:.0} % of what was gained is lost. checkpoints/best.safetensors has the best \
+                 {} is lost. checkpoints/best.safetensors has the best \
                  policy; guard.max_return_drop = 0.5 goes back to it when more than half is lost; \
                  a lower ppo.learning_rate or ppo.desired_kl usually prevents it",
                 last.iteration,
                 last.mean,
                 best.mean,
                 best.iteration,
-                100.0 * drop
+                share_lost(drop)
             );
         }
         None

@@ -1,5 +1,6 @@
 //! Why an iteration is not believed.
 
+use crate::run::evaluate::history::share_lost;
 use std::fmt;
 
 /// A finding. Displays as one sentence with the numbers.
@@ -120,8 +121,8 @@ impl fmt::Display for Trouble {
                 limit,
             } => write!(
                 f,
-                "the evaluated return fell to {last:.2}, from {best:.2} at iteration {best_iteration}: {:.0} % of what was gained is lost (guard.max_return_drop allows {:.0} %)",
-                100.0 * drop,
+                "the evaluated return fell to {last:.2}, from {best:.2} at iteration {best_iteration}: {} is lost (guard.max_return_drop allows {:.0} %)",
+                share_lost(*drop),
                 100.0 * limit
             ),
             Self::ValueLoss {
