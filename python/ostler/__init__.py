@@ -7,21 +7,35 @@
     obs, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
 `make_vec` gives a `gymnasium.vector.VectorEnv`. `ostler.sb3`, `ostler.rsl_rl` and `ostler.torchrl`
-give the same environments to these libraries. Nothing here loads libtorch.
+give the same environments to these libraries. `train` trains by the program, in a process of its
+own; `Policy` acts. Nothing here loads libtorch.
 """
 
 from ostler._ostler import ConfigError, RobotError, StateError, __version__
 
 __all__ = [
     "ConfigError",
+    "Policy",
+    "ProgramError",
     "RobotError",
+    "Run",
     "StateError",
     "VectorEnv",
     "__version__",
     "configurations",
     "find",
     "make_vec",
+    "train",
 ]
+
+#: Loaded on first use: Gymnasium takes longer to load than all else together.
+_LATER = {
+    "Policy": "ostler.policy",
+    "ProgramError": "ostler.program",
+    "Run": "ostler.training",
+    "VectorEnv": "ostler.vector",
+    "train": "ostler.training",
+}
 
 
 def make_vec(name, num_envs=None, device="cpu", **options):
@@ -49,9 +63,8 @@ def find(name):
 
 
 def __getattr__(name):
-    # Gymnasium takes longer to load than all else together.
-    if name == "VectorEnv":
-        from ostler.vector import VectorEnv
+    if name in _LATER:
+        import importlib
 
-        return VectorEnv
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ostler' has no attribute {name!r}")

@@ -43,6 +43,7 @@ impl Package {
             .env("PYTHONPATH", self.0.path())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env_remove("OSTLER_CONFIGS")
+            .env("OSTLER_PROGRAM", program())
             .current_dir(self.0.path());
         command
     }
@@ -89,6 +90,22 @@ fn mistakes_are_exceptions_with_the_programs_words() {
 #[test]
 fn it_loads_fast_leaks_nothing_and_can_be_interrupted() {
     passes("test_process.py");
+}
+
+/// The program that the workspace's other tests have built.
+fn program() -> PathBuf {
+    let exe = std::env::current_exe().unwrap();
+    let program = exe.parent().unwrap().with_file_name("ostler");
+    let remedy = "cargo build --bin ostler";
+    assert!(program.is_file(), "no {}: {remedy}", program.display());
+    program
+}
+
+#[test]
+fn trainings_and_policies_are_the_programs() {
+    if let Some(python) = referee_python() {
+        passes_in(&python, "test_train.py");
+    }
 }
 
 #[test]

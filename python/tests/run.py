@@ -20,4 +20,4 @@ for name in names:
         traceback.print_exc(file=sys.stdout)
 assert names, "no tests"
 print(f"{len(names) - failed} passed, {failed} failed")
-sys.exit(failed > 0)
+sys.exit(int(failed > 0))

@@ -100,3 +100,67 @@ def test_torchrl_checks_it_and_collects():
     # The next row goes on from the last one, unless that was an episode's.
     assert (same == ~done[:, :-1]).all()
     assert (now[done][:, 1].abs() > 0.2).all()
+
+
+def small_run():
+    import tempfile
+
+    import ostler
+
+    options = {
+        **GENERIC,
+        "learner.threads": 1,
+        "env.num_envs": 16,
+        "runner.max_iterations": 3,
+    }
+    return ostler.train("quadruped", out=tempfile.mkdtemp() + "/run", **options)
+
+
+def test_a_policy_acts_on_tensors_in_both_formats():
+    import tempfile
+    from pathlib import Path
+
+    import ostler
+    import ostler.program
+
+    run = small_run()
+    place = Path(tempfile.mkdtemp())
+    words = ["--format", "onnx,torchscript", "--out", place, "--name", "p"]
+    ostler.program.run("export", run.folder, *words)
+    obs = torch.randn(5, 48)
+    onnx, script = (ostler.Policy(place / name)(obs) for name in ("p.onnx", "p.pt"))
+    assert isinstance(script, torch.Tensor) and script.shape == (5, 12)
+    assert (onnx - script).abs().max() < 1e-5
+    # PyTorch by itself, on the manifest's vectors.
+    module = torch.jit.load(str(place / "p.pt"))
+    for step in ostler.Policy(place / "p.pt").manifest["test_vectors"]["steps"]:
+        out = module(torch.tensor([step["obs"]]))[0]
+        wanted = torch.tensor(step["actions"] + step["controls"])
+        assert (out - wanted).abs().max() < 1e-5
+    (place / "bad.pt").write_bytes((place / "p.pt").read_bytes()[:500])
+    (place / "bad.json").write_text((place / "p.json").read_text())
+    try:
+        ostler.Policy(place / "bad.pt")
+    except ValueError as e:
+        assert "bad.pt is no policy" in str(e)
+    else:
+        raise AssertionError("a file that was cut is taken")
+
+
+def test_weights_and_biases_gets_every_number():
+    import os
+    import tempfile
+
+    import ostler
+    import ostler.wandb
+
+    os.environ["WANDB_SILENT"] = "true"
+    log = ostler.wandb.callback(project="poles", mode="offline", dir=tempfile.mkdtemp())
+    out = tempfile.mkdtemp() + "/run"
+    options = {**GENERIC, "learner.threads": 1, "runner.max_iterations": 3}
+    run = ostler.train("cartpole", log, out=out, **options)
+    last = {k: v for k, v in run.metrics[-1].items() if isinstance(v, (int, float))}
+    assert len(last) > 20
+    for tag, value in last.items():
+        assert log.run.summary[tag] == value, tag
+    log.run.finish()

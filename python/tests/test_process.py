@@ -82,8 +82,9 @@ def test_control_c_ends_a_loop():
         "import ostler, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "env = ostler.make_vec('ant', 256, sim={'specialize': 'off'})\n"
-        "env.reset(); print('ready', flush=True)\n"
+        "env.reset()\n"
         "try:\n"
+        "    print('ready', flush=True)\n"
         "    while True: env.step(env.action_space.sample())\n"
         "except KeyboardInterrupt: print('interrupted'); env.close()\n"
     )

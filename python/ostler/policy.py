@@ -1,0 +1,191 @@
+"""`ostler.Policy`: a trained policy that acts on arrays."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ostler.program import run
+
+
+class Policy:
+    """A trained policy: the mean of its actions, without exploration.
+
+    ```python
+    policy = ostler.Policy("runs/half_cheetah/latest")
+    actions = policy(obs)             # [N, O] to [N, A], NumPy or torch
+    ```
+
+    Rows are independent. A policy that remembers (recurrent, or with `history`) keeps what it
+    remembers of every row from call to call: `reset(ended)` lets rows forget.
+    """
+
+    def __init__(self, source, *, agent=None, allow_native=False):
+        """
+        Args:
+            source: a run's folder or checkpoint, which the program exports for this purpose; or
+                a file of `ostler export`, `NAME.onnx` or `NAME.pt`, with `NAME.json` beside it.
+            agent: of a task with several policies, whose it is.
+            allow_native: code that the run's configuration names may run (docs/security.md).
+
+        Raises:
+            ImportError: neither onnxruntime nor PyTorch is installed; the program is missing.
+            ConfigError: the run cannot be used, in the program's words.
+            ValueError: the file is no policy.
+        """
+        source = Path(source)
+        self._kept = None
+        if source.suffix in (".onnx", ".pt"):
+            self._open(source)
+            return
+        kind = _kinds()[0]
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["export", source, "--format", kind, "--out", folder, "--name", "policy"]
+            words += ["--agent", agent] if agent is not None else []
+            words += ["--allow-native"] * bool(allow_native)
+            run(*words)
+            ending = {"onnx": ".onnx", "torchscript": ".pt"}[kind]
+            self._open(Path(folder) / f"policy{ending}")
+
+    def _open(self, file):
+        about = file.with_suffix(".json")
+        try:
+            self.manifest = json.loads(about.read_text())
+            terms = self.manifest["observations"]
+            self._pick = np.concatenate([_newest(t) for t in terms]).astype(np.int64)
+            scale = np.concatenate([np.asarray(t["scale"], np.float32) for t in terms])
+            self.observation_width = int(self.manifest["observation_width"])
+            self.controls = [c["name"] for c in self.manifest["controls"]]
+            states = self.manifest["inputs"][1:]
+            self._outputs = [(o["name"], int(o["shape"][1])) for o in self.manifest["outputs"]]
+            self._states = [(s["name"], int(s["shape"][1])) for s in states]
+        except FileNotFoundError:
+            raise ValueError(f"{about} is not there: `ostler export` writes it beside {file.name}") from None
+        except (KeyError, TypeError, ValueError, IndexError) as e:
+            raise ValueError(f"{about} is not the manifest of a policy: {e!r}") from None
+        # A factor of 0 shows nothing.
+        self._factor = np.where(scale == 0, 0, 1 / np.where(scale == 0, 1, scale)).astype(np.float32)
+        self._run = _onnx(file) if file.suffix == ".onnx" else _script(file, self._outputs)
+
+    def __call__(self, obs):
+        """Actions `[N, A]` (choices: `[N, 1]`) for observations `[N, O]` as environments give them."""
+        return self.act(obs)
+
+    def act(self, obs):
+        """The same; see `act_raw` for what a robot measures."""
+        rows, back = _rows(obs, self.observation_width)
+        return back(self._step(rows[:, self._pick] * self._factor)["actions"])
+
+    def act_raw(self, obs):
+        """Actions and controls for observations before `scale` and `clip`, in the manifest's order.
+
+        Controls `[N, C]` are what actuators take, in the order of `controls`.
+        """
+        rows, back = _rows(obs, len(self._pick))
+        out = self._step(rows)
+        return back(out["actions"]), back(out["controls"])
+
+    def reset(self, ended=None):
+        """All rows forget, or those where `ended` `[N]` is true."""
+        if ended is None or self._kept is None:
+            self._kept = None
+            return
+        ended = np.asarray(ended.cpu() if hasattr(ended, "cpu") else ended, bool)
+        for name, kept in self._kept.items():
+            kept[ended] = 1 if name == "first" else 0
+
+    def _step(self, terms):
+        n = len(terms)
+        if self._kept is not None and any(len(k) != n for k in self._kept.values()):
+            raise ValueError(
+                f"{n} rows, and it remembers another number of them: reset() begins anew"
+            )
+        if self._kept is None:
+            self._kept = {
+                name: np.full((n, width), name == "first", np.float32)
+                for name, width in self._states
+            }
+        out = self._run({"obs": np.ascontiguousarray(terms, np.float32), **self._kept})
+        for name in self._kept:
+            told = {"history": "history_out", "h_in": "h_out"}.get(name)
+            self._kept[name] = np.array(out[told]) if told else np.zeros_like(self._kept[name])
+        return out
+
+
+def _newest(term):
+    """Places of a term's newest values in the policy's row."""
+    row = term["row"]
+    at = row["first"] + (term["history"] - 1) * row["stride"]
+    return np.arange(at, at + term["size"])
+
+
+def _rows(obs, width):
+    """NumPy's rows of an array, and the way back to its kind."""
+    is_torch = type(obs).__module__.split(".")[0] == "torch"
+    rows = obs.detach().cpu().numpy() if is_torch else np.asarray(obs)
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(f"observations of shape {tuple(rows.shape)}; [N, {width}] is expected")
+    rows = rows.astype(np.float32, copy=False)
+    if not is_torch:
+        return rows, lambda out: out
+    import torch
+
+    return rows, lambda out: torch.from_numpy(np.array(out)).to(obs.device)
+
+
+def _kinds():
+    """Formats that can be run here, the best first."""
+    from importlib.util import find_spec
+
+    kinds = [("onnxruntime", "onnx"), ("torch", "torchscript")]
+    there = [kind for module, kind in kinds if find_spec(module) is not None]
+    if not there:
+        raise ImportError("a policy is run by onnxruntime or PyTorch: pip install onnxruntime")
+    return there
+
+
+def _onnx(file):
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ImportError(f"{file.name} is run by onnxruntime: pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"]
+        )
+    except FileNotFoundError:
+        raise
+    except Exception as e:
+        raise ValueError(f"{file} is no policy: {e}") from None
+    names = [o.name for o in session.get_outputs()]
+    known = {i.name for i in session.get_inputs()}
+
+    def run(inputs):
+        given = {name: x for name, x in inputs.items() if name in known}
+        return dict(zip(names, session.run(names, given), strict=True))
+
+    return run
+
+
+def _script(file, outputs):
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(f"{file.name} is run by PyTorch: pip install torch") from None
+    try:
+        module = torch.jit.load(str(file), map_location="cpu").eval()
+    except Exception as e:
+        raise ValueError(f"{file} is no policy: {e}") from None
+    widths = [width for _, width in outputs]
+
+    def run(inputs):
+        with torch.no_grad():
+            out = module(*(torch.from_numpy(x) for x in inputs.values()))
+        parts = torch.split(out, widths, dim=1)
+        return {name: part.numpy() for (name, _), part in zip(outputs, parts, strict=True)}
+
+    return run
