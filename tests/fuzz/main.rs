@@ -131,6 +131,11 @@ fn networks() {
 }
 
 #[test]
+fn policy() {
+    fuzz("policy", 1000, networks::policy);
+}
+
+#[test]
 fn replay() {
     fuzz("replay", 1000, runs::replay);
 }

@@ -1,11 +1,13 @@
 //! Networks of actuators: ONNX and safetensors files.
 
+use super::common::{Place, TASK};
 use super::drive::Target;
 use super::mutate::Corpus;
 use super::text::root;
 use ostler_sim::config::TaskConfig;
 use ostler_sim::model::mjcf;
 use ostler_sim::task;
+use ostler_trainer::readers;
 use std::sync::Arc;
 
 /// Operators and names that a graph may have.
@@ -77,6 +79,59 @@ pub fn networks() -> Target {
                 }
             }
             good
+        }),
+    }
+}
+
+/// Operators of exported policies.
+const OPERATORS: [&str; 16] = [
+    "Gemm",
+    "MatMul",
+    "Add",
+    "Mul",
+    "Div",
+    "Gather",
+    "Reshape",
+    "Concat",
+    "Where",
+    "Clip",
+    "ArgMax",
+    "LayerNormalization",
+    "Unsqueeze",
+    "Squeeze",
+    "Cast",
+    "actions",
+];
+
+/// Exported policies, damaged, which act.
+pub fn policy() -> Target {
+    let place = Place::with(&TASK.replace("expr = \"qvel\"", "expr = \"qvel\"\nhistory = 3"));
+    let plain: &[&str] = &[];
+    let kinds = [
+        plain,
+        &["actor.rnn_type=gru", "actor.rnn_hidden_dim=8"],
+        &["actor.layer_norm=true", "actor.activation=tanh"],
+    ];
+    let files = kinds.iter().enumerate().map(|(i, more)| {
+        let run = format!("run{i}");
+        place.train(&run, 1, more);
+        place.ok(&[
+            "export", &run, "--format", "onnx", "--out", &run, "--name", "p",
+        ]);
+        std::fs::read(place.path(&run).join("p.onnx")).unwrap()
+    });
+    Target {
+        corpus: Corpus {
+            files: files.collect(),
+            words: OPERATORS.iter().map(|w| w.as_bytes().to_vec()).collect(),
+            text: false,
+        },
+        read: Box::new(move |bytes| match readers::policy(bytes) {
+            Ok(numbers) => numbers > 0,
+            Err(e) => {
+                assert!(!e.is_empty());
+                false
+            }
         }),
     }
 }

@@ -1,11 +1,13 @@
 //! Doors to readers that are nobody's business but the fuzz tests' (`tests/fuzz`).
 
+use crate::export::OnnxModel;
 use crate::run::RunError;
 use crate::run::checkpoint::{self, Checkpoint};
 use crate::run::failure::Replay;
 use crate::run::{as_if_resumed, load_run};
 use crate::supervise::message::Lines;
 use std::path::Path;
+use tch::{Device, Kind, Tensor};
 
 /// Reads a checkpoint's bytes.
 ///
@@ -34,6 +36,25 @@ pub fn watch(run: &Path) -> Result<(), RunError> {
 /// As `ostler train --resume`.
 pub fn resume(run: &Path) -> Result<(), RunError> {
     as_if_resumed(run)
+}
+
+/// Reads an ONNX file of a policy and lets it act once for two rows of zeros; how many numbers
+/// it gives.
+///
+/// # Errors
+/// A sentence about the mistake.
+pub fn policy(bytes: &[u8]) -> Result<usize, String> {
+    let model = OnnxModel::read(bytes)?;
+    let zeros = |(name, columns): &(String, i64)| {
+        let columns = (*columns).clamp(1, 1000);
+        let zeros = Tensor::f_zeros([2, columns], (Kind::Float, Device::Cpu));
+        zeros.map(|t| (name.clone(), t)).map_err(|e| e.to_string())
+    };
+    let inputs: Vec<(String, Tensor)> = model.inputs.iter().map(zeros).collect::<Result<_, _>>()?;
+    let given: Vec<(&str, &Tensor)> = inputs.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    let _no_grad = tch::no_grad_guard();
+    let outputs = model.run(&given).map_err(|e| e.to_string())?;
+    Ok(outputs.values().map(Tensor::numel).sum())
 }
 
 /// Reads the bytes of the supervising process's pipe, in pieces of `size` bytes;

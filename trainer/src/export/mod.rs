@@ -12,6 +12,7 @@ mod play;
 mod torchscript;
 mod vectors;
 
+pub(crate) use onnx_run::OnnxModel;
 pub use play::{PolicyFile, PolicyFileError};
 
 use crate::learner::{LearnError, Network, TrainedPolicy};

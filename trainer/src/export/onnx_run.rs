@@ -8,6 +8,9 @@ use prost::Message;
 use std::collections::HashMap;
 use tch::{Kind, TchError, Tensor};
 
+/// Most numbers of a value: a policy of thousands of rows and columns has fewer.
+const MOST: i64 = 1 << 25;
+
 /// Operators that are run.
 const OPERATORS: [&str; 37] = [
     "Abs",
@@ -166,7 +169,8 @@ impl OnnxModel {
             values.insert(name, tensor.shallow_clone());
         }
         for node in &self.nodes {
-            let value = run_node(node, &values).map_err(|e| {
+            let value = within(node, &values).and_then(|()| run_node(node, &values));
+            let value = value.map_err(|e| {
                 TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output))
             })?;
             values.insert(&node.output, value);
@@ -210,6 +214,51 @@ fn numbers(t: &TensorMessage) -> Result<Tensor, String> {
 fn raw<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
     let (chunks, _) = bytes.as_chunks::<N>();
     chunks.iter().map(|c| read(*c)).collect()
+}
+
+/// Refuses what would make far more numbers than it is given: files come from anywhere.
+fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<(), TchError> {
+    let sizes: Vec<Vec<i64>> = (node.inputs.iter())
+        .map(|name| values.get(name.as_str()).map_or(Vec::new(), Tensor::size))
+        .collect();
+    let count = |size: &[i64]| size.iter().fold(1_i64, |n, &d| n.saturating_mul(d));
+    let of = |k: usize| sizes.get(k).map_or(&[][..], Vec::as_slice);
+    let makes = match node.op.as_str() {
+        // As many rows as the one, as many columns as the other.
+        "Gemm" => {
+            let dim = |k: usize, i: usize| of(k).get(i).copied().unwrap_or(1);
+            let turned = |name: &str| usize::from(node.int(name, 0) != 0);
+            dim(0, turned("transA")).saturating_mul(dim(1, 1 - turned("transB")))
+        }
+        "MatMul" => {
+            let last = |k: usize| of(k).last().copied().unwrap_or(1).max(1);
+            let above = of(1).iter().rev().nth(1).copied().unwrap_or(1).max(1);
+            // Of many matrices, each.
+            let each = count(of(1)) / last(1) / above;
+            let rows = count(of(0)) / last(0);
+            rows.saturating_mul(last(1)).saturating_mul(each.max(1))
+        }
+        "Gather" => {
+            let rows = of(0).iter().copied().min().unwrap_or(1).max(1);
+            count(of(1)).saturating_mul(count(of(0)) / rows)
+        }
+        "Concat" => sizes.iter().map(|s| count(s)).sum(),
+        // Each dimension is the longest there.
+        _ => {
+            let longest = sizes.iter().map(Vec::len).max().unwrap_or(0);
+            let dim = |k: usize| {
+                let own = |s: &Vec<i64>| s.len().checked_sub(k + 1).map_or(1, |i| s[i]);
+                sizes.iter().map(own).max().unwrap_or(1)
+            };
+            (0..longest).fold(1_i64, |n, k| n.saturating_mul(dim(k)))
+        }
+    };
+    match makes > MOST {
+        true => Err(TchError::Torch(format!(
+            "it would make up to {makes} numbers; {MOST} are allowed"
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchError> {
