@@ -75,6 +75,10 @@ impl Checker<'_> {
                     (d.sub(x.node, y.node), unit)
                 }
                 Binary::Mul => (d.mul(x.node, y.node), x.unit.times(y.unit)),
+                Binary::Div if d.value(y.node) == Some(0.0) => {
+                    return Err(ExprError::new(whole.clone(), "divides by zero")
+                        .help("the result is never a number that can be used"));
+                }
                 Binary::Div => (d.div(x.node, y.node), x.unit.over(y.unit)),
                 _ => {
                     additive("compares", units, "with")?;

@@ -259,6 +259,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`.foo` is not a component",
         "components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]",
     ),
+    (
+        "1 + «time / (2 - 2)»",
+        "divides by zero",
+        "the result is never a number that can be used",
+    ),
     // Units.
     (
         "«height(torso) + joint_pos(hip_1)»",
