@@ -3,7 +3,7 @@
     pip install rsl-rl-lib
     python examples/rsl_rl_half_cheetah.py --iterations 200
 
-The runner prints the mean return of training episodes.
+The runner prints the mean return of training episodes, and writes TensorBoard events.
 """
 
 import argparse
@@ -53,11 +53,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", default="rsl_rl_half_cheetah", help="of its logs")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     env = make_vec("half_cheetah", num_envs=256, sim={"threads": 1, "specialize": "wait"})
-    runner = OnPolicyRunner(env, CONFIG, log_dir=None, device="cpu")
+    runner = OnPolicyRunner(env, CONFIG, log_dir=args.folder, device="cpu")
     runner.learn(args.iterations, init_at_random_ep_len=True)
 
 

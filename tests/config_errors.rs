@@ -49,7 +49,7 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
     let said = common::text(&out);
     assert!(out.status.success(), "{said}");
     assert!(
-        said.contains("warning: ") && said.contains("an earlier one is taken"),
+        said.contains("WARN ") && said.contains("an earlier one is taken"),
         "{said}"
     );
     for file in files {

@@ -125,7 +125,7 @@ fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
     let checked = said(ostler(folder.path()).args(["check", "lift_cube.toml", "-q"]));
     for line in [
         "action: 8 numbers",
-        "Binary on finger",
+        "binary on finger",
         "lift_cube.toml is sound",
     ] {
         assert!(checked.contains(line), "{line}\n{checked}");

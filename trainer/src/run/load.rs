@@ -40,7 +40,7 @@ pub struct LoadedRun {
 pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
     let (dir, file, checkpoint, note) = newest_whole(run)?;
     if let Some(note) = note {
-        errln!("{note}");
+        errln!("warning: {note}");
     }
     let loaded = load(&dir.join(dir::CONFIG), &[])?;
     let model = robot(&loaded)?;
@@ -152,7 +152,7 @@ pub(super) fn newest_whole(
     let older = keep::list(&dir.join("checkpoints")).into_iter().rev();
     for (_, file) in older.skip(1) {
         if let Ok(checkpoint) = Checkpoint::read(&file) {
-            let note = format!("warning: {e}; an earlier one is taken: {}", file.display());
+            let note = format!("{e}; an earlier one is taken: {}", file.display());
             return Ok((dir, file, checkpoint, Some(note)));
         }
     }

@@ -56,8 +56,10 @@ impl Run {
             mut loaded,
             model,
             mut notes,
+            mut warnings,
         } = plan;
-        let (faults, mut warnings) = announced(&loaded.config);
+        let (faults, said) = announced(&loaded.config);
+        warnings.extend(said);
         // Before anything expensive is built for nothing.
         let weights = options.init_from.as_deref().map(load_run).transpose()?;
         let kernel = match kernel::settle(&mut loaded, &model, options.quiet, Some(&stop)) {

@@ -46,6 +46,7 @@ pub(in crate::run) struct Plan {
     pub(in crate::run) loaded: Loaded,
     pub(in crate::run) model: Arc<Model>,
     pub(in crate::run) notes: Vec<String>,
+    pub(in crate::run) warnings: Vec<String>,
 }
 
 /// Reads, overrides and resolves a configuration (see [`crate::config::Config::resolve`]
@@ -162,5 +163,6 @@ pub(in crate::run) fn fresh(options: &Options) -> Result<Plan, RunError> {
         loaded,
         model,
         notes,
+        warnings: Vec::new(),
     })
 }

@@ -4,7 +4,6 @@ use super::plan::{Options, Plan, plan};
 use super::same_run;
 use crate::config::Gpus;
 use crate::learner::LearnError;
-use crate::log::errln;
 use crate::log::sinks::Sinks;
 use crate::log::tensorboard::FILE_NAME;
 use crate::run::counters::{Counters, Window};
@@ -42,9 +41,6 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
     let path = options.config.as_deref().unwrap_or(&own);
     let (mut loaded, model, notes) =
         plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
-    if let Some(note) = note {
-        errln!("{note}");
-    }
     same_run::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {
         return Err(RunError::Usage(format!(
@@ -76,6 +72,7 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
         // From the run's own copy, so that copying it anew changes nothing.
         model: old_model,
         notes,
+        warnings: note.into_iter().collect(),
     };
     Ok((
         plan,
