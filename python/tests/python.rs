@@ -83,6 +83,11 @@ fn gymnasium_takes_it_for_one_of_its_own() {
 }
 
 #[test]
+fn gymnasiums_checks_and_wrappers_find_nothing() {
+    passes("test_gymnasium.py");
+}
+
+#[test]
 fn mistakes_are_exceptions_with_the_programs_words() {
     passes("test_errors.py");
 }

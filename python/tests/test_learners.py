@@ -102,6 +102,24 @@ def test_torchrl_checks_it_and_collects():
     assert (now[done][:, 1].abs() > 0.2).all()
 
 
+def test_gymnasiums_wrapper_gives_tensors():
+    from gymnasium.wrappers.vector import ClipAction, NumpyToTorch
+
+    import ostler
+
+    env = NumpyToTorch(ClipAction(ostler.make_vec("half_cheetah", 4, **GENERIC)), device="cpu")
+    plain = ostler.make_vec("half_cheetah", 4, **GENERIC)
+    obs, _ = env.reset(seed=1)
+    assert isinstance(obs, torch.Tensor) and obs.dtype == torch.float32
+    assert np.array_equal(obs.numpy(), plain.reset(seed=1)[0])
+    for _ in range(20):
+        actions = 2 * torch.randn(4, 6)
+        told = env.step(actions)[:4]
+        assert all(isinstance(x, torch.Tensor) and len(x) == 4 for x in told)
+        wanted = plain.step(np.clip(actions.numpy(), -1, 1))[:4]
+        assert all(np.array_equal(x.numpy(), y) for x, y in zip(told, wanted))
+
+
 def small_run():
     import tempfile
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -98,6 +99,57 @@ def test_control_c_ends_a_loop():
     finally:
         process.kill()
     assert said == "interrupted\n" and process.returncode == 0
+
+
+def test_control_c_ends_a_construction_with_its_compiler():
+    text = (
+        "import ostler, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "print('ready', flush=True)\n"
+        "try: ostler.make_vec('ant', 4, sim={'specialize': 'wait'})\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        process = subprocess.Popen(
+            [sys.executable, "-c", text],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OSTLER_CACHE": cache},
+        )
+        try:
+            assert process.stdout.readline() == "ready\n"
+            # A compiler works in a folder of the cache.
+            wait(lambda: working_in(cache), 60)
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=300)
+            took = time.monotonic() - begin
+        finally:
+            process.kill()
+        assert said == "interrupted\n" and process.returncode == 0
+        # The kernel of this robot takes many times as long.
+        assert took < 3, took
+        wait(lambda: not working_in(cache), 10)
+
+
+def working_in(folder):
+    """Processes whose folder is below this one."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd").startswith(folder):
+                found.append(process.name)
+        except OSError:
+            # It has ended, or is somebody else's.
+            continue
+    return found
+
+
+def wait(until, seconds):
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
 
 
 def test_messages_are_pythons():
