@@ -27,7 +27,9 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
     } else {
       const float* choice = a.choice + a.drive_choice[d];
       if (law == DRIVE_BINARY) {
-        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[x[l] < 0.0f ? 0 : 1], low), high);
+        // Not `choice[x < 0 ? 0 : 1]`: as vectors, g++ 12 reads at -1 what is to be read at 1.
+        const float below = choice[0], above = choice[1];
+        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(x[l] < 0.0f ? below : above, low), high);
       } else {
         OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);
       }

@@ -5,10 +5,15 @@ use ostler_sim::env::ActionSpace;
 
 /// Observes `action`, then both controls.
 fn controls(action: &str, raw: &[f32]) -> Vec<f32> {
+    controls_of(action, 1, raw)
+}
+
+/// The same of `n` environments, one after the other.
+fn controls_of(action: &str, n: usize, raw: &[f32]) -> Vec<f32> {
     let text = format!(
         "{action}\n[[observation]]\nname = \"a\"\nexpr = \"action\"\n[[observation]]\nname = \"c\"\nexpr = \"ctrl\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
     );
-    let mut env = build(crate::point_mass::Batch { n: 1, ..SMALL }, &task(&text)).unwrap();
+    let mut env = build(crate::point_mass::Batch { n, ..SMALL }, &task(&text)).unwrap();
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
     out.step(&mut env, raw);
@@ -25,6 +30,46 @@ fn controls_are_scaled_offset_and_clipped_to_the_actuators_range() {
     // A range of the task's own comes before scaling; the actuator's stays.
     let own = "[[action]]\nactuators = [\"push\", \"servo\"]\nclip = [-10, 10]\nscale = [1, 0.1]";
     assert_eq!(controls(own, &[20.0, 20.0]), [10.0, 10.0, 5.0, 1.0]);
+}
+
+/// More environments than a block has: vectors of them are computed at once, and a few by
+/// themselves. g++ 12 read a table at the wrong place in the former.
+#[test]
+fn an_environment_among_many_gets_the_controls_that_it_gets_alone() {
+    const N: usize = 67;
+    for (action, width) in [
+        ("actuators = [\"*\"]\nscale = 2\noffset = 1", 2),
+        ("actuators = [\"push\"]\nkind = \"normalized\"", 1),
+        (
+            "actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]",
+            1,
+        ),
+        (
+            "actuators = [\"*\"]\nkind = \"discrete\"\nchoices = [[-1, 0.5], [0, 0], [3, 1]]",
+            1,
+        ),
+        (
+            "actuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5",
+            1,
+        ),
+        ("actuators = [\"*\"]\ndelay = 1\nclip = [-1, 1]", 2),
+        (
+            "actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]\ndelay = 1",
+            1,
+        ),
+    ] {
+        let action = format!("[[action]]\n{action}");
+        let raw: Vec<f32> = (0..N * width)
+            .map(|i| ((i * 7) % 11) as f32 / 2.0 - 2.5)
+            .collect();
+        let together = controls_of(&action, N, &raw);
+        let each = together.len() / N;
+        for e in 0..N {
+            let own = &raw[e * width..(e + 1) * width];
+            let among = &together[e * each..(e + 1) * each];
+            assert_eq!(among, controls(&action, own), "{action}\n{e}: {own:?}");
+        }
+    }
 }
 
 #[test]
