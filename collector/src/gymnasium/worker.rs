@@ -175,7 +175,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process; it is not waited for until [`facts`](Starting::facts).
+    /// Starts a process; it is not waited for until [`ready`](Starting::ready).
     pub fn start(config: &GymnasiumConfig, envs: Range<usize>) -> Result<Starting, GymError> {
         let mut command = Command::new(&config.python);
         command.args(["-c", SCRIPT]);
