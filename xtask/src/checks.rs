@@ -91,6 +91,19 @@ pub(crate) fn test_with(
         }
         None => None,
     };
+    // A Python that the user named comes first.
+    let learners = match std::env::var_os(referee::LEARNERS).filter(|v| !v.is_empty()) {
+        Some(_) => Ok(None),
+        None => referee::learners(place),
+    };
+    let learners = match learners {
+        Ok(python) => python,
+        Err(error) if required.contains(&Need::Learners) => return Err(error),
+        Err(error) => {
+            eprintln!("warning: {error}\nwarning: tests that need the learners are skipped");
+            None
+        }
+    };
     let mut list = vec!["test", "--no-fail-fast"];
     if args.is_empty() {
         list.push("--workspace");
@@ -110,6 +123,9 @@ pub(crate) fn test_with(
     }
     if let Some(folder) = peers {
         command.env(referee::PEERS, folder);
+    }
+    if let Some(python) = learners {
+        command.env(referee::LEARNERS, python);
     }
     // Tests write to it, wherever they run.
     let record = std::env::temp_dir().join(format!("ostler-skips-{}", std::process::id()));

@@ -1,5 +1,6 @@
 //! A Python of its own for the tests' referees: MuJoCo, Gymnasium, numpy,
-//! TensorBoard, as `tests/referee/requirements.txt` pins them.
+//! TensorBoard, as `tests/referee/requirements.txt` pins them; and, on request, one for the
+//! learners of other libraries.
 
 use crate::libtorch::fetch;
 use crate::owner::Trust;
@@ -14,6 +15,9 @@ pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
 /// The variable that tells tests where the peers' own code is.
 pub const PEERS: &str = "OSTLER_PEERS";
+
+/// The variable that tells tests where a Python with the learners of other libraries is.
+pub const LEARNERS: &str = "OSTLER_LEARNERS_PYTHON";
 
 /// The environment in a cache for a list of requirements. One for each list: an older
 /// checkout keeps its own.
@@ -37,6 +41,36 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     }
     let list = place.root.join("tests/referee/requirements.txt");
     environment(place, "referee", &list, "the tests' referees")
+}
+
+/// Installs the learners of other libraries, some gigabytes, that the adapters of `python/` are
+/// tested with, as `python/tests/learners.txt` pins them. Returns the interpreter.
+///
+/// # Errors
+/// As [`ensure`].
+pub fn install_learners(place: &Place) -> Result<PathBuf, SetupError> {
+    let list = place.root.join(LEARNERS_LIST);
+    environment(place, "learners", &list, "learners of other libraries")
+}
+
+const LEARNERS_LIST: &str = "python/tests/learners.txt";
+
+/// The interpreter that [`install_learners`] has installed before; nothing is installed here.
+///
+/// # Errors
+/// Others than trusted users could have written something of it.
+pub fn learners(place: &Place) -> Result<Option<PathBuf>, SetupError> {
+    let Ok(wanted) = fs::read_to_string(place.root.join(LEARNERS_LIST)) else {
+        return Ok(None);
+    };
+    let folder = named(&place.cache, "learners", &wanted);
+    let interpreter = folder.join("bin/python");
+    if !folder.join("complete").is_file() || !interpreter.is_file() {
+        return Ok(None);
+    }
+    let trust = Trust::from_environment(&|name| std::env::var_os(name));
+    let trust = trust.map_err(SetupError::TrustOwner)?;
+    trusted(&trust, &folder).map(|()| Some(interpreter))
 }
 
 /// A Python environment of its own in the cache, `PREFIX-HASH`, with what `list` pins; built the

@@ -9,9 +9,10 @@ use std::process::{Command, Output};
 
 const REQUIREMENTS: &str = "mujoco==3 --hash=sha256:0\n";
 
-/// Notes the interpreter that it is given.
+/// Notes the interpreters that it is given.
 const CARGO: &str = "#!/bin/sh
 echo \"$OSTLER_REFEREE_PYTHON\" > STATE/named
+echo \"$OSTLER_LEARNERS_PYTHON\" > STATE/learners
 echo 'test result: ok. 1 passed; 0 failed; 0 ignored'
 ";
 
@@ -96,8 +97,22 @@ impl Machine {
     /// `cargo xtask test a_test`, and the interpreter that the tests got.
     fn test(&self, environment: &[(&str, &str)]) -> (Output, String) {
         let _ = fs::remove_file(self.path("state/named"));
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .args(["test", "a_test"])
+        let output = self.xtask(&["test", "a_test"], environment);
+        let named = fs::read_to_string(self.path("state/named")).unwrap_or_default();
+        (output, named.trim_end().to_owned())
+    }
+
+    /// The learners' interpreter that the tests got.
+    fn learners(&self, environment: &[(&str, &str)]) -> String {
+        let (output, _) = self.test(environment);
+        assert!(output.status.success(), "{output:?}");
+        let named = fs::read_to_string(self.path("state/learners")).unwrap();
+        named.trim_end().to_owned()
+    }
+
+    fn xtask(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(arguments)
             .env_clear()
             .env("PATH", self.path("bin"))
             .env("CARGO", self.path("state/cargo"))
@@ -107,9 +122,7 @@ impl Machine {
             .env("LIBTORCH", self.path("libtorch"))
             .envs(environment.iter().copied())
             .output()
-            .unwrap();
-        let named = fs::read_to_string(self.path("state/named")).unwrap_or_default();
-        (output, named.trim_end().to_owned())
+            .unwrap()
     }
 
     /// The tests get this interpreter.
@@ -218,6 +231,54 @@ fn what_is_installed_has_the_hashes_of_the_list() {
         fs::read_to_string(machine.path("state/pip")).unwrap(),
         called
     );
+}
+
+/// Gigabytes come to nobody who has not asked for them.
+#[test]
+fn learners_are_installed_on_request_and_then_tested_with() {
+    let machine = Machine::new();
+    let state = machine.path("state");
+    let program = PYTHON.replace("STATE", state.to_str().unwrap());
+    machine.program("bin/python3", &program);
+    // A checkout that has no list of them.
+    assert_eq!(machine.learners(&[]), "");
+    let pin = |version: &str| {
+        let line = format!("torch=={version} --hash=sha256:0\n");
+        machine.write("repo/python/tests/learners.txt", &line);
+    };
+    pin("1");
+    assert_eq!(machine.learners(&[]), "");
+    assert!(!machine.path("state/pip").exists());
+    let output = machine.xtask(&["learners"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    let python = String::from_utf8(output.stdout).unwrap();
+    let python = python.trim_end();
+    let called = fs::read_to_string(machine.path("state/pip")).unwrap();
+    assert!(called.contains(" --require-hashes "), "{called}");
+    let list = machine.path("repo/python/tests/learners.txt");
+    let end = format!(" --requirement {}\n", list.display());
+    assert!(called.ends_with(&end), "{called}");
+    assert_eq!(machine.learners(&[]), python);
+    // Whom the user names comes first.
+    let mine = [("OSTLER_LEARNERS_PYTHON", "/mine")];
+    assert_eq!(machine.learners(&mine), "/mine");
+    // Another list, another environment; one that was cut short is none.
+    pin("2");
+    assert_eq!(machine.learners(&[]), "");
+    pin("1");
+    let folder = PathBuf::from(python).ancestors().nth(2).unwrap().to_owned();
+    fs::remove_file(folder.join("complete")).unwrap();
+    assert_eq!(machine.learners(&[]), "");
+    // What others may change is not started.
+    fs::write(folder.join("complete"), "").unwrap();
+    assert_eq!(machine.learners(&[]), python);
+    fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(machine.learners(&[]), "");
+    let required = [("OSTLER_REQUIRE", "learners")];
+    let (output, _) = machine.test(&required);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("everybody"), "{said}");
 }
 
 /// Root can give files away; another user's test stops at a name that is nobody's.

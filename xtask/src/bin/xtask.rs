@@ -1,7 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, dist, gpu_bundle, libtorch, pretend_gpu, proofs};
+use ostler_xtask::{SetupError, checks, dist, gpu_bundle, libtorch, pretend_gpu, proofs, referee};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -24,6 +24,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                without code that is compiled already; docs/gpu.md says how to run them
   pretend-gpu  build libraries that stand in for a GPU (tests/pretend), and print the
                variables with which programs see it
+  learners     install the learners of other libraries that the adapters of python/ are tested
+               with (Stable-Baselines3, rsl_rl, TorchRL: some gigabytes, into the cache); from
+               then on `test` runs these tests, too
   libtorch     find or fetch libtorch and link it as .libtorch/torch";
 
 fn main() {
@@ -50,6 +53,10 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             timed("test", || checks::test(&place, &[]).map(drop))
         }
         ("libtorch", []) => libtorch::ensure(&place).map(drop),
+        ("learners", []) => {
+            println!("{}", referee::install_learners(&place)?.display());
+            Ok(())
+        }
         ("dist", rest) => {
             let parts = match rest {
                 [] => dist::Parts::All,
