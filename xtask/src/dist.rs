@@ -2,7 +2,8 @@
 //!
 //! The wheel has the Python package `ostler` with its extension, the shipped configurations and
 //! the program, which finds libtorch in the PyTorch beside it. The tarball has the program and the
-//! configurations.
+//! configurations; its `INSTALL.txt` says where libtorch belongs. `dist/check.py` installs and
+//! tries both.
 
 use crate::place::Place;
 use crate::{SetupError, cargo, libtorch, referee};
@@ -103,7 +104,7 @@ fn copy_configs(from: &Path, to: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// The program for all instruction sets, with no path of this machine in it.
+/// The program for all instruction sets. It looks for nothing in a folder of this machine.
 fn build_program(place: &Place) -> Result<PathBuf, SetupError> {
     let args = ["build", "--release", "--bin", "ostler"];
     // A folder of its own: the developer's program keeps its paths.
@@ -167,7 +168,10 @@ fn run(command: &mut Command, what: &'static str) -> Result<(), SetupError> {
     }
 }
 
-/// `ostler-VERSION-x86_64-linux.tar.gz`: `bin/ostler`, `configs`, licences.
+/// What the tarball says first.
+const INSTALL: &str = include_str!("dist/INSTALL.txt");
+
+/// `ostler-VERSION-x86_64-linux.tar.gz`: `bin/ostler`, `configs`, licences, `INSTALL.txt`.
 fn pack(place: &Place, program: &Path, out: &Path) -> Result<PathBuf, SetupError> {
     let name = format!("ostler-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
     let stage = place.root.join("target/dist/stage");
@@ -179,6 +183,8 @@ fn pack(place: &Place, program: &Path, out: &Path) -> Result<PathBuf, SetupError
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&place.root.join(file), &folder.join(file))?;
     }
+    let install = folder.join("INSTALL.txt");
+    fs::write(&install, INSTALL).map_err(SetupError::io("write", &install))?;
     let file = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.arg("-C")
