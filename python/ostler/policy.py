@@ -92,6 +92,9 @@ class Policy:
             self._kept = None
             return
         ended = np.asarray(ended.cpu() if hasattr(ended, "cpu") else ended, bool)
+        rows = next((len(k) for k in self._kept.values()), len(ended))
+        if ended.shape != (rows,):
+            raise ValueError(f"a mask of shape {ended.shape} for {rows} rows")
         for name, kept in self._kept.items():
             kept[ended] = 1 if name == "first" else 0
 
@@ -123,7 +126,7 @@ def _newest(term):
 def _rows(obs, width):
     """NumPy's rows of an array, and the way back to its kind."""
     is_torch = type(obs).__module__.split(".")[0] == "torch"
-    rows = obs.detach().cpu().numpy() if is_torch else np.asarray(obs)
+    rows = obs.detach().cpu().float().numpy() if is_torch else np.asarray(obs)
     if rows.ndim != 2 or rows.shape[1] != width:
         raise ValueError(f"observations of shape {tuple(rows.shape)}; [N, {width}] is expected")
     rows = rows.astype(np.float32, copy=False)

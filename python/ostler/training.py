@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 from ostler.files import find
@@ -58,28 +59,57 @@ class Run:
 
 
 class _Metrics:
-    """Lines of a run's metrics, as they come."""
+    """Lines of a run's metrics, as they come.
+
+    A run that goes on from a checkpoint cuts what came after it off and writes it anew: such
+    lines come again.
+    """
 
     def __init__(self, folder):
         self.path = Path(folder) / "metrics.jsonl"
-        self.at = 0
+        #: End and checksum of every line so far.
+        self.lines = []
 
     def new(self):
         """Whole lines since the last call."""
         try:
             with self.path.open("rb") as file:
-                file.seek(self.at)
+                if not self._goes_on(file):
+                    self._find_change(file)
+                file.seek(self.lines[-1][0] if self.lines else 0)
                 data = file.read()
         except FileNotFoundError:
             return
-        whole = data.rfind(b"\n") + 1
-        self.at += whole
-        for line in data[:whole].splitlines():
+        at = self.lines[-1][0] if self.lines else 0
+        for line in data[: data.rfind(b"\n") + 1].splitlines(keepends=True):
+            at += len(line)
+            self.lines.append((at, zlib.crc32(line)))
             try:
                 yield json.loads(line)
             except ValueError:
                 # Torn by a crash; the program goes on behind it.
                 continue
+
+    def _goes_on(self, file):
+        """Whether the last line stands where it stood."""
+        if not self.lines:
+            return True
+        end, sum = self.lines[-1]
+        begin = self.lines[-2][0] if len(self.lines) > 1 else 0
+        file.seek(begin)
+        return zlib.crc32(file.read(end - begin)) == sum
+
+    def _find_change(self, file):
+        """Forgets lines from the first that is another one now."""
+        file.seek(0)
+        for i, ((end, sum), line) in enumerate(zip(list(self.lines), iter(file.readline, b""), strict=False)):
+            if zlib.crc32(line) != sum or file.tell() > end:
+                del self.lines[i:]
+                return
+        file.seek(0, 2)
+        size = file.tell()
+        while self.lines and self.lines[-1][0] > size:
+            self.lines.pop()
 
 
 def train(
@@ -108,6 +138,7 @@ def train(
             left out with `resume`.
         callback: called with the metrics of every iteration, a dictionary; the run saves and
             ends where it returns `False`. An exception ends the run likewise, and is raised.
+            Iterations that a run does again, after its process died, come again.
         out: the run's folder; below `runs/` if not given.
         resume: goes on with this run.
         init_from: begins with this run's weights.
@@ -132,7 +163,7 @@ def train(
     if resume is None and out is None:
         # Known before the program says it.
         out = Path("runs") / Path(find(config)).stem / time.strftime("%Y-%m-%d_%H-%M-%S")
-        out = next(o for o in _names(out) if not o.exists())
+        out = next(o for o in _names(out) if _made(o))
     folder = Path(resume if resume is not None else out)
     flags = {
         "--out": out if resume is None else None,
@@ -152,6 +183,15 @@ def train(
     words += ["--allow-native"] * bool(allow_native) + ["--quiet"] * bool(quiet)
     _Training(words, folder, callback, quiet).wait()
     return Run(folder)
+
+
+def _made(folder):
+    """Makes a folder; whether nobody else has."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _names(folder):
@@ -209,13 +249,16 @@ class _Training:
             self._stop()
             raise
         self.reader.join(timeout=5)
+        self.process.stderr.close()
         if code and not (stopped and code == STOPPED):
             raise error(self._last_words(), code)
 
     def _tell(self):
         """Calls back; `False` where it was told to stop."""
         for iteration in self.metrics.new():
-            if self.callback is not None and self.callback(iteration) is False:
+            said = self.callback(iteration) if self.callback is not None else None
+            # NumPy has one of its own.
+            if type(said).__name__ in ("bool", "bool_") and not said:
                 return False
         return None
 

@@ -213,3 +213,34 @@ def test_files_that_are_no_policies_are_exceptions():
     (place / "p.json").unlink()
     raises(ValueError, "p.json is not there", lambda: ostler.Policy(place / "p.onnx"))
     raises(ostler.ConfigError, "is not a run", lambda: ostler.Policy(place / "nothing"))
+
+
+def test_a_run_whose_process_dies_loses_no_iteration():
+    seen = []
+    faults = ["kill phase=update iteration=8", "kill phase=update iteration=11"]
+    options = {"fault.inject": faults, "runner.save_interval": 5}
+    run = small(callback=seen.append, iterations=14, **options)
+    told = [line["iteration"] for line in seen]
+    assert set(told) == set(range(1, 15)), told
+    # What was done again came again.
+    assert {line["iteration"]: line for line in seen} == {
+        line["iteration"]: line for line in run.metrics
+    }
+
+
+def test_metrics_that_are_written_anew_are_read_anew():
+    from ostler.training import _Metrics
+
+    place = Path(tempfile.mkdtemp())
+    file, metrics = place / "metrics.jsonl", _Metrics(place)
+
+    def told(text):
+        file.write_text(text)
+        return [line["i"] for line in metrics.new()]
+
+    assert told('{"i": 1}\n{"i": 2}\n{"i": 3}\n{"i') == [1, 2, 3]
+    assert told('{"i": 1}\n{"i": 2}\n{"i": 3}\n{"i": 4}\n') == [4]
+    # Cut back; written anew with lines of other lengths, up to beyond where it was.
+    assert told('{"i": 1}\n') == []
+    assert told('{"i": 1}\n{"i":  22}\n{"i": 33}\n') == [22, 33]
+    assert told('{"i": 1}\n{"i":  22}\n{"i":    333}\n{"i": 44}\n{"i": 55}\n') == [333, 44, 55]

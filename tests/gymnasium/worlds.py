@@ -1,6 +1,7 @@
 """Environments whose numbers can be recognised, and which fail on request."""
 
 import os
+import sys
 import time
 
 import gymnasium
@@ -35,6 +36,9 @@ class World(gymnasium.Env):
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
+        if self.fails == "begin":
+            raise LookupError("no starting position")
+        sys.stdin.read()
         self.t, self.action, self.bad = 0, 0.0, seed % 2 == 0
         return self.see(), {}
 
@@ -50,6 +54,8 @@ class World(gymnasium.Env):
                 seen["count"][1] = np.nan
             if self.fails == "reward":
                 reward = np.inf
+            if self.fails == "leave":
+                raise SystemExit(1)
             if self.fails == "exit":
                 os._exit(3)
             if self.fails == "hang":

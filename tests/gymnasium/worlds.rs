@@ -157,6 +157,7 @@ fn choices_and_ends_of_the_task() {
 fn what_breaks_is_masked_counted_and_begins_anew() {
     for (fails, cause) in [
         ("raise", "python/raised"),
+        ("leave", "python/raised"),
         ("nan", "nan/observation"),
         ("reward", "nan/reward"),
     ] {
@@ -311,6 +312,17 @@ fn what_cannot_be_used_is_named() {
         let e = GymEnvs::new(&config, N, 1).unwrap_err().to_string();
         assert!(e.contains(words), "{function}: {e}");
     }
+    let Some(never) = config("make", "fails = \"begin\"") else {
+        return;
+    };
+    let mut envs = GymEnvs::new(&never, N, 1).unwrap();
+    let mut obs = vec![0.0; N * OBS];
+    let mut groups = Groups {
+        policy: obs.as_mut_slice(),
+        critic: None,
+    };
+    let e = envs.reset(false, &mut groups).unwrap_err().to_string();
+    assert!(e.contains("LookupError: no starting position"), "{e}");
     let Some(config) = config("make", "") else {
         return;
     };

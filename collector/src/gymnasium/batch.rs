@@ -80,6 +80,15 @@ impl GymEnvs {
             }
             .into());
         };
+        if let Some(other) = workers.iter().find(|w| w.facts != *facts) {
+            let why = format!(
+                "has {} observations and other facts than its neighbours' {}: environments of one \
+                 name must be alike",
+                other.facts.obs, facts.obs
+            );
+            let envs = other.envs.clone();
+            return Err(GymError::Gone { envs, why }.into());
+        }
         let own = facts.max_episode_steps.filter(|n| *n > 0);
         let episode_steps = own.ok_or_else(|| GymError::NoLimit {
             env: config.env.clone(),

@@ -42,6 +42,16 @@ impl Default for GymnasiumConfig {
     }
 }
 
+/// Whether a value has a number that JSON cannot say.
+fn infinite(value: &toml::Value) -> bool {
+    match value {
+        toml::Value::Float(x) => !x.is_finite(),
+        toml::Value::Array(all) => all.iter().any(infinite),
+        toml::Value::Table(all) => all.values().any(infinite),
+        _ => false,
+    }
+}
+
 impl GymnasiumConfig {
     /// Values that cannot be used.
     pub fn validate(&self) -> Vec<ConfigError> {
@@ -63,6 +73,18 @@ impl GymnasiumConfig {
         if !(self.timeout_s > 0.0 && self.timeout_s <= 86_400.0) {
             let why = format!("{} cannot be used", self.timeout_s);
             wrong("timeout_s", why, "a number above 0, at most 86400");
+        }
+        if let Some(key) = self
+            .kwargs
+            .iter()
+            .find_map(|(key, v)| infinite(v).then_some(key))
+        {
+            let help = "leave it out, or give a text";
+            wrong(
+                "kwargs",
+                format!("{key} has a number that is not finite"),
+                help,
+            );
         }
         if self.workers == Auto::N(0) {
             let help = "\"auto\", or a whole number from 1 on";

@@ -13,19 +13,27 @@ import pathlib
 import signal
 import struct
 import sys
+import threading
+import time
 import traceback
 
 STEP, CUT, ANEW = 0, 1, 2
-TERMINATED, TRUNCATED, RAISED, BAD_OBS, BAD_REWARD = 1, 2, 4, 8, 16
+TERMINATED, TRUNCATED, RAISED, BAD_OBS, BAD_REWARD, GIVEN_UP = 1, 2, 4, 8, 16, 32
 LONGEST_MESSAGE = 4000
+# Starts of an episode, before there is none.
+TRIES = 4
+# Bounds of actions beyond this are none.
+UNBOUNDED = 1e10
 
 
-def take_over_standard_output():
-    """What environments print goes to standard error: standard output has frames."""
-    out = os.fdopen(os.dup(1), "wb")
+def take_over_standard_streams():
+    """Environments read nothing and print to standard error: the standard streams have frames."""
+    own_in, own_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
     os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return out
+    sys.stdin, sys.stdout = open(0), sys.stderr
+    return own_in, own_out
 
 
 class Refused(Exception):
@@ -69,16 +77,27 @@ def time_limit(env):
     while limit is None and hasattr(env, "env"):
         limit = getattr(env, "_max_episode_steps", None)
         env = env.env
-    return limit
+    return int(limit) if limit is not None and limit >= 1 else None
 
 
 def control_step(env):
     """Control step (s)."""
     dt = getattr(env.unwrapped, "dt", None)
-    if isinstance(dt, (int, float)) and dt > 0:
+    if isinstance(dt, (int, float)) and 0 < dt < 1e6:
         return float(dt)
     rate = (env.metadata or {}).get("render_fps")
-    return 1 / rate if rate else 1.0
+    return 1 / rate if isinstance(rate, (int, float)) and rate > 0 else 1.0
+
+
+def goes_with(parent):
+    """Ends this process when the program is gone, also within a long step."""
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Worker:
@@ -97,6 +116,8 @@ class Worker:
             self.obs = gymnasium.spaces.flatdim(self.obs_space)
         except (NotImplementedError, ValueError):
             raise Refused(f"observations {self.obs_space} are not a fixed number of numbers") from None
+        if self.obs < 1:
+            raise Refused(f"observations {self.obs_space} have no numbers")
         self.facts = {
             "obs": self.obs,
             "max_episode_steps": time_limit(env),
@@ -110,13 +131,17 @@ class Worker:
             self.facts["action"] = {"discrete": int(space.n)}
         elif isinstance(space, box):
             self.width, self.decode = int(numpy.prod(space.shape)), self.numbers
+            if self.width < 1:
+                raise Refused(f"actions {space} have no numbers")
             self.facts["action"] = {"continuous": self.width}
-            low, high = space.low.reshape(-1), space.high.reshape(-1)
-            bounded = numpy.isfinite(low) & numpy.isfinite(high)
+            low = space.low.reshape(-1).astype(numpy.float64)
+            high = space.high.reshape(-1).astype(numpy.float64)
+            bounded = (numpy.abs(low) < UNBOUNDED) & (numpy.abs(high) < UNBOUNDED)
             # -1..1 is the whole range, as learners' policies expect it.
-            self.scale = numpy.where(bounded, (high - low) / 2, 1).astype(numpy.float32)
-            self.offset = numpy.where(bounded, (high + low) / 2, 0).astype(numpy.float32)
+            self.scale = numpy.where(bounded, (high - low) / 2, 1)
+            self.offset = numpy.where(bounded, (high + low) / 2, 0)
             self.low, self.high = low, high
+            self.whole = numpy.issubdtype(space.dtype, numpy.integer)
         else:
             raise Refused(f"actions {space} are neither numbers (Box) nor choices (Discrete)")
 
@@ -126,27 +151,56 @@ class Worker:
 
     def numbers(self, row):
         action = self.np.clip(self.offset + self.scale * row, self.low, self.high)
+        if self.whole:
+            action = self.np.rint(action)
         return action.reshape(self.action_space.shape).astype(self.action_space.dtype)
 
     def flat(self, obs):
         flat = self.spaces.flatten(self.obs_space, obs)
-        return self.np.asarray(flat, self.np.float32).reshape(-1)
+        flat = self.np.asarray(flat, self.np.float32).reshape(-1)
+        if len(flat) != self.obs:
+            raise ValueError(f"an observation of {len(flat)} numbers; the space has {self.obs}")
+        return flat
+
+    def first(self, i, seed):
+        given = self.envs[i].reset(seed=seed)
+        if not (isinstance(given, tuple) and len(given) == 2):
+            raise TypeError("`reset` does not return (observation, info), as Gymnasium has it")
+        first = self.flat(given[0])
+        if not self.np.isfinite(first).all():
+            raise ValueError(f"the first observation is not finite: {given[0]}")
+        return first
 
     def begin(self, i, seed):
-        """Begins an episode; an environment that raises is made anew, once."""
+        """Begins an episode; an environment that cannot is made anew, and again."""
+        for other in range(TRIES - 1):
+            try:
+                return self.first(i, (seed + other) % 2**32)
+            except BaseException:
+                self.closed(self.envs[i])
+                self.envs[i] = self.make()
+        return self.first(i, (seed + TRIES) % 2**32)
+
+    def closed(self, env):
         try:
-            return self.flat(self.envs[i].reset(seed=seed)[0])
-        except Exception:
-            self.envs[i] = self.make()
-            return self.flat(self.envs[i].reset(seed=seed)[0])
+            env.close()
+        except BaseException:
+            traceback.print_exc()
+
+    def close(self):
+        for env in self.envs:
+            self.closed(env)
 
     def advance(self, i, order, action, last):
         """A step of environment `i`: reward, flags, and what went wrong."""
         try:
             obs, reward, terminated, truncated, _ = self.envs[i].step(self.decode(action))
             last[:] = self.flat(obs)
-            reward = float(reward)
-        except Exception:
+            terminated, truncated = bool(terminated), bool(truncated)
+            with self.np.errstate(over="ignore"):
+                reward = float(self.np.float32(reward))
+        except BaseException:
+            # Also one that wants to end the process.
             return 0.0, RAISED, traceback.format_exc()
         if not self.np.isfinite(last).all():
             return 0.0, BAD_OBS, ""
@@ -167,9 +221,17 @@ class Worker:
                 wrong = wrong or why
             following[i] = last[i]
             if orders[i] == ANEW or flags[i]:
-                first = self.begin(i, int(seeds[i]))
-                # Met in the next step, if it goes on like this.
-                following[i] = np.where(np.isfinite(first), first, 0)
+                following[i] = self.begin(i, int(seeds[i]))
+        return self.frame(flags, rewards, last, following, wrong)
+
+    def gives_up(self, why):
+        """The last answer."""
+        np, n = self.np, len(self.envs)
+        nothing = np.zeros((n, self.obs), np.float32)
+        flags = np.full(n, GIVEN_UP, np.uint8)
+        return self.frame(flags, np.zeros(n, np.float32), nothing, nothing, why)
+
+    def frame(self, flags, rewards, last, following, wrong):
         message = wrong.encode(errors="replace")[-LONGEST_MESSAGE:]
         parts = [flags.tobytes(), rewards.astype("<f4").tobytes()]
         parts += [last.astype("<f4").tobytes(), following.astype("<f4").tobytes()]
@@ -179,8 +241,9 @@ class Worker:
 def main():
     # Ctrl-C is the program's, which closes standard input when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = take_over_standard_output()
-    request = json.loads(sys.stdin.buffer.readline())
+    own_in, out = take_over_standard_streams()
+    goes_with(os.getppid())
+    request = json.loads(own_in.readline())
     try:
         worker = Worker(request)
         reply = worker.facts
@@ -188,7 +251,7 @@ def main():
         reply = {"error": f"{e}; this is {sys.executable}", "missing": e.name}
     except Refused as e:
         reply = {"error": str(e)}
-    except Exception as e:
+    except BaseException as e:
         # Gymnasium's own errors say all.
         whole = not type(e).__module__.startswith("gymnasium.error")
         reply = {"error": traceback.format_exc().strip() if whole else str(e)}
@@ -197,25 +260,33 @@ def main():
     if "error" in reply:
         return
     try:
-        serve(worker, out, request["envs"])
+        serve(worker, own_in, out, request["envs"])
+        worker.close()
     except BrokenPipeError:
         # The program is gone; nothing is left to be written at the end either.
         os._exit(0)
 
 
-def serve(worker, out, n):
-    """Steps until standard input ends."""
+def serve(worker, own_in, out, n):
+    """Steps until the program ends its input."""
     np = worker.np
     size = n + 4 * n + 4 * n * worker.width
     while True:
-        frame = sys.stdin.buffer.read(size)
+        frame = own_in.read(size)
         if len(frame) < size:
             return
         orders = np.frombuffer(frame, np.uint8, n)
         seeds = np.frombuffer(frame, "<u4", n, offset=n)
         actions = np.frombuffer(frame, "<f4", n * worker.width, offset=5 * n)
-        out.write(worker.step(orders, seeds, actions.reshape(n, worker.width)))
+        try:
+            answer, last = worker.step(orders, seeds, actions.reshape(n, worker.width)), False
+        except BaseException:
+            # No episode can be begun: the program says why.
+            answer, last = worker.gives_up(traceback.format_exc()), True
+        out.write(answer)
         out.flush()
+        if last:
+            return
 
 
 main()

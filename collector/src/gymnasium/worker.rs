@@ -3,9 +3,11 @@
 use super::GymnasiumConfig;
 use ostler_sim::env::ActionSpace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -112,6 +114,8 @@ pub(super) mod flag {
     pub const RAISED: u8 = 4;
     pub const BAD_OBS: u8 = 8;
     pub const BAD_REWARD: u8 = 16;
+    /// No episode can be begun; the process ends.
+    pub const GIVEN_UP: u8 = 32;
 }
 
 /// The answer to a step, of all environments of a worker.
@@ -248,8 +252,11 @@ impl Worker {
         let Some(to) = &mut self.to else {
             return Err(self.gone("is not there"));
         };
-        let sent = to.write_all(&self.frame).and_then(|()| to.flush());
-        sent.map_err(|e| self.gone(format!("takes no more: {e}")))
+        let sent = write(to, &self.frame, Instant::now() + self.timeout);
+        sent.map_err(|e| {
+            let why = said(&mut self.child, &e);
+            self.gone(why)
+        })
     }
 
     /// Waits for the answer.
@@ -269,10 +276,17 @@ impl Worker {
             Ok(())
         });
         self.answer.frame = answer;
-        done.map_err(|e| {
-            let why = said(&mut self.child, &e);
-            self.gone(why)
-        })
+        match done {
+            Ok(()) if self.answer.flags(0) & flag::GIVEN_UP != 0 => {
+                let raised = std::mem::take(&mut self.raised);
+                Err(self.gone(format!("cannot begin an episode:\n{raised}")))
+            }
+            Ok(()) => Ok(()),
+            Err(e) => {
+                let why = said(&mut self.child, &e);
+                Err(self.gone(why))
+            }
+        }
     }
 }
 
@@ -291,6 +305,19 @@ fn said(child: &mut Child, e: &std::io::Error) -> String {
         (_, ErrorKind::UnexpectedEof) => "closed its output".into(),
         _ => e.to_string(),
     }
+}
+
+/// Writes all of `bytes`, by then or not at all: a process that stands still takes none.
+fn write(to: &mut ChildStdin, mut bytes: &[u8], until: Instant) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match to.write(bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(e) if e.kind() == ErrorKind::WouldBlock => ready(to, PollFlags::OUT, until)?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// Fills `into`, by then or not at all.
@@ -315,10 +342,15 @@ fn read(
 
 /// Until there is something to read.
 fn wait(from: &BufReader<ChildStdout>, until: Instant) -> std::io::Result<()> {
+    ready(from.get_ref(), PollFlags::IN, until)
+}
+
+/// Until a pipe can be read or written.
+fn ready(pipe: &impl AsFd, flags: PollFlags, until: Instant) -> std::io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).ok();
-        let mut fds = [PollFd::new(from.get_ref(), PollFlags::IN)];
+        let mut fds = [PollFd::new(pipe, flags)];
         match poll(&mut fds, left.as_ref()) {
             Ok(0) => {
                 let why = "did not answer in time (gymnasium.timeout_s)";
@@ -380,6 +412,11 @@ impl Starting {
             }
             Err(e) => return Err(self.gone(format!("said what makes no sense: {e}"))),
         };
+        if let Some(to) = &self.to {
+            // From now on nothing waits for it without end.
+            let flags = fcntl_getfl(to).and_then(|f| fcntl_setfl(to, f | OFlags::NONBLOCK));
+            flags.map_err(|e| self.gone(e.to_string()))?;
+        }
         let (Some(child), Some(from)) = (self.child.take(), self.from.take()) else {
             return Err(self.gone("is not there".into()));
         };

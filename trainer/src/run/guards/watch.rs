@@ -60,11 +60,22 @@ impl Watch {
         let share = share_of(broken);
         if share > BROKEN && !self.broken_said {
             self.broken_said = true;
+            // Environments of Python and of other programs have no physics of ours.
+            let of_others = spec.obs_table.policy.is_empty();
+            let (kinds, advice) = match of_others {
+                true => (
+                    "see Guard/*".to_string(),
+                    "They raise, end or give numbers that are not finite: log.txt says more",
+                ),
+                false => (
+                    kinds(faults),
+                    "A smaller sim.dt, weaker actions or a gentler reset may help",
+                ),
+            };
             tracing::warn!(
-                "iteration {iteration}: environments broke in {:.1} % of the steps ({}) and were reset; \
-                 Guard/broken_envs counts on. A smaller sim.dt, weaker actions or a gentler reset may help",
+                "iteration {iteration}: environments broke in {:.1} % of the steps ({kinds}) and were reset; \
+                 Guard/broken_envs counts on. {advice}",
                 100.0 * share,
-                kinds(faults)
             );
         }
         let short = stats.shortfalls;

@@ -31,7 +31,9 @@ impl MetaWriter {
     /// The file cannot be written.
     pub fn create(dir: &Path, facts: Map<String, Value>) -> std::io::Result<Self> {
         let mut value = Map::new();
-        let line: Vec<String> = std::env::args().collect();
+        let line: Vec<String> = std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         value.insert("command_line".into(), json!(line));
         value.insert(
             "working_directory".into(),
