@@ -1,6 +1,7 @@
 //! The batch alone, with environments of `worlds.py`.
 
 use crate::support::referee::referee_python;
+use ostler_collector::CollectError;
 use ostler_collector::env::Environments;
 use ostler_collector::gymnasium::{GymEnvs, GymnasiumConfig};
 use ostler_sim::config::Auto;
@@ -59,12 +60,16 @@ impl Ran {
     }
 
     fn step(&mut self, actions: &[f32]) {
+        self.try_step(actions).unwrap();
+    }
+
+    fn try_step(&mut self, actions: &[f32]) -> Result<(), CollectError> {
         let [reward, terminated, truncated, valid] = &mut self.columns;
         let groups = |policy| Groups {
             policy,
             critic: None,
         };
-        let stepped = self.envs.step(
+        self.envs.step(
             actions,
             &mut StepOut {
                 obs: groups(self.obs.as_mut_slice()),
@@ -75,8 +80,7 @@ impl Ran {
                 final_obs: groups(self.last.as_mut_slice()),
                 final_slot: &mut self.slot,
             },
-        );
-        stepped.unwrap();
+        )
     }
 
     fn row(&self, env: usize) -> &[f32] {
@@ -232,23 +236,7 @@ fn a_process_that_dies_again_and_again_is_given_up() {
     let mut ran = Ran::new(&config, 1);
     let mut failed = None;
     for _ in 0..100 {
-        let [reward, terminated, truncated, valid] = &mut ran.columns;
-        let mut out = StepOut {
-            obs: Groups {
-                policy: ran.obs.as_mut_slice(),
-                critic: None,
-            },
-            reward,
-            terminated,
-            truncated,
-            valid,
-            final_obs: Groups {
-                policy: ran.last.as_mut_slice(),
-                critic: None,
-            },
-            final_slot: &mut ran.slot,
-        };
-        if let Err(e) = ran.envs.step(&[0.0; N], &mut out) {
+        if let Err(e) = ran.try_step(&[0.0; N]) {
             failed = Some(e.to_string());
             break;
         }

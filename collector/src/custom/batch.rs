@@ -1,37 +1,18 @@
 //! A batch of custom environments.
 
-use super::ledger::{Cause, End, Ledger, Record};
+use super::ledger::{ACTION, End, Ledger, NUMBERS, OBSERVATION, REWARD, Record};
 use super::{CustomEnv, Sizes};
 use crate::CollectError;
 use crate::env::Environments;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
-use ostler_sim::physics::{SnapshotError, fault};
+use ostler_sim::physics::SnapshotError;
 use ostler_sim::snapshot::{self, Bytes};
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use serde::{Deserialize, Serialize};
 
 /// Whose snapshots these are.
 const OF: &str = "custom environments";
-/// Where a number was not finite.
-const CAUSES: [Cause; 3] = [
-    Cause {
-        name: "nan/action",
-        fault: fault::CONTROL,
-    },
-    Cause {
-        name: "nan/observation",
-        fault: fault::TASK,
-    },
-    Cause {
-        name: "nan/reward",
-        fault: fault::TASK,
-    },
-];
-const ACTION: usize = 0;
-const OBSERVATION: usize = 1;
-const REWARD: usize = 2;
-
 /// N custom environments, stepped one after the other in the caller's thread.
 #[derive(Debug)]
 pub struct CustomEnvs<E> {
@@ -50,7 +31,7 @@ impl<E: CustomEnv> CustomEnvs<E> {
         seed: u64,
     ) -> Result<Self, MemoryError> {
         let envs: Vec<E> = envs.into_iter().collect();
-        let ledger = Ledger::new(sizes, envs.len(), seed, &CAUSES, sizes.episode_steps)?;
+        let ledger = Ledger::new(sizes, envs.len(), seed, &NUMBERS, sizes.episode_steps)?;
         Ok(Self { ledger, envs })
     }
 

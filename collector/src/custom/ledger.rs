@@ -4,6 +4,7 @@
 use super::{Draws, Sizes};
 use ostler_sim::env::{Break, EnvSpec, Finished};
 use ostler_sim::memory::MemoryError;
+use ostler_sim::physics::fault;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,25 @@ pub(crate) struct Cause {
     /// A bit of [`ostler_sim::physics::fault`].
     pub fault: u32,
 }
+
+/// Where a number was not finite: the first causes of every batch.
+pub(crate) const NUMBERS: [Cause; 3] = [
+    Cause {
+        name: "nan/action",
+        fault: fault::CONTROL,
+    },
+    Cause {
+        name: "nan/observation",
+        fault: fault::TASK,
+    },
+    Cause {
+        name: "nan/reward",
+        fault: fault::TASK,
+    },
+];
+pub(crate) const ACTION: usize = 0;
+pub(crate) const OBSERVATION: usize = 1;
+pub(crate) const REWARD: usize = 2;
 
 /// The episodes of a batch.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::worker::{Order, Starting, Worker, flag};
 use super::{GymError, GymnasiumConfig};
 use crate::CollectError;
 use crate::custom::Sizes;
-use crate::custom::ledger::{Cause, End, Ledger, Record};
+use crate::custom::ledger::{ACTION, Cause, End, Ledger, NUMBERS, OBSERVATION, REWARD, Record};
 use crate::env::Environments;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::physics::{SnapshotError, fault};
@@ -15,18 +15,9 @@ use std::ops::Range;
 /// Whose snapshots these are.
 const OF: &str = "environments of Gymnasium";
 const CAUSES: [Cause; 5] = [
-    Cause {
-        name: "nan/action",
-        fault: fault::CONTROL,
-    },
-    Cause {
-        name: "nan/observation",
-        fault: fault::TASK,
-    },
-    Cause {
-        name: "nan/reward",
-        fault: fault::TASK,
-    },
+    NUMBERS[ACTION],
+    NUMBERS[OBSERVATION],
+    NUMBERS[REWARD],
     Cause {
         name: "python/raised",
         fault: fault::TASK,
@@ -36,9 +27,6 @@ const CAUSES: [Cause; 5] = [
         fault: fault::TASK,
     },
 ];
-const ACTION: usize = 0;
-const OBSERVATION: usize = 1;
-const REWARD: usize = 2;
 const RAISED: usize = 3;
 const PROCESS: usize = 4;
 /// Processes that may be started anew within so many steps of the batch.
@@ -86,7 +74,7 @@ impl GymEnvs {
                  name must be alike",
                 other.facts.obs, facts.obs
             );
-            let envs = other.envs.clone();
+            let envs = other.process.envs.clone();
             return Err(GymError::Gone { envs, why }.into());
         }
         let own = facts.max_episode_steps.filter(|n| *n > 0);
@@ -122,7 +110,7 @@ impl GymEnvs {
     fn exchange(&mut self, actions: &[f32]) -> Result<Vec<Range<usize>>, CollectError> {
         let width = self.ledger.spec.action.width();
         let send = |worker: &mut Worker, orders: &[Order], seeds: &[u32]| {
-            let of = worker.envs.clone();
+            let of = worker.process.envs.clone();
             worker.send(
                 &orders[of.clone()],
                 &seeds[of.clone()],
@@ -136,7 +124,7 @@ impl GymEnvs {
         for (w, sent) in sent.into_iter().enumerate() {
             if let Err(e) = sent.and_then(|()| self.workers[w].receive()) {
                 self.renew(w, &e)?;
-                renewed.push(self.workers[w].envs.clone());
+                renewed.push(self.workers[w].process.envs.clone());
             }
             let raised = std::mem::take(&mut self.workers[w].raised);
             if !raised.is_empty() {
@@ -157,7 +145,7 @@ impl GymEnvs {
         let now = self.steps;
         self.deaths.retain(|at| now - at < within);
         self.deaths.push(now);
-        let envs = self.workers[w].envs.clone();
+        let envs = self.workers[w].process.envs.clone();
         if self.deaths.len() > most {
             let why =
                 format!("was started anew {most} times within {within} steps, and again: {why}");
@@ -201,20 +189,26 @@ impl GymEnvs {
     fn first_rows(&self, obs: &mut [f32]) {
         let width = self.ledger.spec.obs.policy;
         for worker in &self.workers {
-            for (i, env) in worker.envs.clone().enumerate() {
+            for (i, env) in worker.process.envs.clone().enumerate() {
                 worker.answer.next(i, &mut obs[env * width..][..width]);
             }
         }
     }
 
     /// Books what became of an environment.
-    fn book(&mut self, env: usize, (w, i): (usize, usize), action: f32, out: &mut StepOut<'_>) {
+    fn book(
+        &mut self,
+        env: usize,
+        (w, i): (usize, usize),
+        wrong: impl Fn(usize) -> Option<f32>,
+        out: &mut StepOut<'_>,
+    ) {
         let answer = &self.workers[w].answer;
         let flags = answer.flags(i);
         let (reward, mut value) = (answer.reward(i), f32::NAN);
         let broke = match self.orders[env] {
             Order::Anew => {
-                value = action;
+                value = wrong(env).unwrap_or(value);
                 Some(ACTION)
             }
             _ if flags & flag::RAISED != 0 => Some(RAISED),
@@ -273,14 +267,14 @@ impl Environments for GymEnvs {
         }
         let renewed = self.exchange(actions)?;
         for w in 0..self.workers.len() {
-            let envs = self.workers[w].envs.clone();
+            let envs = self.workers[w].process.envs.clone();
             let is_new = renewed.contains(&envs);
             for (i, env) in envs.enumerate() {
                 if is_new {
                     self.ledger.broke(env, PROCESS, f32::NAN, out);
                     self.ledger.begin(env, false);
                 } else {
-                    self.book(env, (w, i), wrong(env).unwrap_or(0.0), out);
+                    self.book(env, (w, i), wrong, out);
                 }
             }
         }

@@ -163,15 +163,23 @@ impl Answer {
     }
 }
 
-/// A process.
+/// A process and its pipes; it ends with this value.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct Process {
     child: Child,
+    /// Closed to end it.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
+    /// Its part of the batch.
     pub envs: Range<usize>,
-    pub facts: Facts,
     timeout: Duration,
+}
+
+/// A process that steps.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub process: Process,
+    pub facts: Facts,
     frame: Vec<u8>,
     pub answer: Answer,
     /// The last traceback that it sent, if its last answer had one.
@@ -201,19 +209,22 @@ impl Worker {
             source,
         };
         let mut child = command.spawn().map_err(at)?;
-        let gone = || GymError::Gone {
+        let no_pipes = || GymError::Gone {
             envs: envs.clone(),
             why: "has no pipes".into(),
         };
-        let (to, from) = (child.stdin.take(), child.stdout.take());
-        let mut starting = Starting {
-            child: Some(child),
-            to: Some(to.ok_or_else(gone)?),
-            from: Some(BufReader::new(from.ok_or_else(gone)?)),
+        let to = child.stdin.take().ok_or_else(no_pipes)?;
+        let from = child.stdout.take().ok_or_else(no_pipes)?;
+        // Nothing waits for it without end.
+        let flags = fcntl_getfl(&to).and_then(|f| fcntl_setfl(&to, f | OFlags::NONBLOCK));
+        let mut process = Process {
+            child,
+            to: Some(to),
+            from: BufReader::new(from),
             envs: envs.clone(),
-            env: config.env.clone(),
             timeout: Duration::from_secs_f64(config.timeout_s),
         };
+        flags.map_err(|e| process.gone(e))?;
         let request = Request {
             env: &config.env,
             kwargs: &config.kwargs,
@@ -223,17 +234,11 @@ impl Worker {
         let mut line = serde_json::to_vec(&request).unwrap_or_default();
         line.push(b'\n');
         // One that has ended already says why in what it wrote.
-        if let Some(to) = &mut starting.to {
-            let _ = to.write_all(&line).and_then(|()| to.flush());
-        }
-        Ok(starting)
-    }
-
-    fn gone(&self, why: impl std::fmt::Display) -> GymError {
-        GymError::Gone {
-            envs: self.envs.clone(),
-            why: why.to_string(),
-        }
+        let _ = process.send(&line);
+        Ok(Starting {
+            process,
+            env: config.env.clone(),
+        })
     }
 
     /// Sends a step: an order, a seed and an action `[A]` for every environment.
@@ -249,44 +254,62 @@ impl Worker {
             .extend(seeds.iter().flat_map(|s| s.to_le_bytes()));
         self.frame
             .extend(actions.iter().flat_map(|a| a.to_le_bytes()));
-        let Some(to) = &mut self.to else {
-            return Err(self.gone("is not there"));
-        };
-        let sent = write(to, &self.frame, Instant::now() + self.timeout);
-        sent.map_err(|e| {
-            let why = said(&mut self.child, &e);
-            self.gone(why)
-        })
+        self.process.send(&self.frame)
     }
 
     /// Waits for the answer.
     pub fn receive(&mut self) -> Result<(), GymError> {
-        let until = Instant::now() + self.timeout;
-        let mut answer = std::mem::take(&mut self.answer.frame);
-        let done = read(&mut self.from, &mut answer, until).and_then(|()| {
-            let mut length = [0; 4];
-            read(&mut self.from, &mut length, until)?;
-            let length = u32::from_le_bytes(length);
-            if length > LONGEST_MESSAGE {
-                return Err(std::io::Error::other("sent a message that is too long"));
-            }
-            let mut message = vec![0; length as usize];
-            read(&mut self.from, &mut message, until)?;
-            self.raised = String::from_utf8_lossy(&message).into_owned();
-            Ok(())
-        });
-        self.answer.frame = answer;
-        match done {
-            Ok(()) if self.answer.flags(0) & flag::GIVEN_UP != 0 => {
-                let raised = std::mem::take(&mut self.raised);
-                Err(self.gone(format!("cannot begin an episode:\n{raised}")))
-            }
-            Ok(()) => Ok(()),
-            Err(e) => {
-                let why = said(&mut self.child, &e);
-                Err(self.gone(why))
-            }
+        let process = &mut self.process;
+        let until = process.until();
+        process.read(&mut self.answer.frame, until)?;
+        let mut length = [0; 4];
+        process.read(&mut length, until)?;
+        let length = u32::from_le_bytes(length);
+        if length > LONGEST_MESSAGE {
+            return Err(process.gone("sent a message that is too long"));
         }
+        let mut message = vec![0; length as usize];
+        process.read(&mut message, until)?;
+        let raised = String::from_utf8_lossy(&message).into_owned();
+        if self.answer.flags(0) & flag::GIVEN_UP != 0 {
+            return Err(process.gone(format!("cannot begin an episode:\n{raised}")));
+        }
+        self.raised = raised;
+        Ok(())
+    }
+}
+
+impl Process {
+    fn gone(&self, why: impl std::fmt::Display) -> GymError {
+        GymError::Gone {
+            envs: self.envs.clone(),
+            why: why.to_string(),
+        }
+    }
+
+    /// The same for an error of a pipe: what became of the process.
+    fn failed(&mut self, e: &std::io::Error) -> GymError {
+        let why = said(&mut self.child, e);
+        self.gone(why)
+    }
+
+    /// When what begins now has taken too long.
+    fn until(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    /// Writes all of `bytes`.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), GymError> {
+        let until = self.until();
+        let sent = match &mut self.to {
+            Some(to) => write(to, bytes, until),
+            None => Err(ErrorKind::BrokenPipe.into()),
+        };
+        sent.map_err(|e| self.failed(&e))
+    }
+
+    fn read(&mut self, into: &mut [u8], until: Instant) -> Result<(), GymError> {
+        read(&mut self.from, into, until).map_err(|e| self.failed(&e))
     }
 }
 
@@ -363,112 +386,69 @@ fn ready(pipe: &impl AsFd, flags: PollFlags, until: Instant) -> std::io::Result<
     }
 }
 
-impl Drop for Worker {
+impl Drop for Process {
+    /// It goes when its input does; one that hangs is killed.
     fn drop(&mut self) {
-        end(self.to.take(), &mut self.child);
-    }
-}
-
-/// Ends a process: it goes when its input does; one that hangs is killed.
-fn end(to: Option<ChildStdin>, child: &mut Child) {
-    drop(to);
-    let until = Instant::now() + GRACE;
-    while Instant::now() < until {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
+        self.to = None;
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(2));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// A process that has not said yet what it has.
 #[derive(Debug)]
 pub(super) struct Starting {
-    child: Option<Child>,
-    to: Option<ChildStdin>,
-    from: Option<BufReader<ChildStdout>>,
-    envs: Range<usize>,
+    process: Process,
     env: String,
-    timeout: Duration,
 }
 
 impl Starting {
     /// Waits for what it says.
-    pub fn ready(mut self) -> Result<Worker, GymError> {
-        let line = self.line()?;
+    pub fn ready(self) -> Result<Worker, GymError> {
+        let Self { mut process, env } = self;
+        let line = line(&mut process)?;
         let facts = match serde_json::from_slice(&line) {
             Ok(Reply::Facts(facts)) => facts,
             Ok(Reply::Error {
                 error: why,
                 missing,
             }) => {
-                let env = self.env.clone();
                 return Err(match missing {
                     Some(package) => GymError::Missing { env, why, package },
                     None => GymError::Refused { env, why },
                 });
             }
-            Err(e) => return Err(self.gone(format!("said what makes no sense: {e}"))),
-        };
-        if let Some(to) = &self.to {
-            // From now on nothing waits for it without end.
-            let flags = fcntl_getfl(to).and_then(|f| fcntl_setfl(to, f | OFlags::NONBLOCK));
-            flags.map_err(|e| self.gone(e.to_string()))?;
-        }
-        let (Some(child), Some(from)) = (self.child.take(), self.from.take()) else {
-            return Err(self.gone("is not there".into()));
+            Err(e) => return Err(process.gone(format!("said what makes no sense: {e}"))),
         };
         Ok(Worker {
-            child,
-            to: self.to.take(),
-            from,
-            answer: Answer::new(self.envs.len(), facts.obs),
-            envs: self.envs.clone(),
+            answer: Answer::new(process.envs.len(), facts.obs),
+            process,
             facts,
-            timeout: self.timeout,
             frame: Vec::new(),
             raised: String::new(),
         })
     }
-
-    fn line(&mut self) -> Result<Vec<u8>, GymError> {
-        let mut line = Vec::new();
-        let (Some(from), Some(child)) = (&mut self.from, &mut self.child) else {
-            return Err(self.gone("is not there".into()));
-        };
-        let got = wait(from, Instant::now() + self.timeout).and_then(|()| {
-            from.by_ref()
-                .take(LONGEST_LINE)
-                .read_until(b'\n', &mut line)
-        });
-        match got {
-            Ok(_) if line.ends_with(b"\n") => Ok(line),
-            Ok(_) => {
-                let e = ErrorKind::UnexpectedEof.into();
-                let why = said(child, &e);
-                Err(self.gone(why))
-            }
-            Err(e) => {
-                let why = said(child, &e);
-                Err(self.gone(why))
-            }
-        }
-    }
-
-    fn gone(&self, why: String) -> GymError {
-        GymError::Gone {
-            envs: self.envs.clone(),
-            why,
-        }
-    }
 }
 
-impl Drop for Starting {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            end(self.to.take(), child);
-        }
+/// The first line of a process.
+fn line(process: &mut Process) -> Result<Vec<u8>, GymError> {
+    let (mut line, until) = (Vec::new(), process.until());
+    let from = &mut process.from;
+    let got = wait(from, until).and_then(|()| {
+        from.by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+    });
+    match got {
+        Ok(_) if line.ends_with(b"\n") => Ok(line),
+        Ok(_) => Err(process.failed(&ErrorKind::UnexpectedEof.into())),
+        Err(e) => Err(process.failed(&e)),
     }
 }

@@ -372,7 +372,7 @@ fn say(
     }
     if let Some(kernel) = parts.collector.device_kernel() {
         tracing::info!("native: program {kernel} on {}", config.device);
-    } else if config.sim.backend == Backend::Native && !model.sources.is_empty() {
+    } else if config.sim.backend == Backend::Native && config.has_robot() {
         tracing::info!("native: kernel {}", config.sim.kernel);
     }
 }

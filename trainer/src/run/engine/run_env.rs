@@ -123,61 +123,53 @@ pub(crate) fn no_robot(what: &str) -> RunError {
     ))
 }
 
+impl RunEnv {
+    fn envs(&self) -> &dyn Environments {
+        match self {
+            Self::Robot(env) => &**env,
+            Self::Foreign(env) => &**env,
+        }
+    }
+
+    fn envs_mut(&mut self) -> &mut dyn Environments {
+        match self {
+            Self::Robot(env) => &mut **env,
+            Self::Foreign(env) => &mut **env,
+        }
+    }
+}
+
 impl Environments for RunEnv {
     fn spec(&self) -> &EnvSpec {
-        match self {
-            Self::Robot(env) => env.spec(),
-            Self::Foreign(env) => env.spec(),
-        }
+        self.envs().spec()
     }
 
     fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) -> Result<(), CollectError> {
-        match self {
-            Self::Robot(env) => Environments::reset(&mut **env, spread, obs),
-            Self::Foreign(env) => env.reset(spread, obs),
-        }
+        self.envs_mut().reset(spread, obs)
     }
 
     fn begin_rollout(&mut self) {
-        match self {
-            Self::Robot(env) => env.begin_rollout(),
-            Self::Foreign(env) => env.begin_rollout(),
-        }
+        self.envs_mut().begin_rollout();
     }
 
     fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
-        match self {
-            Self::Robot(env) => Environments::step(&mut **env, actions, out),
-            Self::Foreign(env) => env.step(actions, out),
-        }
+        self.envs_mut().step(actions, out)
     }
 
     fn keeps_state(&self) -> bool {
-        match self {
-            Self::Robot(env) => env.keeps_state(),
-            Self::Foreign(env) => env.keeps_state(),
-        }
+        self.envs().keeps_state()
     }
 
     fn take_stats(&mut self, into: &mut EpisodeStats) {
-        match self {
-            Self::Robot(env) => env.take_stats(into),
-            Self::Foreign(env) => env.take_stats(into),
-        }
+        self.envs_mut().take_stats(into);
     }
 
     fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        match self {
-            Self::Robot(env) => env.capture(out),
-            Self::Foreign(env) => env.capture(out),
-        }
+        self.envs().capture(out)
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        match self {
-            Self::Robot(env) => env.restore(bytes),
-            Self::Foreign(env) => env.restore(bytes),
-        }
+        self.envs_mut().restore(bytes)
     }
 
     fn restore_range(
@@ -186,9 +178,6 @@ impl Environments for RunEnv {
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
-        match self {
-            Self::Robot(env) => env.restore_range(bytes, spread, obs),
-            Self::Foreign(env) => env.restore_range(bytes, spread, obs),
-        }
+        self.envs_mut().restore_range(bytes, spread, obs)
     }
 }
