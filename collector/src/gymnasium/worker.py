@@ -22,6 +22,8 @@ TERMINATED, TRUNCATED, RAISED, BAD_OBS, BAD_REWARD, GIVEN_UP = 1, 2, 4, 8, 16, 3
 LONGEST_MESSAGE = 4000
 # Starts of an episode, before there is none.
 TRIES = 4
+# The largest number in single precision.
+LARGEST = 3.4028234e38
 # Bounds of actions beyond this are none.
 UNBOUNDED = 1e10
 
@@ -197,14 +199,13 @@ class Worker:
             obs, reward, terminated, truncated, _ = self.envs[i].step(self.decode(action))
             last[:] = self.flat(obs)
             terminated, truncated = bool(terminated), bool(truncated)
-            with self.np.errstate(over="ignore"):
-                reward = float(self.np.float32(reward))
+            reward = float(reward)
         except BaseException:
             # Also one that wants to end the process.
             return 0.0, RAISED, traceback.format_exc()
         if not self.np.isfinite(last).all():
             return 0.0, BAD_OBS, ""
-        if not self.np.isfinite(reward):
+        if not abs(reward) <= LARGEST:
             return 0.0, BAD_REWARD, ""
         cut = not terminated and (truncated or order == CUT)
         return reward, (TERMINATED if terminated else 0) | (TRUNCATED if cut else 0), ""
