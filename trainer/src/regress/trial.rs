@@ -62,8 +62,20 @@ pub fn run(
     if !judged.trial.problems.is_empty() {
         let said = [&place.train, &place.eval].map(|f| tail(f, SAID));
         judged.trial.said = said.concat();
+        add_error(&mut judged.trial.problems, &judged.trial.said);
     }
     judged
+}
+
+/// Says behind an exit code what the program said of it.
+fn add_error(problems: &mut [Problem], said: &[String]) {
+    let Some(error) = said.iter().rfind(|l| l.starts_with("error")) else {
+        return;
+    };
+    let coded = |p: &&mut Problem| matches!(p.kind, Kind::ExitCode | Kind::Evaluation);
+    if let Some(problem) = problems.iter_mut().find(coded) {
+        problem.message = format!("{}: {error}", problem.message);
+    }
 }
 
 struct TrialFiles {
@@ -178,6 +190,21 @@ fn read_evaluation(said: &[u8], episodes: u32) -> Result<f64, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exit_code_is_explained_by_what_was_said() {
+        let said = ["warning: slow", "error: pendulum.toml names Python code"].map(String::from);
+        let code = |kind| Problem::new(kind, "the run ended with exit code 2");
+        let mut problems = [code(Kind::NotFinite), code(Kind::ExitCode)];
+        add_error(&mut problems, &said);
+        assert_eq!(problems[0].message, "the run ended with exit code 2");
+        assert_eq!(
+            problems[1].message,
+            "the run ended with exit code 2: error: pendulum.toml names Python code"
+        );
+        add_error(&mut problems, &said[..1]);
+        assert!(!problems[1].message.contains("slow"));
+    }
 
     #[test]
     fn an_evaluation_counts_whole_or_not_at_all() {
