@@ -6,15 +6,18 @@
     obs, info = env.reset(seed=1)
     obs, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-`make_vec` gives a `gymnasium.vector.VectorEnv`. `ostler.sb3`, `ostler.rsl_rl` and `ostler.torchrl`
-give the same environments to these libraries. `train` trains by the program, in a process of its
-own; `Policy` acts. Nothing here loads libtorch.
+`make_vec` gives a `gymnasium.vector.VectorEnv`, `make_marl` environments of several agents.
+`ostler.sb3`, `ostler.rsl_rl`, `ostler.torchrl` and `ostler.pettingzoo` give the same environments
+to these libraries. `train` trains by the program, in a process of its own; `Policy` acts. Nothing
+here loads libtorch.
 """
 
-from ostler._ostler import ConfigError, RobotError, StateError, __version__
+from ostler._ostler import ConfigError, DeviceError, RobotError, StateError, __version__
 
 __all__ = [
     "ConfigError",
+    "DeviceError",
+    "MultiAgentVectorEnv",
     "Policy",
     "ProgramError",
     "RobotError",
@@ -24,12 +27,14 @@ __all__ = [
     "__version__",
     "configurations",
     "find",
+    "make_marl",
     "make_vec",
     "train",
 ]
 
 #: Loaded on first use: Gymnasium takes longer to load than all else together.
 _LATER = {
+    "MultiAgentVectorEnv": "ostler.marl",
     "Policy": "ostler.policy",
     "ProgramError": "ostler.program",
     "Run": "ostler.training",
@@ -46,6 +51,16 @@ def make_vec(name, num_envs=None, device="cpu", **options):
     from ostler.vector import make_vec
 
     return make_vec(name, num_envs, device, **options)
+
+
+def make_marl(name, num_envs=None, device="cpu", **options):
+    """N environments of a task of several agents: dictionaries of arrays, by agent.
+
+    See `ostler.marl.make_marl` for the arguments.
+    """
+    from ostler.marl import make_marl
+
+    return make_marl(name, num_envs, device, **options)
 
 
 def configurations():

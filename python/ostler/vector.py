@@ -1,22 +1,11 @@
 """A `gymnasium.vector.VectorEnv` over Ostler's batch."""
 
-import logging
-import time
-
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from ostler._ostler import Batch, messages
-from ostler.files import find
-from ostler.overrides import overrides
-
-log = logging.getLogger("ostler")
-
-#: Seeds are whole numbers below this.
-MOST_SEED = 1 << 63
+from ostler.batch import METADATA, Batched, action_space, box, checked_seed, make_batch
 
 
 def make_vec(
@@ -26,6 +15,7 @@ def make_vec(
     *,
     seed=None,
     observations="policy",
+    agents=None,
     copy=True,
     episode_statistics=True,
     random_ages=False,
@@ -39,14 +29,17 @@ def make_vec(
         name: a configuration that comes with the package (`ostler.configurations()`), or the path
             of a TOML file; its tables about learning are left aside.
         num_envs: environments; the file's number if not given.
-        device: `"cpu"`; environments on a GPU are those of `ostler train`.
+        device: `"cpu"`, or `"cuda:N"`: results are PyTorch's tensors there, where it is installed
+            with CUDA, else objects with `__dlpack__`; so are actions.
         seed: keys every draw; the file's if not given. `reset(seed=...)` gives another one.
         observations: `"policy"` for arrays `(N, O)`; `"dict"` for a dictionary of all groups,
             `policy`, `critic` and the task's own.
+        agents: a task of M agents is refused, but for `"rows"`: each is an environment of its own,
+            row `e * M + m` of `N * M`, for one policy that acts for all.
         copy: new arrays in every step, which the caller may keep. With `False` two sets of arrays
             take turns: an array holds until the second step after it.
         episode_statistics: `info["episode"]`, as `gymnasium.wrappers.vector.RecordEpisodeStatistics`
-            has it; switch it off under that wrapper.
+            has it; switch it off under that wrapper. On a GPU there are none.
         random_ages: first episodes begin at random ages, so that resets spread out in time.
         allow_native: native functions (C++ headers) of the task may be compiled and run.
         profile: a `[profile.NAME]` of the file.
@@ -56,190 +49,98 @@ def make_vec(
     Raises:
         ConfigError: a mistake in the configuration, with file and line.
         RobotError: the robot's file.
+        DeviceError: the GPU cannot be used, with the remedy.
         MemoryError: there is no memory for so many environments.
     """
-    if device != "cpu":
-        raise ValueError(
-            f'device="{device}": environments of Python compute on the processor, device="cpu"; '
-            "`ostler train` puts them on a GPU"
-        )
-    lines = [] if profile is None else [f"profile={profile}"]
-    lines += overrides(options)
-    if num_envs is not None:
-        lines.append(f"env.num_envs={_whole('num_envs', num_envs)}")
-    if seed is not None:
-        lines.append(f"seed={_seed(seed)}")
-    batch = Batch(find(name), lines, bool(allow_native))
-    return VectorEnv(batch, observations, copy, episode_statistics, random_ages)
+    batch = make_batch(name, num_envs, device, seed, profile, allow_native, options)
+    return VectorEnv(batch, observations, copy, episode_statistics, random_ages, agents)
 
 
-def _whole(what, value):
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{what} is a whole number, not {value!r}")
-    return int(value)
-
-
-def _seed(seed):
-    seed = _whole("seed", seed)
-    if not 0 <= seed < MOST_SEED:
-        raise ValueError(f"a seed is a whole number from 0 to 2**63 - 1, not {seed}")
-    return seed
-
-
-def _box(bounds):
-    bounds = np.asarray(bounds, dtype=np.float32).reshape(-1, 2)
-    return spaces.Box(bounds[:, 0].copy(), bounds[:, 1].copy(), dtype=np.float32)
-
-
-class VectorEnv(gymnasium.vector.VectorEnv):
+class VectorEnv(Batched, gymnasium.vector.VectorEnv):
     """N environments, stepped together.
 
     An episode that ends is followed by the next one in the same step (`AutoresetMode.SAME_STEP`);
     its last observation is in `info["final_obs"]`. An environment whose numbers broke (a NaN, a
     speed beyond `sim.max_speed`) begins anew, too: it counts as truncated, and
     `info["broken"]` says so.
+
+    On a GPU a step is started, and nobody waits for it: `info` has `final_obs`, where
+    `_final_obs` says that an episode was truncated, and `broken` in every step.
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+    metadata = METADATA
 
-    def __init__(self, batch, observations, copy, episode_statistics, random_ages):
-        if observations not in ("policy", "dict"):
-            raise ValueError(f'observations is "policy" or "dict", not {observations!r}')
-        self._batch = batch
-        self.facts = facts = batch.facts()
-        self.num_envs = facts["num_envs"]
-        self.step_dt = facts["step_dt"]
-        self.max_episode_steps = facts["max_episode_steps"]
-        self._dict = observations == "dict"
-        self._statistics = bool(episode_statistics)
-        self._random_ages = bool(random_ages)
-        self._width, self._critic = facts["observations"], facts["rows_of_critics"]
-        self._groups = _groups(facts)
+    def __init__(
+        self, batch, observations, copy, episode_statistics, random_ages, agents=None
+    ):
+        self._open(batch, observations, copy, episode_statistics, random_ages)
+        facts = self.facts
+        self._agents = _agents_of(facts, agents)
+        self.num_envs = self._rows
         kind, size = facts["action"]
         self._discrete = kind == "discrete"
-        if self._discrete:
-            self.single_action_space = spaces.Discrete(size)
-        else:
-            self.single_action_space = _box(facts["action_bounds"])
-        policy = _box(facts["observation_bounds"])
+        widest = lambda key, width: _widest(self._bounds(key, width))  # noqa: E731
+        bounds = widest("action_bounds", 1 if self._discrete else size)
+        self.single_action_space = action_space(facts["action"], bounds)
+        policy = box(widest("observation_bounds", self._width))
         if self._dict:
-            critic = _box(facts["critic_bounds"])
             groups = {"policy": policy}
-            for name, columns in self._groups.items():
-                groups[name] = spaces.Box(critic.low[columns], critic.high[columns])
+            if self._groups:
+                critic = widest("critic_bounds", self._critic)
+                groups.update((name, box(critic[c])) for name, c in self._groups.items())
             self.single_observation_space = spaces.Dict(groups)
         else:
             self.single_observation_space = policy
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._sets = None if copy else [self._new_arrays() for _ in range(2)]
-        self._turn = 0
-        self._began = np.full(self.num_envs, time.perf_counter())
-        self._ready = False
-        self._tell()
 
-    def _new_arrays(self):
-        n, critic = self.num_envs, self._critic
-        return (
-            np.empty((n, self._width), np.float32),
-            None if critic is None else np.empty((n, critic), np.float32),
-            np.empty(n, np.float32),
-            np.empty(n, np.bool_),
-            np.empty(n, np.bool_),
-        )
-
-    def _arrays(self):
-        if self._sets is None:
-            return self._new_arrays()
-        self._turn ^= 1
-        return self._sets[self._turn]
-
-    def _seen(self, policy, critic):
+    def _seen(self, arrays):
         if not self._dict:
-            return policy
-        return {"policy": policy, **{k: critic[:, c] for k, c in self._groups.items()}}
+            return arrays.obs
+        groups = {name: arrays.critic[:, c] for name, c in self._groups.items()}
+        return {"policy": arrays.obs, **groups}
 
     def reset(self, *, seed=None, options=None):
         """Begins all episodes. With a seed as if the environments were just made with it."""
-        if isinstance(seed, (list, tuple)):
-            raise TypeError("the batch has one seed, from which every environment draws its own")
-        if options:
-            names = ", ".join(map(repr, options))
-            raise ValueError(f"reset takes no options, these are {names}")
         if seed is not None:
-            seed = _seed(seed)
+            seed = checked_seed(seed)
             super().reset(seed=seed)
-        obs, critic, *_ = self._arrays()
-        self._batch.reset(obs, critic, seed, self._random_ages)
-        self._began[:] = time.perf_counter()
-        self._ready = True
-        self._tell()
-        return self._seen(obs, critic), {}
+        return self._seen(self._reset(seed, options)), {}
 
     def step(self, actions):
         """A control step of all environments: `(obs, reward, terminated, truncated, info)`."""
         if not self._ready:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
-        actions = self._checked(actions)
-        obs, critic, reward, terminated, truncated = self._arrays()
-        ended, news = self._batch.step(actions, obs, critic, reward, terminated, truncated)
-        info = self._final(terminated | truncated) if ended else {}
-        if news:
-            self._tell()
-        return self._seen(obs, critic), reward, terminated, truncated, info
+        actions = self._by_agent(self._arrays.numbers(actions, self._discrete))
+        arrays, ended = self._step(actions)
+        info = {} if ended is None else self._final(ended)
+        return self._seen(arrays), arrays.reward, arrays.terminated, arrays.truncated, info
 
-    def _checked(self, actions):
-        actions = np.asarray(actions)
-        kinds = "iu" if self._discrete else "fiu"
-        if actions.dtype.kind not in kinds:
-            wanted = "whole numbers" if self._discrete else "numbers"
-            raise TypeError(f"actions are {wanted}, these have the dtype {actions.dtype}")
-        return actions.astype(np.float32, copy=False)
+    def _by_agent(self, actions):
+        """Actions of every agent."""
+        count = self._agents
+        if count == 1:
+            return [actions]
+        given, wanted = tuple(np.shape(actions)), self.action_space.shape
+        if given != wanted:
+            raise ValueError(f"actions have the shape {wanted}, these have {given}")
+        return [actions[agent::count] for agent in range(count)]
 
-    def _final(self, done):
+    def _final(self, ended):
         """What is said of the episodes that ended."""
-        n, critic = self.num_envs, self._critic
-        obs = np.zeros((n, self._width), np.float32)
-        rows = None if critic is None else np.zeros((n, critic), np.float32)
-        returns, lengths = np.zeros(n, np.float32), np.zeros(n, np.int64)
-        broken = np.zeros(n, np.bool_)
-        self._batch.ended(obs, rows, returns, lengths, broken)
-        final = {}
-        info = {"final_obs": self._seen(obs, rows), "_final_obs": done}
-        if broken.any():
-            info["broken"] = final["broken"] = broken
-            info["_broken"] = final["_broken"] = done
-        if self._statistics:
-            now = time.perf_counter()
-            seconds = np.where(done, np.round(now - self._began, 6), 0.0)
-            self._began[done] = now
-            info["episode"] = {"r": returns, "l": lengths, "t": seconds}
+        final, done = {}, ended.kept
+        info = {"final_obs": self._seen(ended), "_final_obs": done}
+        if ended.any_broken:
+            info["broken"] = final["broken"] = ended.broken
+            info["_broken"] = final["_broken"] = done if self.device == "cpu" else ended.broken
+        if self._statistics and self.device == "cpu":
+            seconds = self._seconds(done[:: self._agents])
+            seconds = seconds if self._agents == 1 else np.repeat(seconds, self._agents)
+            info["episode"] = {"r": ended.returns, "l": ended.lengths, "t": seconds}
             info["_episode"] = done
             final["episode"], final["_episode"] = info["episode"], done
         info["final_info"], info["_final_info"] = final, done
         return info
-
-    def statistics(self):
-        """Of the episodes that ended since the last call: means of returns, lengths, reward terms
-        and metrics, how often each termination ended one, and what broke."""
-        return self._batch.statistics()
-
-    def set_noise(self, on):
-        """Switches noise, bias and delay of observations off (to evaluate) or on."""
-        self._batch.set_noise(bool(on))
-
-    def capture(self):
-        """All that is needed to go on with the same bits, as bytes."""
-        return self._batch.capture()
-
-    def restore(self, state):
-        """Goes back to what `capture` gave; the next step goes on from there."""
-        self._batch.restore(bytes(state))
-        self._ready = True
-
-    def _tell(self):
-        for level, text in messages():
-            log.log(level, text)
 
     def close_extras(self, **kwargs):
         """Ends the threads and frees the memory."""
@@ -249,11 +150,29 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return f"ostler.VectorEnv({self.facts['file']!r}, num_envs={self.num_envs})"
 
 
-def _groups(facts):
-    """Columns of the critics' rows of every group but the policy's."""
-    groups = {}
-    if facts["critic"] is not None:
-        groups["critic"] = slice(0, facts["critic"])
-    for name, first, width in facts["groups"]:
-        groups[name] = slice(first, first + width)
-    return groups
+def _agents_of(facts, agents):
+    """How many agents have rows of their own."""
+    if agents not in (None, "rows"):
+        raise ValueError(f'agents is None or "rows", not {agents!r}')
+    team = facts["agents"]
+    if not team:
+        return 1
+    names = ", ".join(agent["name"] for agent in team)
+    if agents is None:
+        raise ValueError(
+            f"the task has the agents {names}: ostler.make_marl gives them as dictionaries; "
+            'make_vec(..., agents="rows") takes each for an environment, for one policy'
+        )
+    for what in ("observations", "action"):
+        found = {agent["name"]: agent[what] for agent in team}
+        if len(set(found.values())) > 1:
+            raise ValueError(
+                f'agents="rows" wants agents that are alike, and {what} of {names} are '
+                f"{', '.join(map(str, found.values()))}: ostler.make_marl"
+            )
+    return len(team)
+
+
+def _widest(bounds):
+    """Bounds that hold for every agent, from `[M][width][2]`."""
+    return np.stack([bounds[..., 0].min(axis=0), bounds[..., 1].max(axis=0)], axis=-1)

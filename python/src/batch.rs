@@ -2,16 +2,17 @@
 
 use crate::arrays::{column, rows, take_actions};
 use crate::error::Error;
+use crate::facts::{self, About};
+use crate::guarded::Guarded;
 use crate::make::{Made, Wanted, made};
 use crate::messages;
 use numpy::{PyReadonlyArrayDyn, PyReadwriteArray1, PyReadwriteArray2};
 use ostler_sim::BatchEnv;
-use ostler_sim::env::{ActionSpace, EnvSpec, EpisodeStats, Groups, ObsRow, StepOut};
+use ostler_sim::env::{EnvSpec, EpisodeStats, Groups, StepOut};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 type Rows<'py> = PyReadwriteArray2<'py, f32>;
 type Numbers<'py> = PyReadwriteArray1<'py, f32>;
@@ -20,9 +21,8 @@ type Flags<'py> = PyReadwriteArray1<'py, bool>;
 /// N environments.
 #[pyclass(frozen, module = "ostler._ostler")]
 pub struct Batch {
-    inner: Mutex<Option<Inner>>,
+    inner: Guarded<Inner>,
     spec: EnvSpec,
-    process: u32,
 }
 
 struct Inner {
@@ -43,45 +43,16 @@ struct Step {
 impl Step {
     fn new(spec: &EnvSpec) -> Result<Self, Error> {
         use ostler_sim::memory::zeroed;
-        let n = spec.num_envs;
-        let numbers = || zeroed::<f32>("results", n);
+        let rows = spec.rows();
+        let numbers = || zeroed::<f32>("results", rows);
         Ok(Self {
-            actions: zeroed("actions", n * spec.action.width())?,
+            actions: zeroed("actions", rows * spec.action.width())?,
             terminated: numbers()?,
             truncated: numbers()?,
             valid: numbers()?,
-            slot: zeroed("results", n)?,
+            slot: zeroed("results", rows)?,
             stats: EpisodeStats::with_room(spec)?,
         })
-    }
-}
-
-/// The lock of an open batch.
-struct Open<'a>(MutexGuard<'a, Option<Inner>>);
-
-impl Open<'_> {
-    fn get(&mut self) -> Result<&mut Inner, Error> {
-        self.0.as_mut().ok_or(Error::Closed)
-    }
-}
-
-impl Batch {
-    /// # Errors
-    /// Another process, another thread, or closed.
-    fn open(&self) -> Result<Open<'_>, Error> {
-        if std::process::id() != self.process {
-            return Err(Error::Forked);
-        }
-        match self.inner.try_lock() {
-            Ok(inner) => Ok(Open(inner)),
-            Err(TryLockError::WouldBlock) => Err(Error::Busy),
-            // A panic was in between: its environments may be half stepped.
-            Err(TryLockError::Poisoned(_)) => Err(Error::Closed),
-        }
-    }
-
-    fn critic_width(&self) -> Option<usize> {
-        self.spec.obs.critic
     }
 }
 
@@ -112,61 +83,30 @@ impl Batch {
         };
         let made = made(py, wanted)?;
         let spec = made.env.spec().clone();
-        if !spec.agents.is_empty() {
-            let names: Vec<&str> = spec.agents.iter().map(|a| a.name.as_str()).collect();
-            let why = format!(
-                "the task has the agents {}, and a gymnasium.vector.VectorEnv has one; \
-                 train it with `ostler train`",
-                names.join(", ")
-            );
-            return Err(PyValueError::new_err(why));
-        }
         let step = Step::new(&spec)?;
         Ok(Self {
-            inner: Mutex::new(Some(Inner { made, step })),
+            inner: Guarded::new(Inner { made, step }),
             spec,
-            process: std::process::id(),
         })
     }
 
     /// Sizes, names and units.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut open = self.open()?;
+        let mut open = self.inner.open()?;
         let inner = open.get()?;
-        let (env, loaded) = (&inner.made.env, &inner.made.loaded);
-        let (spec, facts) = (&self.spec, PyDict::new(py));
-        facts.set_item("num_envs", spec.num_envs)?;
-        facts.set_item("observations", spec.obs.policy)?;
-        facts.set_item("rows_of_critics", spec.obs.critic)?;
-        facts.set_item("critic", spec.critic)?;
-        let groups = spec.groups.iter().map(|g| (&g.name, g.first, g.width));
-        facts.set_item("groups", groups.collect::<Vec<_>>())?;
-        let task = env.compiled();
-        facts.set_item("observation_bounds", task.observation_bounds(false))?;
-        facts.set_item("critic_bounds", task.observation_bounds(true))?;
-        facts.set_item("action_bounds", task.action_bounds())?;
-        let (kind, size) = match spec.action {
-            ActionSpace::Continuous(n) => ("continuous", n),
-            ActionSpace::Discrete(n) => ("discrete", n),
-        };
-        facts.set_item("action", (kind, size))?;
-        facts.set_item("observation_table", table(py, &spec.obs_table.policy)?)?;
-        let critic = spec.obs_table.critic.as_ref();
-        let critic = critic.map(|rows| table(py, rows)).transpose()?;
-        facts.set_item("critic_table", critic)?;
-        facts.set_item("step_dt", spec.step_dt)?;
-        facts.set_item("max_episode_steps", spec.max_episode_steps)?;
-        facts.set_item("rewards", &spec.reward_names)?;
-        facts.set_item("terminations", &spec.termination_names)?;
-        let metrics = spec.metrics.iter().map(|m| m.name.as_str());
-        facts.set_item("metrics", metrics.collect::<Vec<_>>())?;
-        facts.set_item("file", loaded.path.display().to_string())?;
-        facts.set_item("robot", &inner.made.model.name)?;
-        facts.set_item("seed", loaded.config.seed)?;
-        facts.set_item("kernel", env.physics().kernel())?;
-        facts.set_item("kernel_note", &inner.made.kernel_note)?;
-        facts.set_item("notes", env.physics().notes())?;
-        Ok(facts)
+        let made = &inner.made;
+        facts::facts(
+            py,
+            &About {
+                spec: &self.spec,
+                task: made.env.compiled(),
+                loaded: &made.loaded,
+                robot: &made.model.name,
+                kernel: made.env.physics().kernel(),
+                kernel_note: made.kernel_note.as_deref(),
+                notes: made.env.physics().notes(),
+            },
+        )
     }
 
     /// Begins all episodes, with `seed` as if the environments were just made; `spread` gives
@@ -180,11 +120,11 @@ impl Batch {
         seed: Option<u64>,
         spread: bool,
     ) -> PyResult<()> {
-        same(critic.is_some(), self.critic_width())?;
-        let mut open = self.open()?;
+        same(critic.is_some(), self.spec.obs.critic)?;
+        let mut open = self.inner.open()?;
         let inner = open.get()?;
-        let (n, mut critic) = (self.spec.num_envs, critic);
-        let mut groups = groups(n, &self.spec, &mut obs, critic.as_mut())?;
+        let mut critic = critic;
+        let mut groups = groups(&self.spec, &mut obs, critic.as_mut())?;
         py.detach(|| {
             if let Some(seed) = seed {
                 inner.made.again(seed)?;
@@ -195,28 +135,29 @@ impl Batch {
         Ok(())
     }
 
-    /// A control step. Writes observations, rewards and flags; a broken environment counts as
-    /// truncated. Returns how many episodes ended, and whether there are messages.
+    /// A control step, with actions of every agent. Writes observations, rewards and flags in
+    /// rows, those of an environment's agents one after the other; a broken environment counts
+    /// as truncated. Returns in how many rows an episode ended, and whether there are messages.
     #[allow(clippy::too_many_arguments, reason = "results of a step")]
     fn step(
         &self,
         py: Python<'_>,
-        actions: PyReadonlyArrayDyn<'_, f32>,
+        actions: Vec<PyReadonlyArrayDyn<'_, f32>>,
         mut obs: Rows<'_>,
         critic: Option<Rows<'_>>,
         mut reward: Numbers<'_>,
         mut terminated: Flags<'_>,
         mut truncated: Flags<'_>,
     ) -> PyResult<(usize, bool)> {
-        same(critic.is_some(), self.critic_width())?;
-        let mut open = self.open()?;
+        same(critic.is_some(), self.spec.obs.critic)?;
+        let mut open = self.inner.open()?;
         let Inner { made, step } = open.get()?;
-        let (n, mut critic) = (self.spec.num_envs, critic);
-        take_actions(&actions, self.spec.action, n, &mut step.actions)?;
-        let obs = groups(n, &self.spec, &mut obs, critic.as_mut())?;
-        let reward = column("reward", &mut reward, n)?;
-        let terminated = column("terminated", &mut terminated, n)?;
-        let truncated = column("truncated", &mut truncated, n)?;
+        let (rows, mut critic) = (self.spec.rows(), critic);
+        take_actions(&actions, &self.spec, &mut step.actions)?;
+        let obs = groups(&self.spec, &mut obs, critic.as_mut())?;
+        let reward = column("reward", &mut reward, rows)?;
+        let terminated = column("terminated", &mut terminated, rows)?;
+        let truncated = column("truncated", &mut truncated, rows)?;
         let ended = py.detach(|| {
             advance(&mut made.env, step, obs, reward);
             let results = step.terminated.iter().zip(&step.truncated).zip(&step.valid);
@@ -242,76 +183,44 @@ impl Batch {
         mut lengths: PyReadwriteArray1<'_, i64>,
         mut broken: Flags<'_>,
     ) -> PyResult<()> {
-        same(critic.is_some(), self.critic_width())?;
-        let mut open = self.open()?;
+        same(critic.is_some(), self.spec.obs.critic)?;
+        let mut open = self.inner.open()?;
         let Inner { made, step } = open.get()?;
-        let (n, mut critic) = (self.spec.num_envs, critic);
-        let to = groups(n, &self.spec, &mut obs, critic.as_mut())?;
-        let returns = column("returns", &mut returns, n)?;
-        let lengths = column("lengths", &mut lengths, n)?;
-        let broken = column("broken", &mut broken, n)?;
+        let (spec, mut critic) = (&self.spec, critic);
+        let (rows, agents) = (spec.rows(), spec.agents_per_env());
+        let to = groups(spec, &mut obs, critic.as_mut())?;
+        let returns = column("returns", &mut returns, rows)?;
+        let lengths = column("lengths", &mut lengths, rows)?;
+        let broken = column("broken", &mut broken, rows)?;
         let last = made.env.last_obs();
         let pairs = [Some((last.policy, to.policy)), last.critic.zip(to.critic)];
         for (from, to) in pairs.into_iter().flatten() {
-            let width = to.len() / n;
-            for env in (0..n).filter(|&env| step.ended(env)) {
-                let row = env * width..(env + 1) * width;
-                to[row.clone()].copy_from_slice(&from[row]);
+            let width = to.len() / rows;
+            for row in (0..rows).filter(|&row| step.ended(row)) {
+                let own = row * width..(row + 1) * width;
+                to[own.clone()].copy_from_slice(&from[own]);
             }
         }
-        for env in (0..n).filter(|&env| step.ended(env)) {
-            let (ret, length) = made.env.last_episode(env);
-            returns[env] = ret;
-            lengths[env] = i64::from(length);
-            broken[env] = step.valid[env] == 0.0;
+        for row in (0..rows).filter(|&row| step.ended(row)) {
+            let (env, agent) = (row / agents, row % agents);
+            returns[row] = made.env.last_return(env, agent);
+            lengths[row] = i64::from(made.env.last_length(env));
+            broken[row] = step.valid[row] == 0.0;
         }
         Ok(())
     }
 
     /// Statistics of the episodes that ended since the last call.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut open = self.open()?;
+        let mut open = self.inner.open()?;
         let Inner { made, step } = open.get()?;
         made.env.take_stats(&mut step.stats);
-        let (stats, spec) = (&step.stats, &self.spec);
-        let mean = |sum: f64| match stats.episodes {
-            0 => f64::NAN,
-            n => sum / n as f64,
-        };
-        let all = PyDict::new(py);
-        all.set_item("episodes", stats.episodes)?;
-        all.set_item("return", mean(stats.return_sum))?;
-        all.set_item("length", mean(stats.length_sum))?;
-        let named = |names: Vec<&str>, values: Vec<f64>| -> PyResult<Bound<'py, PyDict>> {
-            let all = PyDict::new(py);
-            for (name, value) in names.into_iter().zip(values) {
-                all.set_item(name, value)?;
-            }
-            Ok(all)
-        };
-        let rewards = stats.reward_sums.iter().map(|sum| mean(*sum)).collect();
-        let names = spec.reward_names.iter().map(String::as_str).collect();
-        all.set_item("rewards", named(names, rewards)?)?;
-        let metrics = stats.metric_sums.iter().map(|sum| mean(*sum)).collect();
-        let names = spec.metrics.iter().map(|m| m.name.as_str()).collect();
-        all.set_item("metrics", named(names, metrics)?)?;
-        let ends = stats.terminations.iter().map(|n| *n as f64).collect();
-        let names = spec.termination_names.iter().map(String::as_str).collect();
-        all.set_item("terminations", named(names, ends)?)?;
-        all.set_item("broken", stats.broken())?;
-        let causes = PyDict::new(py);
-        for (name, count) in spec.cause_names.iter().zip(&stats.causes) {
-            if *count > 0 {
-                causes.set_item(name, count)?;
-            }
-        }
-        all.set_item("causes", causes)?;
-        Ok(all)
+        facts::statistics(py, &self.spec, &step.stats)
     }
 
     /// Switches observation noise and errors off or on.
     fn set_noise(&self, on: bool) -> PyResult<()> {
-        let mut open = self.open()?;
+        let mut open = self.inner.open()?;
         let made = &mut open.get()?.made;
         made.noise = on;
         made.env.set_noise(on);
@@ -320,7 +229,7 @@ impl Batch {
 
     /// All that is needed to go on with the same bits.
     fn capture<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut open = self.open()?;
+        let mut open = self.inner.open()?;
         let mut bytes = Vec::new();
         let captured = open.get()?.made.env.capture(&mut bytes);
         captured.map_err(Error::Snapshot)?;
@@ -329,37 +238,20 @@ impl Batch {
 
     /// Goes back to a captured state.
     fn restore(&self, bytes: &[u8]) -> PyResult<()> {
-        let mut open = self.open()?;
+        let mut open = self.inner.open()?;
         let restored = open.get()?.made.env.restore(bytes);
         Ok(restored.map_err(Error::Snapshot)?)
     }
 
     /// Ends the threads and frees the memory; waits for nothing else.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() != self.process {
-            return Ok(());
-        }
-        let taken = self.open()?.0.take();
-        py.detach(|| drop(taken));
-        Ok(())
+        Ok(self.inner.close(py)?)
     }
 }
 
 impl Step {
-    fn ended(&self, env: usize) -> bool {
-        self.terminated[env] != 0.0 || self.truncated[env] != 0.0 || self.valid[env] == 0.0
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        // After a fork the threads are not there to be joined: their memory is left to the end
-        // of the process.
-        if std::process::id() != self.process
-            && let Ok(inner) = self.inner.get_mut()
-        {
-            std::mem::forget(inner.take());
-        }
+    fn ended(&self, row: usize) -> bool {
+        self.terminated[row] != 0.0 || self.truncated[row] != 0.0 || self.valid[row] == 0.0
     }
 }
 
@@ -391,34 +283,15 @@ fn advance(env: &mut BatchEnv, step: &mut Step, obs: Groups<&mut [f32]>, reward:
 }
 
 fn groups<'a>(
-    num_envs: usize,
     spec: &EnvSpec,
     obs: &'a mut Rows<'_>,
     critic: Option<&'a mut Rows<'_>>,
 ) -> PyResult<Groups<&'a mut [f32]>> {
-    let wide = spec.obs.critic.unwrap_or(0);
+    let (count, wide) = (spec.rows(), spec.obs.critic.unwrap_or(0));
     Ok(Groups {
-        policy: rows("observations", obs, [num_envs, spec.obs.policy])?,
+        policy: rows("observations", obs, [count, spec.obs.policy])?,
         critic: critic
-            .map(|critic| rows("observations of critics", critic, [num_envs, wide]))
+            .map(|critic| rows("observations of critics", critic, [count, wide]))
             .transpose()?,
     })
-}
-
-/// Rows of the observation table.
-fn table<'py>(py: Python<'py>, rows: &[ObsRow]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for row in rows {
-        let entry = PyDict::new(py);
-        entry.set_item("index", row.index)?;
-        entry.set_item("len", row.len)?;
-        entry.set_item("frames", row.frames)?;
-        entry.set_item("stride", row.stride)?;
-        entry.set_item("name", &row.name)?;
-        entry.set_item("expr", &row.expr)?;
-        entry.set_item("unit", &row.unit)?;
-        entry.set_item("seen", &row.seen)?;
-        list.append(entry)?;
-    }
-    Ok(list)
 }

@@ -1,6 +1,8 @@
 //! Errors as Python's exceptions, in the program's own words.
 
 use ostler_sim::config::file::{ConfigErrors, Diagnostic};
+use ostler_sim::device::DeviceError as SimError;
+use ostler_sim::device::cuda::Unavailable;
 use ostler_sim::env::EnvError;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::model::mjcf::MjcfError;
@@ -22,6 +24,12 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(
     _ostler,
+    DeviceError,
+    PyRuntimeError,
+    "A GPU that cannot be used, or that refuses."
+);
+pyo3::create_exception!(
+    _ostler,
     StateError,
     PyRuntimeError,
     "A saved state that does not fit, or environments that cannot be used any more."
@@ -32,6 +40,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("RobotError", py.get_type::<RobotError>())?;
+    module.add("DeviceError", py.get_type::<DeviceError>())?;
     module.add("StateError", py.get_type::<StateError>())
 }
 
@@ -49,11 +58,22 @@ pub enum Error {
         /// The configuration.
         file: String,
     },
-    /// `sim.device` is a GPU.
+    /// `sim.device` is a GPU, and the environments are on the processor.
     #[error(
-        "sim.device = \"cuda\" is for `ostler train`: environments of Python compute on the processor; sim={{\"device\": \"cpu\"}} or \"auto\""
+        "sim.device = \"cuda\", and these environments compute on the processor: device=\"cuda:0\", or sim={{\"device\": \"auto\"}}"
     )]
-    Device,
+    OnGpu,
+    /// `sim.device` is the processor, and the environments are on a GPU.
+    #[error(
+        "sim.device = \"cpu\", and device=\"cuda\" wants environments on a GPU: sim={{\"device\": \"auto\"}}, or device=\"cpu\""
+    )]
+    OnHost,
+    /// No GPU to work on.
+    #[error(transparent)]
+    Gpu(Unavailable),
+    /// A GPU refuses.
+    #[error(transparent)]
+    Device(SimError),
     /// The robot's file.
     #[error(transparent)]
     Robot(#[from] MjcfError),
@@ -98,16 +118,22 @@ impl From<Error> for PyErr {
     fn from(e: Error) -> Self {
         let text = e.to_string();
         match &e {
-            Error::Config(_) | Error::HowMany { .. } | Error::Device => ConfigError::new_err(text),
+            Error::Config(_) | Error::HowMany { .. } | Error::OnGpu | Error::OnHost => {
+                ConfigError::new_err(text)
+            }
             Error::Robot(_) => RobotError::new_err(text),
             Error::Env(inner) if inner.out_of_memory().is_some() => PyMemoryError::new_err(text),
             Error::Physics(inner) if inner.out_of_memory().is_some() => {
                 PyMemoryError::new_err(text)
             }
+            Error::Device(inner) if inner.out_of_memory().is_some() => PyMemoryError::new_err(text),
             Error::Memory(_) => PyMemoryError::new_err(text),
             Error::Physics(_) => RobotError::new_err(text),
             Error::Busy | Error::Closed | Error::Forked | Error::Snapshot(_) => {
                 StateError::new_err(text)
+            }
+            Error::Gpu(_) | Error::Device(_) | Error::Env(EnvError::Device(_)) => {
+                DeviceError::new_err(text)
             }
             Error::Env(_) | Error::Thread(_) | Error::Panicked(_) => PyRuntimeError::new_err(text),
         }

@@ -51,13 +51,29 @@ impl Made {
     }
 }
 
+/// A configuration with its robot.
+pub struct Configured {
+    /// The configuration.
+    pub loaded: LoadedSimulation,
+    /// The robot.
+    pub model: Arc<Model>,
+}
+
 /// Builds environments; Ctrl-C gives up.
 pub fn made(py: Python<'_>, wanted: Wanted) -> PyResult<Made> {
+    in_thread(py, move |stop| build(&wanted, stop))
+}
+
+/// Runs `work` in a thread of its own; Ctrl-C gives up, and tells it to stop.
+pub fn in_thread<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let theirs = Arc::clone(&stop);
     let worker = thread::Builder::new()
         .name("ostler make".to_owned())
-        .spawn(move || build(&wanted, &theirs))
+        .spawn(move || work(&theirs))
         .map_err(Error::Thread)?;
     let mut pause = Duration::from_micros(200);
     while !worker.is_finished() {
@@ -79,7 +95,8 @@ pub fn made(py: Python<'_>, wanted: Wanted) -> PyResult<Made> {
     }
 }
 
-fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
+/// Reads the configuration and the robot. `gpu`: for environments on a GPU.
+pub fn configured(wanted: &Wanted, gpu: bool) -> Result<Configured, Error> {
     let overrides = wanted.overrides.iter().map(|text| Override {
         flag: "override".into(),
         text: text.clone(),
@@ -89,15 +106,22 @@ fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
         true => Leave::Run,
         false => Leave::Refused,
     };
-    let mut loaded = load_simulation(&wanted.path, &overrides, leave)?;
+    let loaded = load_simulation(&wanted.path, &overrides, leave)?;
     if loaded.auto_envs {
         let file = loaded.path.display().to_string();
         return Err(Error::HowMany { file });
     }
-    if loaded.config.sim.device == SimDevice::Cuda {
-        return Err(Error::Device);
+    match loaded.config.sim.device {
+        SimDevice::Cuda if !gpu => return Err(Error::OnGpu),
+        SimDevice::Cpu if gpu => return Err(Error::OnHost),
+        _ => {}
     }
     let model = Arc::new(loaded.model()?);
+    Ok(Configured { loaded, model })
+}
+
+fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
+    let Configured { mut loaded, model } = configured(wanted, false)?;
     let mut settled = None;
     if loaded.config.sim.backend == Backend::Native {
         let mut go_on = |_| match stop.load(Relaxed) {
@@ -128,7 +152,8 @@ fn environments(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<BatchEn
     Ok(env)
 }
 
-fn explained(loaded: &LoadedSimulation, e: ostler_sim::env::EnvError) -> Error {
+/// In the words of the file where it was written there.
+pub fn explained(loaded: &LoadedSimulation, e: ostler_sim::env::EnvError) -> Error {
     use ostler_sim::env::EnvError;
     match loaded.places.explain_env(e) {
         Ok(shown) => shown.into(),

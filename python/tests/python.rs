@@ -5,9 +5,11 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+use ostler_sim::physics::native::specialize::Compiler;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::need::Need;
+use support::pretend;
 use support::referee::referee_python;
 
 mod same_bits;
@@ -55,6 +57,15 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Runs the tests of a Python file that need the libraries of other learners.
+fn passes_with_learners(name: &str) {
+    let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
+    let named = named.ok_or("OSTLER_LEARNERS_PYTHON is not set");
+    if let Some(python) = Need::Learners.or_skip(named) {
+        passes_in(&python, name);
+    }
+}
+
 /// Runs the tests of a Python file, each a function whose name begins with `test_`.
 fn passes(name: &str) {
     if let Some(python) = referee_python() {
@@ -63,9 +74,14 @@ fn passes(name: &str) {
 }
 
 fn passes_in(python: &Path, name: &str) {
+    passes_with(python, name, &[]);
+}
+
+fn passes_with(python: &Path, name: &str, variables: &[(&str, &Path)]) {
     let package = Package::new();
     let out = package
         .command(python)
+        .envs(variables.iter().copied())
         .arg(script("run.py"))
         .arg(script(name))
         .output()
@@ -85,6 +101,44 @@ fn gymnasium_takes_it_for_one_of_its_own() {
 #[test]
 fn gymnasiums_checks_and_wrappers_find_nothing() {
     passes("test_gymnasium.py");
+}
+
+#[test]
+fn several_agents_are_dictionaries() {
+    passes("test_marl.py");
+}
+
+#[test]
+fn environments_on_a_gpu_hand_their_arrays_on() {
+    let compiler = Compiler::find(&|name| std::env::var_os(name));
+    let (Some(python), Some(_)) = (referee_python(), Need::Compiler.or_skip(compiler)) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend");
+    pretend::driver(&sources, folder.path(), &[]).unwrap();
+    pretend::compiler(&sources, folder.path()).unwrap();
+    let (cache, log) = (folder.path().join("cache"), folder.path().join("log"));
+    let variables: [(&str, &Path); 4] = [
+        ("LD_LIBRARY_PATH", folder.path()),
+        ("OSTLER_NVRTC", folder.path()),
+        ("OSTLER_CACHE", &cache),
+        ("FAKE_LOG", &log),
+    ];
+    passes_with(&python, "test_device.py", &variables);
+}
+
+#[test]
+fn without_a_driver_a_gpu_is_an_exception() {
+    if let Some(python) = referee_python() {
+        // The loader stops at a file that is no library, whatever this machine has.
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["libcuda.so.1", "libcuda.so"] {
+            std::fs::write(folder.path().join(name), "none").unwrap();
+        }
+        let variables = [("LD_LIBRARY_PATH", folder.path())];
+        passes_with(&python, "test_no_device.py", &variables);
+    }
 }
 
 #[test]
@@ -115,11 +169,12 @@ fn trainings_and_policies_are_the_programs() {
 
 #[test]
 fn learners_of_other_libraries_train_in_it() {
-    let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
-    let named = named.ok_or("OSTLER_LEARNERS_PYTHON is not set");
-    if let Some(python) = Need::Learners.or_skip(named) {
-        passes_in(&python, "test_learners.py");
-    }
+    passes_with_learners("test_learners.py");
+}
+
+#[test]
+fn learners_of_several_agents_train_in_it() {
+    passes_with_learners("test_marl_learners.py");
 }
 
 #[test]
@@ -128,7 +183,10 @@ fn a_step_in_python_has_the_bits_of_a_step_in_rust() {
         return;
     };
     let package = Package::new();
-    for (name, envs) in [("cartpole", 70), ("hopper", 3), ("quadruped", 65)] {
+    let one = [("cartpole", 70), ("hopper", 3), ("quadruped", 65)];
+    let several = [("spread", 70), ("ant_sumo", 3), ("half_cheetah_legs", 65)];
+    let one = one.map(|task| (task, None));
+    for ((name, envs), agents) in one.into_iter().chain(several.map(|t| (t, Some("agents")))) {
         let file = package.0.path().join("bits");
         let run = package
             .command(&python)
@@ -136,6 +194,7 @@ fn a_step_in_python_has_the_bits_of_a_step_in_rust() {
             .arg(name)
             .arg(envs.to_string())
             .arg(&file)
+            .args(agents)
             .output()
             .unwrap();
         let errors = String::from_utf8_lossy(&run.stderr);

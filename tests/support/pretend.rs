@@ -87,14 +87,7 @@ impl Pretend {
         std::fs::create_dir_all(&driver).map_err(|e| e.to_string())?;
         self::driver(sources, &driver, &[])?;
         let source = |name: &str| sources.join(name);
-        let nvrtc = driver.join("libnvrtc.so.13");
-        let compiler = Library {
-            sources: vec![source("compiler.cpp")],
-            output: &nvrtc,
-            name: None,
-            more: Vec::new(),
-        };
-        compiler.build()?;
+        compiler(sources, &driver)?;
         nvml(sources, &driver)?;
         let real = libtorch.canonicalize().map_err(|e| e.to_string())?;
         without_cuda(&real, &self.folder)?;
@@ -187,6 +180,20 @@ pub fn driver(sources: &Path, folder: &Path, defines: &[&str]) -> Result<(), Str
             .chain(&["-ldl"])
             .map(OsString::from)
             .collect(),
+    }
+    .build()
+}
+
+/// The compiler, in a folder.
+///
+/// # Errors
+/// It does not compile.
+pub fn compiler(sources: &Path, folder: &Path) -> Result<(), String> {
+    Library {
+        sources: vec![sources.join("compiler.cpp")],
+        output: &folder.join("libnvrtc.so.13"),
+        name: None,
+        more: Vec::new(),
     }
     .build()
 }

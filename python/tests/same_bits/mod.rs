@@ -27,12 +27,12 @@ impl Stepped {
         let model = Arc::new(loaded.model().unwrap());
         let env = loaded.environments(model).unwrap();
         let spec = env.spec().clone();
-        let rows = |width: usize| vec![0.0_f32; spec.num_envs * width];
+        let rows = |width: usize| vec![0.0_f32; spec.rows() * width];
         Self {
             obs: rows(spec.obs.policy),
             critic: spec.obs.critic.map(rows),
             columns: [(); 4].map(|()| rows(1)),
-            slot: vec![0; spec.num_envs],
+            slot: vec![0; spec.rows()],
             env,
         }
     }
@@ -66,7 +66,7 @@ impl Stepped {
     }
 
     fn actions(&self, step: usize) -> Vec<f32> {
-        let count = self.env.spec().num_envs * self.env.spec().action.width();
+        let count = self.env.spec().rows() * self.env.spec().action.width();
         // Exact in single precision, in Python as here.
         let action = |i: usize| ((step * 31 + i * 17) % 64) as f32 / 32.0 - 1.0;
         (0..count).map(action).collect()

@@ -358,12 +358,16 @@ impl BatchEnv {
         }
     }
 
-    /// Return (of several agents the mean) and control steps of the episode that ended in
-    /// environment `env` in the last step; of another environment they mean nothing.
-    pub fn last_episode(&self, env: usize) -> (f32, u32) {
-        let (ended, agents) = (&self.work.ended, self.spec.agents_per_env());
-        let sum: f32 = (0..agents).map(|m| ended.ret(m, env)).sum();
-        (sum / agents as f32, ended.length(env))
+    /// Return of an agent (0 of a task without several) in the episode that ended in environment
+    /// `env` in the last step; of another environment it means nothing.
+    pub fn last_return(&self, env: usize, agent: usize) -> f32 {
+        self.work.ended.ret(agent, env)
+    }
+
+    /// Control steps of the episode that ended in environment `env` in the last step; of another
+    /// environment they mean nothing.
+    pub fn last_length(&self, env: usize) -> u32 {
+        self.work.ended.length(env)
     }
 
     /// Switches observation noise off (evaluation) or on.

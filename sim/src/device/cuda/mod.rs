@@ -135,6 +135,17 @@ impl Cuda {
         Ok(self.context.memory()?)
     }
 
+    /// Lets another stream of this device, given by its handle, wait for the work started here
+    /// so far. The host waits for nothing.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn precede(&self, stream: u64) -> Result<(), DeviceError> {
+        let mut event = locked(&self.fence);
+        event.record()?;
+        Ok(event.precede(stream)?)
+    }
+
     /// The newest CUDA that the driver knows: major, minor.
     pub fn driver_version(&self) -> (u32, u32) {
         self.driver

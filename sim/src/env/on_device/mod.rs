@@ -23,6 +23,7 @@ use crate::device::{Address, Device, DeviceError, Kernels, Traffic};
 use crate::model::Model;
 use crate::physics::Shortfalls;
 use crate::physics::native::lower::LowerOptions;
+use crate::task::Task;
 use crate::task::emit::Sizes;
 use blocks::Blocks;
 pub use build::program;
@@ -133,6 +134,11 @@ impl DeviceEnv {
     /// The robot.
     pub fn model(&self) -> &Arc<Model> {
         &self.twin.model
+    }
+
+    /// The task, compiled.
+    pub fn compiled(&self) -> &Task {
+        &self.twin.task
     }
 
     /// The task with its present numbers.

@@ -41,6 +41,16 @@ impl Event {
         })
     }
 
+    /// Lets another stream of the device wait for the marked work; the host goes on. `stream` is
+    /// its handle, as CUDA's runtime and the driver have it.
+    pub fn precede(&self, stream: u64) -> Result<(), Refused> {
+        self.context.enter()?;
+        // SAFETY: the event is alive; a handle that is no stream's is the driver's to refuse.
+        check("cuStreamWaitEvent", unsafe {
+            sys::cuStreamWaitEvent(stream as sys::CUstream, self.event, 0)
+        })
+    }
+
     /// Whether the marked work is done.
     pub fn is_done(&self) -> Result<bool, Refused> {
         self.context.enter()?;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Functions that are called, so that a driver that lacks something is told at once. cudarc would
 /// panic at the first call of it.
-const FUNCTIONS: [&str; 30] = [
+const FUNCTIONS: [&str; 31] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGetCount",
@@ -38,6 +38,7 @@ const FUNCTIONS: [&str; 30] = [
     "cuEventQuery",
     "cuEventSynchronize",
     "cuEventDestroy_v2",
+    "cuStreamWaitEvent",
     "cuGetErrorName",
     "cuGetErrorString",
 ];
