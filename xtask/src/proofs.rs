@@ -32,7 +32,7 @@ pub struct Proof {
 
 /// All proofs. Sources are the kernels, what calls and prints them, the tests and their models;
 /// of what reads models every test's share has all there is.
-pub const PROOFS: [Proof; 5] = [
+pub const PROOFS: [Proof; 6] = [
     Proof {
         name: "native_referee",
         needs: "referee",
@@ -73,6 +73,18 @@ pub const PROOFS: [Proof; 5] = [
             "sim/src/task",
             "sim/tests/on_device",
             "tests/referee/features",
+        ],
+    },
+    Proof {
+        name: "export",
+        needs: "referee,compiler",
+        sources: &[
+            "configs/quadruped.toml",
+            "configs/robots/quadruped.xml",
+            "sim/src/task/deploy",
+            "tests/export",
+            "tests/referee/exported.py",
+            "trainer/src/export",
         ],
     },
     Proof {

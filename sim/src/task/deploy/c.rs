@@ -78,6 +78,9 @@ struct Printer<'a, 'm> {
     /// Remembered values: their cells, and their first places.
     cells: Vec<(usize, usize)>,
     remembered: usize,
+    /// Terms that are seen late: their first places among earlier values.
+    late: Vec<(usize, usize)>,
+    kept_late: usize,
 }
 
 impl Measured<'_> {
@@ -234,6 +237,11 @@ impl<'a, 'm> Printer<'a, 'm> {
             cells.push((cell, remembered));
             remembered += all[cell].rows().len();
         }
+        let (mut late, mut kept_late) = (Vec::new(), 0);
+        for (&t, steps) in &m.late {
+            late.push((t, kept_late));
+            kept_late += steps * m.of.terms[t].len;
+        }
         Self {
             m,
             prefix,
@@ -247,6 +255,8 @@ impl<'a, 'm> Printer<'a, 'm> {
             frames: m.frames.iter().copied().collect(),
             cells,
             remembered,
+            late,
+            kept_late,
         }
     }
 
@@ -296,6 +306,13 @@ impl<'a, 'm> Printer<'a, 'm> {
                 self.remembered
             );
         }
+        if self.kept_late > 0 {
+            let _ = writeln!(
+                text,
+                "  float late[{}];        /* what is seen late and not measured */",
+                self.kept_late
+            );
+        }
         text
     }
 
@@ -315,7 +332,9 @@ impl<'a, 'm> Printer<'a, 'm> {
                 Some(k) => format!("m->control[{k}]"),
                 None => {
                     let held = of.task.actions.held.iter().find(|(u, _)| *u == row);
-                    literal(held.map_or(0.0, |(_, ctrl)| *ctrl))
+                    let held = held.map_or(0.0, |(_, ctrl)| *ctrl);
+                    // Before the first step no actuator was given anything.
+                    format!("(m->step == 0u ? 0.0f : {})", literal(held))
                 }
             },
             Source::History => {
@@ -484,11 +503,31 @@ impl<'a, 'm> Printer<'a, 'm> {
                     text += &self.block(code, &format!("terms + {at}"));
                 }
             }
+            if let Some(&(_, first)) = self.late.iter().find(|(late, _)| *late == t) {
+                self.print_late(&mut text, first, at, t);
+            }
         }
         text += &self.renew(own(false));
         text += "}\n\n";
         self.print_act(&mut text);
         text
+    }
+
+    /// Term `t`, whose numbers begin at `at`, becomes what it was some steps ago, at first what it
+    /// is; its earlier numbers begin at `first`.
+    fn print_late(&self, text: &mut String, first: usize, at: usize, t: usize) {
+        let (steps, len) = (self.m.late[&t], self.m.of.terms[t].len);
+        let _ = writeln!(
+            text,
+            "  {{ /* {steps} control steps late */\n    \
+             float *way = m->late + {first};\n    int k;\n    \
+             for (k = 0; k < {} && m->step == 0u; k++) way[k] = terms[{at} + k % {len}];\n    \
+             way += m->step % {steps}u * {len}u;\n    \
+             for (k = 0; k < {len}; k++) {{\n      \
+             const float now = terms[{at} + k];\n      \
+             terms[{at} + k] = way[k];\n      way[k] = now;\n    }}\n  }}",
+            steps * len
+        );
     }
 
     /// The next values of some cells, of which none reads what another has just written.

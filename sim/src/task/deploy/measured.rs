@@ -10,7 +10,7 @@ use super::rows::is_instrument;
 use super::{DeployError, Deployment};
 use crate::model::{Joint, JointKind, Model, PathPart, TendonKind, Transmission};
 use crate::names::nearest;
-use crate::task::expr::{Cell, Code, Seen, Source};
+use crate::task::expr::{Cell, Code, Seen, Source, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A quantity that a robot cannot measure.
@@ -76,6 +76,9 @@ pub struct Measured<'a> {
     pub(super) moving: bool,
     /// Remembered values that are read.
     pub(super) cells: BTreeSet<usize>,
+    /// Terms that are seen late by a fixed number of control steps and of which nothing is
+    /// measured: no robot brings them late by itself.
+    pub(super) late: BTreeMap<usize, usize>,
 }
 
 impl<'a> Deployment<'a> {
@@ -109,6 +112,7 @@ impl<'a> Deployment<'a> {
             frames: BTreeSet::new(),
             moving: false,
             cells: BTreeSet::new(),
+            late: BTreeMap::new(),
         };
         let mut missing = Vec::new();
         for (t, term) in self.terms.iter().enumerate() {
@@ -127,6 +131,11 @@ impl<'a> Deployment<'a> {
                     expr: term.expr.clone(),
                     what: what.iter().map(|m| self.words(m)).collect(),
                 });
+            }
+            if let Some(steps) = term.fixed_delay()
+                && measured.is_remembered(code, &mut BTreeSet::new())
+            {
+                measured.late.insert(t, steps);
             }
         }
         match missing.is_empty() {
@@ -207,6 +216,13 @@ impl<'a> Measured<'a> {
                 }
             }
             Source::Ctrl => {
+                let actions = &self.of.task.actions;
+                let late =
+                    |output: usize| actions.late.iter().any(|(own, _)| own.contains(&output));
+                let mut drives = actions.drives.iter();
+                if drives.any(|d| d.actuator == row && late(d.output)) {
+                    return words("controls that actions reach late (delay)");
+                }
                 let own = self.of.controls.iter().any(|c| c.actuator == row);
                 let free = self
                     .of
@@ -231,6 +247,33 @@ impl<'a> Measured<'a> {
             Source::Native => words("outputs of native functions"),
             Source::Param | Source::Step | Source::StepDt | Source::MaxSteps => Dependence::none(),
         }
+    }
+
+    /// Whether `code` reads nothing that is measured or given, nor do the remembered values in
+    /// it; `seen`: those that were looked at.
+    fn is_remembered(&self, code: &Code, seen: &mut BTreeSet<usize>) -> bool {
+        let cells = self.of.task.history.cells();
+        code.steps.iter().all(|(step, _)| match *step {
+            Step::Load(Source::History, row) => {
+                let holds = |c: &Cell| c.rows().contains(&(row as usize));
+                let Some(place) = cells.iter().position(holds) else {
+                    return true;
+                };
+                let mut own = [cells[place].begin(), cells[place].next()].into_iter();
+                !seen.insert(place) || own.all(|code| self.is_remembered(code, seen))
+            }
+            Step::Load(source, _) => matches!(
+                source,
+                Source::Action
+                    | Source::LastAction
+                    | Source::Ctrl
+                    | Source::Param
+                    | Source::Step
+                    | Source::StepDt
+                    | Source::MaxSteps
+            ),
+            Step::Const(_) | Step::Copy(_) | Step::Op(..) => true,
+        })
     }
 
     /// A remembered value depends on what it was and becomes made of.

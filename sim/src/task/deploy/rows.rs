@@ -66,6 +66,12 @@ impl DeployedTerm {
     pub fn newest(&self) -> usize {
         self.first + (self.frames - 1) * self.stride
     }
+
+    /// Control steps by which it is always seen late; none where chance decides, or it is not.
+    pub(super) fn fixed_delay(&self) -> Option<usize> {
+        let [least, most] = self.delay?.steps;
+        (least == most && most > 0).then_some(most as usize)
+    }
 }
 
 /// An output of the policy.

@@ -1,10 +1,14 @@
 //! Exported policies: onnxruntime and C decide as the program does, C observes what MuJoCo
 //! measures, and the files come back into `ostler eval`.
+//!
+//! Reading order: this file -> `closed_loop` (the C moves floating robots of MuJoCo's).
 
 #![allow(clippy::unwrap_used)]
 
+mod closed_loop;
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 
 use common::carts::{CARTS, TWO};
