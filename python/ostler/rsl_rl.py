@@ -11,10 +11,12 @@ from rsl_rl.env import VecEnv as BaseVecEnv
 from tensordict import TensorDict
 
 import ostler
+from ostler.tensors import given, tensor
 
 
-def make_vec(name, num_envs=None, device="cpu", *, learner_device="cpu", **options):
-    """`ostler.make_vec` as an rsl_rl `VecEnv`, with tensors on `learner_device`."""
+def make_vec(name, num_envs=None, device="cpu", *, learner_device=None, **options):
+    """`ostler.make_vec` as an rsl_rl `VecEnv`, with tensors on `learner_device`, which is the
+    environments' if it is not given."""
     options["observations"] = "dict"
     return VecEnv(ostler.make_vec(name, num_envs, device, **options), learner_device)
 
@@ -22,14 +24,15 @@ def make_vec(name, num_envs=None, device="cpu", *, learner_device="cpu", **optio
 class VecEnv(BaseVecEnv):
     """An `ostler.VectorEnv` (with `observations="dict"`) as rsl_rl has environments."""
 
-    def __init__(self, env, device="cpu"):
-        self.env, self.device = env, torch.device(device)
+    def __init__(self, env, device=None):
+        self.env, self.device = env, torch.device(env.device if device is None else device)
         self.num_envs = env.num_envs
         self.num_actions = env.single_action_space.shape[0]
         self.max_episode_length = env.max_episode_steps
         self.cfg = {"file": env.facts["file"], "seed": env.facts["seed"]}
         self._lengths = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
-        self._obs = self._tensors(env.reset()[0])
+        obs, _ = env.reset()
+        self._like, self._obs = obs["policy"], self._tensors(obs)
 
     @property
     def episode_length_buf(self):
@@ -48,22 +51,23 @@ class VecEnv(BaseVecEnv):
 
     def step(self, actions):
         """A control step: observations, rewards, ends and extras, all as tensors."""
-        actions = actions.detach().to("cpu").numpy()
-        obs, reward, terminated, truncated, info = self.env.step(actions)
-        done = torch.from_numpy(terminated | truncated).to(self.device)
+        obs, reward, *ends, info = self.env.step(given(actions, self._like))
+        terminated, truncated = (tensor(flags).to(self.device) for flags in ends)
+        done = terminated | truncated
         self._lengths = torch.where(done, 0, self._lengths + 1)
         self._obs = self._tensors(obs)
-        extras = {"time_outs": torch.from_numpy(truncated).to(self.device), "log": {}}
-        if info:
+        extras = {"time_outs": truncated, "log": {}}
+        # A GPU would have to be waited for.
+        if info and self.env.device == "cpu":
             statistics = self.env.statistics()
             for name, value in statistics["rewards"].items():
                 extras["log"][f"Episode_Reward/{name}"] = value
-        return self._obs, torch.from_numpy(reward).to(self.device), done, extras
+        return self._obs, tensor(reward).to(self.device), done, extras
 
     def close(self):
         """Ends the environments."""
         self.env.close()
 
     def _tensors(self, obs):
-        tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in obs.items()}
+        tensors = {name: tensor(rows).to(self.device) for name, rows in obs.items()}
         return TensorDict(tensors, batch_size=[self.num_envs], device=self.device)

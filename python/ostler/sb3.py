@@ -15,6 +15,8 @@ import ostler
 
 def make_vec(name, num_envs=None, device="cpu", *, action_limit=1.0, **options):
     """`ostler.make_vec` as a Stable-Baselines3 `VecEnv`; `action_limit` as in `VecEnv`."""
+    if str(device) != "cpu":
+        raise ValueError("Stable-Baselines3 steps environments with NumPy: device=\"cpu\"")
     return VecEnv(ostler.make_vec(name, num_envs, device, **options), action_limit)
 
 

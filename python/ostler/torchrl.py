@@ -17,7 +17,13 @@ import ostler
 
 def make_vec(name, num_envs=None, device="cpu", **options):
     """`ostler.make_vec` as a TorchRL environment with the batch size `[N]`."""
+    _on_the_processor(device)
     return TorchRLEnv(ostler.make_vec(name, num_envs, device, **options))
+
+
+def _on_the_processor(device):
+    if str(device) != "cpu":
+        raise ValueError('TorchRL steps environments of device="cpu" here')
 
 
 class TorchRLEnv(EnvBase):
@@ -104,6 +110,7 @@ def _flags(n):
 
 def make_marl(name, num_envs=None, device="cpu", **options):
     """`ostler.make_marl` as a TorchRL environment with the batch size `[N]`."""
+    _on_the_processor(device)
     return TorchRLMultiAgentEnv(ostler.make_marl(name, num_envs, device, **options))
 
 

@@ -57,11 +57,15 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Runs the tests of a Python file that need the libraries of other learners.
-fn passes_with_learners(name: &str) {
+/// A Python with the libraries of other learners; none after saying so.
+fn learners_python() -> Option<PathBuf> {
     let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
-    let named = named.ok_or("OSTLER_LEARNERS_PYTHON is not set");
-    if let Some(python) = Need::Learners.or_skip(named) {
+    Need::Learners.or_skip(named.ok_or("OSTLER_LEARNERS_PYTHON is not set"))
+}
+
+/// Runs the tests of a Python file that need them.
+fn passes_with_learners(name: &str) {
+    if let Some(python) = learners_python() {
         passes_in(&python, name);
     }
 }
@@ -108,12 +112,12 @@ fn several_agents_are_dictionaries() {
     passes("test_marl.py");
 }
 
-#[test]
-fn environments_on_a_gpu_hand_their_arrays_on() {
+/// Runs the tests of a Python file on the pretend GPU.
+fn passes_on_a_gpu(python: &Path, name: &str) {
     let compiler = Compiler::find(&|name| std::env::var_os(name));
-    let (Some(python), Some(_)) = (referee_python(), Need::Compiler.or_skip(compiler)) else {
+    if Need::Compiler.or_skip(compiler).is_none() {
         return;
-    };
+    }
     let folder = tempfile::tempdir().unwrap();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend");
     pretend::driver(&sources, folder.path(), &[]).unwrap();
@@ -125,7 +129,21 @@ fn environments_on_a_gpu_hand_their_arrays_on() {
         ("OSTLER_CACHE", &cache),
         ("FAKE_LOG", &log),
     ];
-    passes_with(&python, "test_device.py", &variables);
+    passes_with(python, name, &variables);
+}
+
+#[test]
+fn environments_on_a_gpu_hand_their_arrays_on() {
+    if let Some(python) = referee_python() {
+        passes_on_a_gpu(&python, "test_device.py");
+    }
+}
+
+#[test]
+fn an_adapter_takes_the_arrays_of_a_gpu() {
+    if let Some(python) = learners_python() {
+        passes_on_a_gpu(&python, "test_device_learners.py");
+    }
 }
 
 #[test]

@@ -413,6 +413,7 @@ def test_results_are_tensors_where_pytorch_has_cuda():
     try:
         env, host = make(), make(device="cpu")
         several = make("half_cheetah_legs", 2, kind=ostler.make_marl)
+        turns = make(copy=False)
     finally:
         ostler.device.torch_with_cuda = before
     obs, _ = env.reset(seed=1)
@@ -424,6 +425,12 @@ def test_results_are_tensors_where_pytorch_has_cuda():
         np.testing.assert_array_equal(p, q)
     # Four results, last observations, where they are, and what broke; each once.
     assert len(Torch.made) == 7 and x[4]["_final_obs"].shape == (5,)
+    turns.reset(seed=1)
+    turns.step(Given(given)), turns.step(Given(given))
+    Torch.made.clear()
+    for _ in range(4):
+        turns.step(Given(given))
+    assert Torch.made == []
     seen, _ = several.reset(seed=1)
     np.testing.assert_array_equal(several.state(), np.hstack(list(seen.values())))
 

@@ -243,6 +243,34 @@ def sumo_step(env):
     env.step({"rad": 0, "blue": 0})
 
 
+def test_agents_may_choose():
+    folder = Path(tempfile.mkdtemp())
+    shutil.copytree(ostler.find("spread").parent / "robots", folder / "robots")
+    text = ostler.find("spread").read_text()
+    forces = 'actuators = ["{agent}_*"]\n'
+    assert forces in text
+    choices = 'kind = "discrete"\nchoices = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]]\n'
+    path = folder / "choices.toml"
+    path.write_text(text.replace(forces, forces + choices, 1))
+    env, twin = make(path, 3), make("spread", 3)
+    assert env.action_spaces["a"] == gymnasium.spaces.Discrete(5)
+    env.reset(seed=1), twin.reset(seed=1)
+    table = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)
+    rows = ostler.make_vec(path, 3, agents="rows", **GENERIC)
+    rows.reset(seed=1)
+    for t in range(20):
+        chosen = {name: (np.arange(3) + t + k) % 5 for k, name in enumerate("abc")}
+        x, y = env.step(chosen), twin.step({name: table[i] for name, i in chosen.items()})
+        z = rows.step(np.stack(list(chosen.values()), axis=1).ravel())
+        for m, name in enumerate("abc"):
+            np.testing.assert_array_equal(x[0][name], y[0][name])
+            np.testing.assert_array_equal(x[0][name], z[0][m::3])
+    wrong = {**chosen, "b": np.array([0, 5, 1])}
+    raises(ValueError, r'actions\["b"\]\[1\] is 5, choices are 0 to 4', lambda: env.step(wrong))
+    halves = {**chosen, "b": np.array([0.5, 0, 1])}
+    raises(TypeError, r'actions\["b"\] are whole numbers', lambda: env.step(halves))
+
+
 def test_seeds_threads_and_states_give_the_same_bits():
     alike = lambda x, y: all(np.array_equal(x[a], y[a]) for a in x)  # noqa: E731
     one = make("ant_sumo", 70, sim={"specialize": "off", "threads": 1})

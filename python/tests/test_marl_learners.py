@@ -103,9 +103,25 @@ def test_torchrl_checks_it_and_collects():
         "ant_sumo": {"shared": ["red", "blue"]},
     }
     for name, group_map in groups.items():
-        env = make_marl(name, num_envs=4, env={"episode_length_s": 0.5}, **GENERIC)
+        # At random ages some are reset while others go on.
+        options = {"env": {"episode_length_s": 0.5}, "random_ages": True, **GENERIC}
+        env, plain = make_marl(name, 4, **options), ostler.make_marl(name, 4, **options)
         assert env.group_map == group_map
         check_env_specs(env)
+        env.set_seed(2)
+        td, _ = env.reset(), plain.reset(seed=2)
+        for _ in range(3):
+            td = env.rand_action(td)
+            actions = {
+                agent: td[group, "action"][:, m]
+                for group, agents in group_map.items()
+                for m, agent in enumerate(agents)
+            }
+            td = env.step(td)["next"]
+            reward = plain.step(actions)[1]
+            for group, agents in group_map.items():
+                for m, agent in enumerate(agents):
+                    assert np.array_equal(td[group, "reward"][:, m, 0], reward[agent])
         env.set_seed(1)
         rolled = env.rollout(30, break_when_any_done=False)
         assert rolled.batch_size == (4, 30)
@@ -166,3 +182,16 @@ def test_one_policy_learns_from_all_rows():
     settings = {"n_steps": 50, "batch_size": 400, "learning_rate": 1e-3, "seed": 1}
     PPO("MlpPolicy", env, gamma=0.98, **settings).learn(100_000, callback=Returns())
     assert Returns.means[-1] > Returns.means[0] + 8, Returns.means
+
+
+def test_these_adapters_step_on_the_processor():
+    import ostler.sb3
+    import ostler.torchrl
+
+    for make in (ostler.sb3.make_vec, ostler.torchrl.make_vec, ostler.torchrl.make_marl):
+        try:
+            make("spread", 2, device="cuda:0")
+        except ValueError as e:
+            assert 'device="cpu"' in str(e)
+        else:
+            raise AssertionError(make)

@@ -66,7 +66,14 @@ impl Pool {
     /// Gives free memory back to the device, now and from now on.
     pub fn close(&self) {
         let kept = locked(&self.free).take();
-        drop(kept);
+        if self.is_foreign() {
+            std::mem::forget(kept);
+        }
+    }
+
+    /// The process was forked off the one that has the memory: the driver does not work here.
+    fn is_foreign(&self) -> bool {
+        std::process::id() != self.process
     }
 }
 
@@ -90,8 +97,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let block = locked(&self.block).take();
-        if std::process::id() != self.pool.process {
-            // The driver does not work in a process that was forked off.
+        if self.pool.is_foreign() {
             std::mem::forget(block);
             return;
         }
