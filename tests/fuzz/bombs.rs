@@ -123,7 +123,26 @@ fn assets() -> Vec<String> {
         field(16_384, 16_384),
         field(1024, 1024),
         format!("<mujoco><asset><mesh name=\"m\" vertex=\"{curve}\"/></asset>{mesh}</mujoco>"),
+        textures(),
     ]
+}
+
+/// Textures that are drawn by MuJoCo, thousands of pixels wide.
+fn textures() -> String {
+    let texture = |i: usize| {
+        let builtin = ["gradient", "checker", "flat"][i % 3];
+        format!(
+            "<texture name=\"t{i}\" builtin=\"{builtin}\" width=\"{}\" mark=\"random\"/>\
+             <material name=\"t{i}\" texture=\"t{i}\"/>",
+            100_000 * i + 1
+        )
+    };
+    let geom = |i: usize| format!("<geom size=\"1\" material=\"t{i}\"/>");
+    format!(
+        "<mujoco><asset>{}</asset><worldbody><body><freejoint/>{}</body></worldbody></mujoco>",
+        repeated(40, texture),
+        repeated(40, geom)
+    )
 }
 
 /// Long texts in one line, and URDFs.
@@ -188,8 +207,8 @@ pub fn models() -> Target {
         corpus: Corpus::of_text(files, &WORDS),
         read: Box::new(move |bytes| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            let model = match mjcf::parse(Path::new("dir/fuzz.xml"), text) {
-                Ok(model) => Arc::new(model),
+            let model = match mjcf::parse_looks(Path::new("dir/fuzz.xml"), text) {
+                Ok((model, _)) => Arc::new(model),
                 Err(e) => {
                     let said = e.to_string();
                     assert!(!said.is_empty() && said.len() < 10_000 + bytes.len());

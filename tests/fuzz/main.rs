@@ -19,6 +19,7 @@ mod drive;
 mod folder;
 mod mutate;
 mod networks;
+mod pictures;
 mod runs;
 mod state;
 mod text;
@@ -58,6 +59,11 @@ fn regression() {
 #[test]
 fn mjcf() {
     fuzz("mjcf", 1000, text::mjcf);
+}
+
+#[test]
+fn pictures() {
+    fuzz("pictures", 300, pictures::pictures);
 }
 
 #[test]

@@ -634,8 +634,8 @@ pub fn mjcf() -> Target {
         corpus,
         read: Box::new(move |bytes| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            let model = match mjcf::parse(&place, text) {
-                Ok(model) => Arc::new(model),
+            let model = match mjcf::parse_looks(&place, text) {
+                Ok((model, _)) => Arc::new(model),
                 Err(e) => {
                     assert!(!e.to_string().is_empty());
                     return false;

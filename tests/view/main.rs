@@ -10,6 +10,7 @@ mod pages;
 mod reports;
 mod served;
 mod shown;
+mod textures;
 
 use data_encoding::BASE64;
 use serde_json::Value;

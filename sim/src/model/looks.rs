@@ -1,6 +1,7 @@
 //! Appearance of a robot beyond its physics: read for pictures alone.
 
 use super::{Geom, GeomKind, HField, Mesh, Quat, Vec3};
+use std::collections::BTreeMap;
 
 /// Triangles as a file gives them, with the asset's scale.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,6 +13,58 @@ pub struct Surface {
     /// Indices into `vertices`, counter-clockwise seen from outside where the file is
     /// right.
     pub faces: Vec<[u32; 3]>,
+    /// Texture coordinates, (0, 0) at a picture's upper left corner.
+    pub coords: Vec<[f32; 2]>,
+    /// Indices into `coords` of each face's corners; empty where there are none.
+    pub coord_faces: Vec<[u32; 3]>,
+}
+
+/// How a texture lies on shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextureKind {
+    /// A picture that repeats in both directions (`2d`).
+    Flat,
+    /// Six sides of a cube around a shape (`cube`, `skybox`): +x, -x, +y, -y, +z, -z, one below
+    /// the other; or one square for all of them.
+    Cube,
+}
+
+/// A picture that shapes are painted with, as MuJoCo keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texture {
+    /// Name.
+    pub name: String,
+    /// How it lies on shapes.
+    pub kind: TextureKind,
+    /// Pixels in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Red, green and blue, row by row from the top: `[height][width][3]`.
+    pub data: Vec<u8>,
+    /// Width and height of the picture in the file, or as the file asks for it, where that was
+    /// too large to keep.
+    pub reduced: Option<[usize; 2]>,
+}
+
+/// What a material paints a shape with, beyond its colour.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Paint {
+    /// [`Looks::textures`]`[i]`.
+    pub texture: usize,
+    /// `texrepeat`: how often a flat texture is repeated over the shape.
+    pub repeat: [f32; 2],
+    /// `texuniform`: repeated over lengths, not over the shape.
+    pub uniform: bool,
+}
+
+/// A texture that shapes should have and do not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plain {
+    /// Name of the material, the texture or the mesh whose texture coordinates are wrong.
+    pub name: String,
+    /// The place in the model's file, and the mistake.
+    pub why: String,
 }
 
 /// Shape of a [`Look`].
@@ -42,8 +95,10 @@ pub struct Look {
     pub size: Vec3,
     /// Visualisation group.
     pub group: i32,
-    /// Colour.
+    /// Colour; a texture's is multiplied with it.
     pub rgba: [f32; 4],
+    /// Texture.
+    pub paint: Option<Paint>,
 }
 
 /// A shape that should be seen and cannot be.
@@ -70,10 +125,30 @@ pub struct Looks {
     /// Triangles of [`Model::meshes`](super::Model::meshes), as many, in the mesh's own
     /// frame.
     pub meshes: Vec<Surface>,
+    /// Textures of these shapes and of the model's geoms.
+    pub textures: Vec<Texture>,
+    /// Textures of [`Model::geoms`](super::Model::geoms), by name: those that have one.
+    pub painted: BTreeMap<String, Paint>,
     /// Geoms that cannot be shown.
     pub missing: Vec<Missing>,
+    /// Textures that cannot be shown: their shapes keep their colour.
+    pub plain: Vec<Plain>,
     /// The model was a URDF: its collision shapes are not drawn where it has visual shapes.
     pub urdf: bool,
+}
+
+impl Texture {
+    /// The mean colour: red, green, blue, 0 to 1.
+    pub fn mean(&self) -> [f32; 3] {
+        let mut sum = [0_u64; 3];
+        for pixel in self.data.chunks_exact(3) {
+            for (sum, byte) in sum.iter_mut().zip(pixel) {
+                *sum += u64::from(*byte);
+            }
+        }
+        let count = (self.data.len() / 3).max(1) as f64;
+        sum.map(|s| (s as f64 / (255.0 * count)) as f32)
+    }
 }
 
 impl Geom {
@@ -90,6 +165,7 @@ impl Mesh {
             name: self.name.clone(),
             vertices: self.vertices.clone(),
             faces: self.faces.clone(),
+            ..Surface::default()
         }
     }
 }

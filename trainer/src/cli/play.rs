@@ -6,7 +6,9 @@ use super::serve;
 use super::target::{AgentKind, Events, Wish, open};
 use super::watch::{self, Shot};
 use crate::config::Override;
-use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
+use crate::draw::gif::Gif;
+use crate::draw::webp::WebP;
+use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, film, sheet};
 use crate::log::errln;
 use crate::run::stage::Stage;
 use crate::run::{RunError, error::OK};
@@ -37,6 +39,9 @@ pub struct PlayArgs {
     /// Draw an animation into this GIF (its first 20 s unless --seconds says more)
     #[arg(long, value_name = "FILE")]
     gif: Option<PathBuf>,
+    /// The same into an animated WebP: smaller, in full colour
+    #[arg(long, value_name = "FILE")]
+    webp: Option<PathBuf>,
     /// Write a page for a browser that shows the robot, its contacts and all its numbers under a
     /// slider of time: one file, which needs no network
     #[arg(long, value_name = "FILE")]
@@ -44,7 +49,7 @@ pub struct PlayArgs {
     /// Show it live in browsers, which may pause, push the robot and give commands; on this
     /// machine alone unless an address is given [default: 127.0.0.1:8321]
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = serve::ADDRESS,
-          value_parser = serve::address, conflicts_with_all = ["html", "png", "gif", "seconds"])]
+          value_parser = serve::address, conflicts_with_all = ["html", "png", "gif", "webp", "seconds"])]
     serve: Option<SocketAddr>,
     /// Width and height of the animation
     #[arg(long, default_value = "480x360", value_name = "WxH", value_parser = size)]
@@ -108,7 +113,12 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         calm: args.events == Events::Off,
     };
     let mut target = open(&args.run, &wish)?;
-    let draw = args.png.is_some() || args.gif.is_some();
+    let pictures = [
+        (&args.png, "sheet"),
+        (&args.gif, "gif"),
+        (&args.webp, "webp"),
+    ];
+    let draw = pictures.iter().any(|(path, _)| path.is_some());
     let looks = match draw || args.html.is_some() || args.serve.is_some() {
         true => watch::looks(&target)?,
         false => Looks::default(),
@@ -190,12 +200,13 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         }
     }
     summary(&mut out, &played, broken, steps as f64 * step_dt);
-    for (path, kind) in [(&args.png, "sheet"), (&args.gif, "gif")] {
+    for (path, kind) in pictures {
         let Some(path) = path else { continue };
         let (w, h) = args.size;
         let written = match kind {
             "sheet" => sheet::write(&clip, path, 4, 3, 320, 240),
-            _ => gif::write(&clip, path, w, h, f64::from(args.fps)),
+            "gif" => film::write::<Gif>(&clip, path, w, h, f64::from(args.fps)),
+            _ => film::write::<WebP>(&clip, path, w, h, f64::from(args.fps)),
         };
         let unseen = written.map_err(unwritten)?;
         if let Some(warning) = warning(&unseen, path) {
@@ -289,7 +300,8 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
             "--seconds takes more than 0 and up to 1000000".into(),
         ));
     }
-    for path in [&args.png, &args.gif, &args.html].into_iter().flatten() {
+    let files = [&args.png, &args.gif, &args.webp, &args.html];
+    for path in files.into_iter().flatten() {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if !folder.unwrap_or(Path::new(".")).is_dir() {
             return Err(RunError::Usage(format!(

@@ -3,7 +3,8 @@
 use super::plot::curve_of;
 use super::target::{Wish, open};
 use super::watch::looks;
-use crate::draw::{Clip, Geoms, Poses, gif};
+use crate::draw::gif::Gif;
+use crate::draw::{Clip, Geoms, Poses, film};
 use crate::log::{errln, outln};
 use crate::report::{self, Run};
 use crate::run::stage::Stage;
@@ -106,6 +107,6 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     }
     let usage = |e: &dyn std::fmt::Display| RunError::Usage(e.to_string());
     let file = tempfile::NamedTempFile::new().map_err(|e| usage(&e))?;
-    gif::write(&clip, file.path(), SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
+    film::write::<Gif>(&clip, file.path(), SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
     std::fs::read(file.path()).map_err(|e| usage(&e))
 }

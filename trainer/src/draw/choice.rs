@@ -2,10 +2,12 @@
 
 use super::math::{Frame, V3};
 use super::mesh::Mesh;
+use super::paint::Coat;
+use super::picture::Picture;
 use super::shape::Shape;
 use clap::ValueEnum;
 use ostler_sim::Model;
-use ostler_sim::model::looks::{LookKind, Looks, Surface};
+use ostler_sim::model::looks::{LookKind, Looks, Paint, Surface};
 use ostler_sim::model::{GeomKind, HField};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,6 +45,8 @@ pub struct Chosen {
     pub shape: Shape,
     /// Its colour as the file has it.
     pub rgba: [f32; 4],
+    /// Its texture.
+    pub coat: Option<Coat>,
     /// It is a terrain.
     pub terrain: bool,
 }
@@ -63,6 +67,7 @@ struct Candidate<'a> {
     local: Frame,
     form: Form<'a>,
     rgba: [f32; 4],
+    paint: Option<&'a Paint>,
     /// It is meant to be seen.
     meant: bool,
     collides: bool,
@@ -88,7 +93,11 @@ pub fn is_robot(model: &Model, body: usize) -> bool {
 /// Chooses among all shapes of a model.
 pub fn choose(model: &Model, looks: &Looks, geoms: Geoms) -> Choice {
     let all = candidates(model, looks, geoms);
-    let mut known = BTreeMap::new();
+    let mut known = Known {
+        looks,
+        meshes: BTreeMap::new(),
+        pictures: BTreeMap::new(),
+    };
     let mut choice = Choice::default();
     let mut shown = vec![false; model.bodies.len()];
     let mut draw = |c: &Candidate<'_>, choice: &mut Choice, shown: &mut [bool]| {
@@ -123,9 +132,7 @@ pub fn choose(model: &Model, looks: &Looks, geoms: Geoms) -> Choice {
         }
     }
     let robot = |body: usize| is_robot(model, body);
-    if geoms != Geoms::Collision && !looks.missing.is_empty() {
-        choice.missing = Some(missing(looks));
-    }
+    choice.missing = missing(looks, geoms);
     if !choice.shapes.iter().any(|c| robot(c.body)) {
         let own = all.iter().filter(|c| robot(c.body));
         let collides = own.clone().any(|c| c.collides);
@@ -184,6 +191,7 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
             local: Frame::new(geom.pos, geom.quat),
             form,
             rgba: geom.rgba,
+            paint: looks.painted.get(&geom.name),
             meant: visible(geom.group, geom.rgba) && !instead,
             collides,
         });
@@ -205,6 +213,7 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
             local: Frame::new(look.pos, look.quat),
             form,
             rgba: look.rgba,
+            paint: look.paint.as_ref(),
             meant: visible(look.group, look.rgba),
             collides: false,
         });
@@ -212,19 +221,35 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
     all
 }
 
-/// Meshes that were built, by where their triangles lie; four legs share one.
-type Known = BTreeMap<(bool, usize), Option<(Arc<Mesh>, V3)>>;
+/// What was built and may be needed again; four legs share a mesh.
+struct Known<'a> {
+    looks: &'a Looks,
+    /// By where their triangles lie.
+    meshes: BTreeMap<(bool, usize), Option<(Arc<Mesh>, V3)>>,
+    /// By number.
+    pictures: BTreeMap<usize, Option<Arc<Picture>>>,
+}
 
-fn built(c: &Candidate<'_>, model: &Model, known: &mut Known) -> Option<Chosen> {
+impl Known<'_> {
+    fn coat(&mut self, paint: &Paint, rgba: [f32; 4], shape: &Shape) -> Option<Coat> {
+        let texture = self.looks.textures.get(paint.texture)?;
+        let make = || Picture::new(texture).map(Arc::new);
+        let picture = self.pictures.entry(paint.texture).or_insert_with(make);
+        let [r, g, b, _] = rgba;
+        Some(Coat::new(picture.clone()?, paint, [r, g, b], shape))
+    }
+}
+
+fn built(c: &Candidate<'_>, model: &Model, known: &mut Known<'_>) -> Option<Chosen> {
     let mut mesh = |key, make: &dyn Fn() -> Option<(Mesh, V3)>| {
         let made = || make().map(|(mesh, centre)| (Arc::new(mesh), centre));
-        known.entry(key).or_insert_with(made).clone()
+        known.meshes.entry(key).or_insert_with(made).clone()
     };
     let (shape, centre) = match c.form {
         Form::Primitive(kind, size) => (Shape::new(kind, size)?, V3::default()),
         Form::Surface(surface) => {
             let key = (false, std::ptr::from_ref(surface).addr());
-            let (mesh, centre) = mesh(key, &|| Mesh::new(&surface.vertices, &surface.faces))?;
+            let (mesh, centre) = mesh(key, &|| Mesh::of(surface))?;
             (Shape::Mesh(mesh), centre)
         }
         Form::Hull(i) => {
@@ -238,36 +263,62 @@ fn built(c: &Candidate<'_>, model: &Model, known: &mut Known) -> Option<Chosen> 
             (Shape::Mesh(mesh), centre)
         }
     };
+    let paint = c.paint.filter(|_| !matches!(c.form, Form::Hull(_)));
     Some(Chosen {
         body: c.body,
         local: Frame {
             pos: c.local.point(centre),
             ..c.local
         },
+        coat: paint.and_then(|paint| known.coat(paint, c.rgba, &shape)),
         shape,
         rgba: c.rgba,
         terrain: matches!(c.form, Form::Terrain(_)),
     })
 }
 
-/// `2 shapes cannot be drawn: trunk (robot.xml:3:5: ...); ...`.
-fn missing(looks: &Looks) -> String {
+/// `2 shapes cannot be drawn: trunk (robot.xml:3:5: ...); ...`, and the same of textures.
+fn missing(looks: &Looks, geoms: Geoms) -> Option<String> {
+    let shapes = looks.missing.iter().filter(|_| geoms != Geoms::Collision);
+    let shapes = shapes.map(|m| format!("{} ({})", m.name, m.why));
+    let plain = looks.plain.iter();
+    let plain = plain.map(|p| format!("{} ({})", p.name, p.why));
+    let small = looks.textures.iter().filter_map(|t| {
+        let [w, h] = t.reduced?;
+        Some(format!("{} ({w} x {h} pixels)", t.name))
+    });
+    let small = told(
+        small.collect(),
+        "texture is",
+        "textures are",
+        "drawn smaller",
+    );
+    let all = [
+        told(shapes.collect(), "shape", "shapes", "cannot be drawn"),
+        told(plain.collect(), "texture", "textures", "cannot be drawn"),
+        small,
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(". "))
+}
+
+/// `a shape cannot be drawn: trunk (...)`, of many the first ones.
+fn told(all: Vec<String>, one: &str, many: &str, what: &str) -> Option<String> {
+    let count = match all.len() {
+        0 => return None,
+        1 => format!("a {one}"),
+        n => format!("{n} {many}"),
+    };
     let mut told: Vec<String> = Vec::new();
-    for m in &looks.missing {
-        let line = format!("{} ({})", m.name, m.why);
+    for line in all {
         if !told.contains(&line) {
             told.push(line);
         }
     }
-    let more = told.len().saturating_sub(TOLD);
-    told.truncate(TOLD);
-    let count = match looks.missing.len() {
-        1 => "a shape".to_string(),
-        n => format!("{n} shapes"),
-    };
-    let more = match more {
+    let more = match told.len().saturating_sub(TOLD) {
         0 => String::new(),
         n => format!("; and {n} more"),
     };
-    format!("{count} cannot be drawn: {}{more}", told.join("; "))
+    told.truncate(TOLD);
+    Some(format!("{count} {what}: {}{more}", told.join("; ")))
 }

@@ -172,5 +172,7 @@ impl Clip {
 /// Writes a line into the upper left corner.
 fn caption(image: &mut Image, line: &str) {
     let size = (image.height as f32 / 18.0).max(11.0);
-    text::draw(image, line, 0.5 * size, 0.4 * size, size, [38, 50, 66]);
+    let (x, y) = (0.5 * size, 0.4 * size);
+    let ink = text::ink(image, x, y, text::width(line, size), size);
+    text::draw(image, line, x, y, size, ink);
 }

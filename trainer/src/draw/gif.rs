@@ -1,57 +1,71 @@
 //! Animated GIFs: one palette for the whole clip, ordered dithering (which stands
 //! still from frame to frame, as error diffusion does not), and only what changed.
 
-use super::clip::{Clip, Unseen};
+use super::film::Film;
 use super::image::Image;
 use super::{DrawError, create};
 use color_quant::NeuQuant;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 
 /// Colours of the palette; one more entry stands for "as before".
 const COLORS: usize = 255;
 const AS_BEFORE: u8 = COLORS as u8;
 
-/// Shots that the palette is made from.
-const SAMPLED: usize = 8;
+/// A GIF in the making.
+pub struct Gif {
+    path: PathBuf,
+    encoder: gif::Encoder<BufWriter<File>>,
+    quantizer: Quantizer,
+    size: [usize; 2],
+    /// The frame before, as entries of the palette, and room for the next one.
+    shown: Vec<u8>,
+    next: Vec<u8>,
+}
 
-/// Writes the clip as a GIF that loops, in real time at about `fps` frames a second. Says
-/// in which frames the robot is not seen.
-///
-/// # Errors
-/// There is no moment, or the file cannot be written.
-pub fn write(
-    clip: &Clip,
-    path: &Path,
-    width: usize,
-    height: usize,
-    fps: f64,
-) -> Result<Unseen, DrawError> {
-    if clip.is_empty() {
-        return Err(DrawError::Empty(path.to_path_buf()));
+impl Film for Gif {
+    /// The palette is made from these.
+    const SAMPLES: usize = 8;
+
+    fn begin(
+        path: &Path,
+        width: usize,
+        height: usize,
+        samples: Vec<Image>,
+    ) -> Result<Self, DrawError> {
+        let fail = |e: gif::EncodingError| DrawError::write(path, e);
+        let quantizer = Quantizer::new(&samples);
+        let (w, h) = (width as u16, height as u16);
+        let file = create(path)?;
+        let mut encoder = gif::Encoder::new(file, w, h, &quantizer.palette).map_err(fail)?;
+        encoder.set_repeat(gif::Repeat::Infinite).map_err(fail)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            encoder,
+            quantizer,
+            size: [width, height],
+            shown: Vec::new(),
+            next: vec![0; width * height],
+        })
     }
-    let stride = (1.0 / (fps * clip.step_dt())).round().max(1.0) as usize;
-    let picks: Vec<usize> = (0..clip.len()).step_by(stride).collect();
-    let mut quantizer = Quantizer::new(clip, &picks, width, height)?;
-    let fail = |e: gif::EncodingError| DrawError::write(path, e);
-    let palette = &quantizer.palette;
-    let mut encoder =
-        gif::Encoder::new(create(path)?, width as u16, height as u16, palette).map_err(fail)?;
-    encoder.set_repeat(gif::Repeat::Infinite).map_err(fail)?;
-    let mut shown: Vec<u8> = Vec::new();
-    let mut next = vec![0u8; width * height];
-    let frame_s = stride as f64 * clip.step_dt();
-    let mut frames = 0;
-    clip.render(&picks, width, height, |_, image| {
-        quantizer.map(image, &mut next);
-        let mut frame = changed(&shown, &next, width, height);
+
+    fn add(&mut self, image: &Image, from: f64, to: f64) -> Result<(), DrawError> {
+        let [width, height] = self.size;
+        self.quantizer.map(image, &mut self.next);
+        let mut frame = changed(&self.shown, &self.next, width, height);
         // Hundredths of a second, rounded so that errors do not add up.
-        let tick = |n: usize| (n as f64 * frame_s * 100.0).round();
-        frame.delay = (tick(frames + 1) - tick(frames)) as u16;
-        frames += 1;
-        encoder.write_frame(&frame).map_err(fail)?;
-        shown.clone_from(&next);
+        let tick = |s: f64| (s * 100.0).round();
+        frame.delay = (tick(to) - tick(from)) as u16;
+        let written = self.encoder.write_frame(&frame);
+        written.map_err(|e| DrawError::write(&self.path, e))?;
+        self.shown.clone_from(&self.next);
         Ok(())
-    })
+    }
+
+    fn end(self) -> Result<(), DrawError> {
+        Ok(())
+    }
 }
 
 /// The smallest rectangle that differs, with what is equal in it left transparent.
@@ -95,24 +109,19 @@ struct Quantizer {
 }
 
 impl Quantizer {
-    fn new(clip: &Clip, picks: &[usize], width: usize, height: usize) -> Result<Self, DrawError> {
-        let step = picks.len().div_ceil(SAMPLED).max(1);
-        let sampled: Vec<usize> = picks.iter().step_by(step).copied().collect();
+    fn new(samples: &[Image]) -> Self {
         let mut pixels = Vec::new();
-        clip.render(&sampled, width, height, |_, image| {
-            for rgb in image.data.chunks_exact(3) {
-                pixels.extend([rgb[0], rgb[1], rgb[2], 255]);
-            }
-            Ok::<(), DrawError>(())
-        })?;
+        for rgb in samples.iter().flat_map(|i| i.data.chunks_exact(3)) {
+            pixels.extend([rgb[0], rgb[1], rgb[2], 255]);
+        }
         let network = NeuQuant::new(10, COLORS, &pixels);
         let mut palette = network.color_map_rgb();
         palette.resize(3 * (COLORS + 1), 0);
-        Ok(Self {
+        Self {
             network,
             palette,
             known: vec![None; 1 << 18],
-        })
+        }
     }
 
     fn map(&mut self, image: &Image, out: &mut [u8]) {

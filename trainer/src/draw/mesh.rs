@@ -1,16 +1,15 @@
 //! Triangle meshes: where a ray meets one, through a tree of boxes.
 
 use super::math::{V3, v3};
+use super::shape::Touch;
+use super::smooth::shading;
 use ostler_sim::model::HField;
+use ostler_sim::model::looks::Surface;
 
 /// Triangles in a leaf, at most.
 const LEAF: usize = 4;
 /// The tree halves its triangles at every node: deeper than any that fits into memory.
 const DEPTH: usize = 48;
-/// Faces that meet at less than this angle are drawn as one smooth surface (cosine).
-const SMOOTH: f32 = 0.8;
-/// Faces around a vertex that are looked at for this; a fan of more stays flat.
-const FAN: usize = 64;
 /// Rows and columns of a height field that are drawn, at most.
 const GRID: usize = 512;
 
@@ -19,6 +18,8 @@ const GRID: usize = 512;
 pub struct Mesh {
     triangles: Vec<Triangle>,
     nodes: Vec<Node>,
+    /// Texture coordinates of each face's corners; empty where there are none.
+    coords: Vec<[[f32; 2]; 3]>,
     /// Half-extents of the bounding box.
     half: V3,
     radius: f32,
@@ -30,6 +31,8 @@ struct Triangle {
     corner: V3,
     edges: [V3; 2],
     normals: [V3; 3],
+    /// Index into [`Mesh::coords`].
+    face: u32,
 }
 
 /// A box around triangles: of a leaf `count` from `first` on, else of the nodes that
@@ -46,13 +49,35 @@ impl Mesh {
     /// The mesh of these vertices and faces, and where its origin is among them. Faces
     /// that are not finite or name no vertex are left out; `None` if none is left.
     pub fn new(vertices: &[[f32; 3]], faces: &[[u32; 3]]) -> Option<(Mesh, V3)> {
+        Mesh::with_coords(vertices, faces, |_| None)
+    }
+
+    /// The same with a surface's texture coordinates.
+    pub fn of(surface: &Surface) -> Option<(Mesh, V3)> {
+        let whole = surface.coord_faces.len() == surface.faces.len();
+        let point = |i: u32| surface.coords.get(i as usize).copied();
+        let at = |face: usize| {
+            let corners = surface.coord_faces.get(face).filter(|_| whole)?;
+            Some(corners.map(|i| point(i).unwrap_or_default()))
+        };
+        Mesh::with_coords(&surface.vertices, &surface.faces, at)
+    }
+
+    fn with_coords(
+        vertices: &[[f32; 3]],
+        faces: &[[u32; 3]],
+        coords: impl Fn(usize) -> Option<[[f32; 2]; 3]>,
+    ) -> Option<(Mesh, V3)> {
         let points: Vec<V3> = vertices.iter().map(|&[x, y, z]| v3(x, y, z)).collect();
         let whole = |face: &[u32; 3]| -> Option<[usize; 3]> {
             let face = face.map(|i| i as usize);
             let sound = |i: &usize| points.get(*i).is_some_and(|p| p.norm() < 1e5);
             face.iter().all(sound).then_some(face)
         };
-        let faces: Vec<[usize; 3]> = faces.iter().filter_map(whole).collect();
+        let all = faces.iter().enumerate();
+        let sound = all.filter_map(|(i, f)| Some((i, whole(f)?)));
+        let (numbers, faces): (Vec<usize>, Vec<[usize; 3]>) = sound.unzip();
+        let coords: Option<Vec<_>> = numbers.into_iter().map(coords).collect();
         let corners = || faces.iter().flatten().map(|&i| points[i]);
         let first = corners().next()?;
         let (low, high) = corners().fold((first, first), around);
@@ -61,10 +86,12 @@ impl Mesh {
         let mut triangles: Vec<Triangle> = faces
             .iter()
             .zip(normals)
-            .map(|(&[a, b, c], normals)| Triangle {
+            .zip(0..)
+            .map(|((&[a, b, c], normals), face)| Triangle {
                 corner: points[a] - centre,
                 edges: [points[b] - points[a], points[c] - points[a]],
                 normals,
+                face,
             })
             .collect();
         let mut nodes = Vec::with_capacity(triangles.len());
@@ -73,6 +100,7 @@ impl Mesh {
         let mesh = Mesh {
             triangles,
             nodes,
+            coords: coords.unwrap_or_default(),
             half,
             radius: half.norm(),
         };
@@ -108,13 +136,24 @@ impl Mesh {
         self.half
     }
 
-    /// Corners of its triangles, each with the normal that light is computed with.
-    pub fn corners(&self) -> impl ExactSizeIterator<Item = [(V3, V3); 3]> + '_ {
+    /// It has texture coordinates.
+    pub fn has_coords(&self) -> bool {
+        !self.coords.is_empty()
+    }
+
+    /// Corners of its triangles, each with the normal that light is computed with and its
+    /// texture coordinates, zeros where there are none.
+    pub fn corners(&self) -> impl ExactSizeIterator<Item = [(V3, V3, [f32; 2]); 3]> + '_ {
         self.triangles.iter().map(|t| {
             let [e, f] = t.edges;
             let [a, b, c] = t.normals;
-            [(t.corner, a), (t.corner + e, b), (t.corner + f, c)]
+            let [u, v, w] = self.coords(t).unwrap_or_default();
+            [(t.corner, a, u), (t.corner + e, b, v), (t.corner + f, c, w)]
         })
+    }
+
+    fn coords(&self, t: &Triangle) -> Option<[[f32; 2]; 3]> {
+        self.coords.get(t.face as usize).copied()
     }
 
     /// Radius of the sphere around the origin that holds it.
@@ -125,6 +164,11 @@ impl Mesh {
     /// Distance along the ray `o + t d` to the first triangle, of whichever side, and the
     /// unit normal there, on the side that the ray comes from.
     pub fn hit(&self, o: V3, d: V3) -> Option<(f32, V3)> {
+        self.touch(o, d).map(|touch| (touch.t, touch.normal))
+    }
+
+    /// The same, with the texture coordinates there.
+    pub fn touch(&self, o: V3, d: V3) -> Option<Touch> {
         let inverse = d.map(|x| 1.0 / x);
         let mut best: Option<(f32, [f32; 2], &Triangle)> = None;
         let mut stack = [0_u32; DEPTH];
@@ -157,7 +201,17 @@ impl Mesh {
         let normal = (a * (1.0 - u - v) + b * u + c * v).unit();
         let [e, f] = triangle.edges;
         let away = e.cross(f).dot(d) > 0.0;
-        Some((t, if away { -normal } else { normal }))
+        let coords = self.coords(triangle).map(|[p, q, r]| {
+            let mix = |i: usize| p[i] * (1.0 - u - v) + q[i] * u + r[i] * v;
+            let ([a, b], [c, d]) = ([q[0] - p[0], q[1] - p[1]], [r[0] - p[0], r[1] - p[1]]);
+            let share = (a * d - b * c).abs() / e.cross(f).norm().max(1e-20);
+            ([mix(0), mix(1)], share.sqrt())
+        });
+        Some(Touch {
+            t,
+            normal: if away { -normal } else { normal },
+            coords,
+        })
     }
 }
 
@@ -244,47 +298,6 @@ fn grow(triangles: &mut [Triangle], first: usize, nodes: &mut Vec<Node>) {
     grow(before, first, nodes);
     nodes[me].first = nodes.len() as u32;
     grow(after, first + middle, nodes);
-}
-
-/// Normals at the corners of each face: the mean over the faces around the corner that
-/// go on smoothly, by their areas.
-fn shading(points: &[V3], faces: &[[usize; 3]]) -> Vec<[V3; 3]> {
-    let area: Vec<V3> = faces
-        .iter()
-        .map(|&[a, b, c]| (points[b] - points[a]).cross(points[c] - points[a]))
-        .collect();
-    // Faces of each vertex, one vertex after the other.
-    let mut ends = vec![0_usize; points.len() + 1];
-    for &i in faces.iter().flatten() {
-        ends[i + 1] += 1;
-    }
-    for i in 1..ends.len() {
-        ends[i] += ends[i - 1];
-    }
-    let mut next = ends.clone();
-    let mut of = vec![0_usize; 3 * faces.len()];
-    for (f, face) in faces.iter().enumerate() {
-        for &i in face {
-            of[next[i]] = f;
-            next[i] += 1;
-        }
-    }
-    let units: Vec<V3> = area.iter().map(|n| n.unit()).collect();
-    let at = |f: usize, vertex: usize| {
-        let fan = &of[ends[vertex]..ends[vertex + 1]];
-        if fan.len() > FAN {
-            return units[f];
-        }
-        let smooth = fan.iter().filter(|&&g| units[g].dot(units[f]) > SMOOTH);
-        let sum = smooth.fold(v3(0.0, 0.0, 0.0), |sum, &g| sum + area[g]);
-        if sum.norm() > 0.0 {
-            sum.unit()
-        } else {
-            units[f]
-        }
-    };
-    let corners = faces.iter().enumerate();
-    corners.map(|(f, face)| face.map(|i| at(f, i))).collect()
 }
 
 /// Up to [`GRID`] of `n` rows, evenly, with the first and the last.

@@ -6,7 +6,7 @@ use super::floor::{Shadow, checks};
 use super::image::Image;
 use super::math::{Frame, V3, v3};
 use super::scene::{Poses, Scene, Solid, linear};
-use super::shape::Shape;
+use super::shape::{Shape, Touch};
 
 /// Samples along each side of a pixel.
 const AA: usize = 2;
@@ -120,14 +120,24 @@ impl<'a> Renderer<'a> {
         for y in rect.y {
             for x in rect.x.clone() {
                 let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
-                let Some((t, n)) = me.solid.shape.hit(origin, rot.inverse(ray)) else {
+                let Some(touch) = me.solid.shape.touch(origin, rot.inverse(ray)) else {
                     continue;
                 };
+                let t = touch.t;
                 let at = y * w + x;
                 if t < self.depth[at] && self.floor_depth(view.eye, ray).is_none_or(|f| t < f) {
                     self.depth[at] = t;
                     self.robot[at] = me.solid.robot;
-                    let color = self.shade(k, view.eye + ray * t, rot.apply(n), ray.unit());
+                    let base = match &me.solid.coat {
+                        Some(coat) => {
+                            let (ray, across) = (rot.inverse(ray), self.across(t, h));
+                            let p = origin + ray * t;
+                            coat.color(&me.solid.shape, &touch, p, ray.unit(), across)
+                        }
+                        None => me.solid.color,
+                    };
+                    let n = rot.apply(touch.normal);
+                    let color = self.shade(k, base, view.eye + ray * t, n, ray.unit());
                     self.color[at] = match me.solid.ground {
                         true => self.hazy(color, t * ray.norm()),
                         false => color,
@@ -137,15 +147,20 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Light that leaves point `p` of solid `k` with normal `n` against the ray `d`.
-    fn shade(&self, k: usize, p: V3, n: V3, d: V3) -> V3 {
+    /// How wide (m) one of `rows` rows of the picture is in depth `t`.
+    fn across(&self, t: f32, rows: usize) -> f32 {
+        t * 0.72 / rows as f32
+    }
+
+    /// Light that leaves point `p` of solid `k`, of colour `base` and with normal `n`, against
+    /// the ray `d`.
+    fn shade(&self, k: usize, base: V3, p: V3, n: V3, d: V3) -> V3 {
         let facing = n.dot(self.light);
         let lit = facing > 0.0 && !self.blocked(k, p);
         let sun = if lit { facing } else { 0.0 };
         // Light from the sky above and, less, from the ground below.
         let up = 0.5 + 0.5 * n.dot(self.scene.floor.rot.c[2]);
         let ambient = v3(0.24, 0.23, 0.22).lerp(v3(0.46, 0.50, 0.56), up);
-        let base = self.placed[k].solid.color;
         let mut out = base.times(ambient + v3(0.78, 0.75, 0.70) * sun);
         if lit {
             let half = (self.light - d).unit();
@@ -212,7 +227,18 @@ impl<'a> Renderer<'a> {
         let p = floor.rot.inverse(eye + ray * t - floor.pos);
         // The area of the floor under one pixel: across, and longer along the ray.
         let d = floor.rot.inverse(ray);
-        let across = t * 0.72 / self.height as f32;
+        let across = self.across(t, self.height);
+        if let Some(coat) = &self.scene.floor_coat {
+            let touch = Touch {
+                t,
+                normal: v3(0.0, 0.0, 1.0),
+                coords: None,
+            };
+            let shape = Shape::Plane(self.scene.floor_half);
+            let ground = coat.color(&shape, &touch, p, floor.rot.inverse(ray).unit(), across);
+            let shaded = ground * (1.0 - 0.58 * self.shadow.at(p.x, p.y));
+            return self.hazy(shaded, t * ray.norm());
+        }
         let along = across * (t * ray.norm() / (floor.rot.inverse(eye - floor.pos).z).max(1e-3));
         let flat = (d.x * d.x + d.y * d.y).sqrt().max(1e-6);
         let (cx, cy) = ((d.x / flat).abs(), (d.y / flat).abs());

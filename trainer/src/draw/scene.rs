@@ -2,6 +2,7 @@
 
 use super::choice::{Chosen, Geoms, choose, is_robot};
 use super::math::{Frame, Rot, V3, v3};
+use super::paint::Coat;
 use super::shape::Shape;
 use ostler_sim::model::JointKind;
 use ostler_sim::model::looks::Looks;
@@ -88,8 +89,10 @@ pub struct Solid {
     pub local: Frame,
     /// Its shape.
     pub shape: Shape,
-    /// Its colour, linear light.
+    /// Its colour, linear light; its texture's mean where it has one.
     pub color: V3,
+    /// Its texture.
+    pub coat: Option<Coat>,
     /// A plane or a terrain: it may go on for ever, and casts no shadow.
     pub ground: bool,
     /// It is a part of the robot.
@@ -116,6 +119,8 @@ pub struct Scene {
     pub floor: Frame,
     /// Half-extents of the floor (m).
     pub floor_half: [f32; 2],
+    /// The floor's texture; without one it has checks.
+    pub floor_coat: Option<Coat>,
     /// The body that the camera follows.
     pub root: usize,
     /// How it travels.
@@ -146,6 +151,7 @@ impl Scene {
             local,
             shape,
             rgba,
+            coat,
             terrain,
         } in choice.shapes
         {
@@ -154,7 +160,7 @@ impl Scene {
                 && floor.is_none()
                 && pose.rot.c[2].z > FACES_UP
             {
-                floor = Some((pose, half));
+                floor = Some((pose, half, coat));
                 continue;
             }
             let ground = terrain || matches!(shape, Shape::Plane(_));
@@ -162,7 +168,11 @@ impl Scene {
                 body,
                 local,
                 shape,
-                color: color(model, body, rgba),
+                color: match &coat {
+                    Some(coat) => coat.mean(),
+                    None => color(model, body, rgba),
+                },
+                coat,
                 ground,
                 robot: !ground && is_robot(model, body),
             });
@@ -172,7 +182,7 @@ impl Scene {
             .unwrap_or(0);
         let travel = travel(model, root);
         let extent = extent(model, &solids, &poses, root, travel);
-        let (floor, floor_half) = floor.unwrap_or_else(|| {
+        let (floor, floor_half, floor_coat) = floor.unwrap_or_else(|| {
             let high = extent.iter().map(|p| p.z).fold(f32::NEG_INFINITY, f32::max);
             let low = solids.iter().filter(|s| s.shape.radius().is_finite());
             let low = low.flat_map(|s| corners(s, &poses)).map(|p| p.z);
@@ -185,12 +195,13 @@ impl Scene {
                 0.0
             };
             let pose = Frame::new([0.0, 0.0, f64::from(z)], [1.0, 0.0, 0.0, 0.0]);
-            (pose, [f32::INFINITY; 2])
+            (pose, [f32::INFINITY; 2], None)
         });
         Scene {
             solids,
             floor,
             floor_half,
+            floor_coat,
             root,
             travel,
             extent,

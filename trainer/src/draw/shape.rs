@@ -24,6 +24,17 @@ pub enum Shape {
     Mesh(Arc<Mesh>),
 }
 
+/// Where a ray meets a shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Touch {
+    /// Distance along the ray, in lengths of its direction.
+    pub t: f32,
+    /// The unit normal there, on the side that the ray comes from.
+    pub normal: V3,
+    /// A mesh's texture coordinates there, and how much they change over a metre.
+    pub coords: Option<([f32; 2], f32)>,
+}
+
 impl Shape {
     /// The shape of a geom; `None` for meshes and height fields, which are more than
     /// their size.
@@ -63,6 +74,19 @@ impl Shape {
             Shape::Mesh(ref mesh) => mesh.radius(),
             _ => self.half().norm(),
         }
+    }
+
+    /// Where the ray `o + t d` enters. `d` need not be of unit length. `None` if it misses or
+    /// starts inside.
+    pub fn touch(&self, o: V3, d: V3) -> Option<Touch> {
+        if let Shape::Mesh(mesh) = self {
+            return mesh.touch(o, d);
+        }
+        self.hit(o, d).map(|(t, normal)| Touch {
+            t,
+            normal,
+            coords: None,
+        })
     }
 
     /// Distance along the ray `o + t d` to where it enters, and the unit normal

@@ -44,9 +44,11 @@ pub fn write(
         sheet.paste(image, x, y);
         let label = format!("{:.2} s", shot as f64 * clip.step_dt());
         let size = (height as f32 / 15.0).max(11.0);
-        let left = (x + width) as f32 - text::width(&label, size) - 0.5 * size;
+        let wide = text::width(&label, size);
+        let left = (x + width) as f32 - wide - 0.5 * size;
         let top = (y + height) as f32 - 1.5 * size;
-        text::draw(&mut sheet, &label, left, top, size, [38, 50, 66]);
+        let ink = text::ink(&sheet, left, top, wide, size);
+        text::draw(&mut sheet, &label, left, top, size, ink);
         k += 1;
         Ok::<(), DrawError>(())
     })?;

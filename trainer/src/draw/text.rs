@@ -31,6 +31,23 @@ pub fn draw(image: &mut Image, text: &str, x: f32, y: f32, size: f32, rgb: [u8; 
     pen - x
 }
 
+/// Colour of a text of `width` x `height` pixels at (x, y) that can be read there: dark, or light
+/// before a dark floor.
+pub fn ink(image: &Image, x: f32, y: f32, width: f32, height: f32) -> [u8; 3] {
+    let (mut sum, mut count) = (0_u64, 0_u64);
+    for row in y.max(0.0) as usize..(y + height).max(0.0) as usize {
+        for column in x.max(0.0) as usize..(x + width).max(0.0) as usize {
+            let [r, g, b] = image.get(column, row).map(u64::from);
+            sum += 2 * r + 5 * g + b;
+            count += 8;
+        }
+    }
+    match sum < 110 * count {
+        true => [228, 234, 242],
+        false => [38, 50, 66],
+    }
+}
+
 /// Width of a text in pixels.
 pub fn width(text: &str, size: f32) -> f32 {
     FontRef::try_from_slice(dejavu::sans::regular()).map_or(0.0, |font| {

@@ -1,6 +1,7 @@
 //! Robots in a browser: pages that show a recording, and a server that shows what happens now.
 //!
-//! Reading order: [`scene`] turns the shapes of `draw` into what the page draws -> [`contacts`]
+//! Reading order: [`scene`] turns the shapes of `draw` into what the page draws, [`textures`] their
+//! textures -> [`contacts`]
 //! measures where bodies touch -> [`feed`] makes a row of numbers of every moment -> [`record`]
 //! keeps the rows of some episodes -> [`page`] writes one file that needs nothing else, and
 //! [`serve`] sends rows to browsers as they are made.
@@ -11,6 +12,7 @@ pub mod page;
 pub mod record;
 pub mod scene;
 pub mod serve;
+pub mod textures;
 
 pub use feed::Feed;
 pub use record::{Recorder, Recording};

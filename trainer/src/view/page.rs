@@ -17,8 +17,9 @@ const STYLE: [&str; 2] = [
 ];
 /// three.js and uPlot, as the global `Vendor`.
 pub const VENDOR: &str = include_str!("vendor/vendor.min.js");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("page/scene.js"),
+    include_str!("page/paint.js"),
     include_str!("page/panel.js"),
     include_str!("page/player.js"),
     include_str!("page/live.js"),

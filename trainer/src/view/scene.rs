@@ -5,10 +5,14 @@ use crate::draw::math::{Frame, V3};
 use crate::draw::mesh::Mesh;
 use crate::draw::scene::{Scene, Travel};
 use crate::draw::shape::Shape;
+use crate::view::textures::{PaintData, TextureData, Textures};
 use ostler_sim::Model;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Bytes of a page's textures at most; of more some are made smaller.
+const MOST_OF_TEXTURES: usize = 16 << 20;
 
 /// Numbers of the page that are not text: little-endian, each block on a multiple of four bytes.
 #[derive(Debug, Default)]
@@ -46,6 +50,10 @@ pub struct SceneData {
     pub floor: [f32; 12],
     /// Half-extents of the floor (m); none: endless.
     pub floor_half: [Option<f32>; 2],
+    /// Its texture; without one it has checks.
+    pub floor_paint: Option<PaintData>,
+    /// Textures.
+    pub textures: Vec<TextureData>,
     /// Where the camera begins (m).
     pub eye: [f32; 3],
     /// What it looks at (m).
@@ -74,6 +82,9 @@ pub struct SolidData {
     pub mesh: Option<usize>,
     /// Red, green and blue, linear light.
     pub color: [f32; 3],
+    /// Its texture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paint: Option<PaintData>,
     /// It is a part of the robot.
     pub robot: bool,
     /// It is a plane or a terrain.
@@ -91,6 +102,9 @@ pub struct MeshData {
     pub indices: usize,
     /// How many indices.
     pub index_count: usize,
+    /// Texture coordinates of the corners, float32.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coords: Option<usize>,
 }
 
 impl SceneData {
@@ -100,6 +114,7 @@ impl SceneData {
         let (eye, target) = camera.start();
         let mut known: BTreeMap<usize, usize> = BTreeMap::new();
         let mut meshes = Vec::new();
+        let mut textures = Textures::default();
         let mut solids = Vec::with_capacity(scene.solids.len());
         for solid in &scene.solids {
             let (kind, size) = sizes(&solid.shape);
@@ -119,13 +134,17 @@ impl SceneData {
                 size,
                 mesh,
                 color: [solid.color.x, solid.color.y, solid.color.z],
+                paint: solid.coat.as_ref().map(|coat| textures.paint(coat)),
                 robot: solid.robot,
                 ground: solid.ground,
             });
         }
         let gravity = model.options.gravity.iter().map(|g| g * g).sum::<f64>();
         let moving = model.bodies.iter().filter(|b| b.weld != 0);
-        let notes = [&scene.missing, &scene.nothing];
+        let notes = [&scene.missing, &scene.nothing].into_iter().flatten();
+        let mut notes: Vec<String> = notes.cloned().collect();
+        let floor_paint = scene.floor_coat.as_ref().map(|coat| textures.paint(coat));
+        let textures = textures.pack(MOST_OF_TEXTURES, blob, &mut notes);
         Self {
             bodies: model.bodies.iter().map(|b| b.name.clone()).collect(),
             root: scene.root,
@@ -134,11 +153,13 @@ impl SceneData {
             meshes,
             floor: frame(&scene.floor),
             floor_half: scene.floor_half.map(|h| h.is_finite().then_some(h)),
+            floor_paint,
+            textures,
             eye: three(eye),
             target: three(target),
             size: scene.size(),
             weight: moving.map(|b| b.mass).sum::<f64>() * gravity.sqrt(),
-            notes: notes.into_iter().flatten().cloned().collect(),
+            notes,
         }
     }
 }
@@ -166,19 +187,21 @@ fn sizes(shape: &Shape) -> (&'static str, [f32; 3]) {
     }
 }
 
-/// Corners that are the same in place and light are stored once.
+/// Corners that are the same in place, light and texture are stored once.
 fn triangles(mesh: &Mesh, blob: &mut Blob) -> MeshData {
-    let mut known: BTreeMap<([u32; 3], [i8; 3]), u32> = BTreeMap::new();
+    let mut known: BTreeMap<([u32; 3], [i8; 3], [u32; 2]), u32> = BTreeMap::new();
     let (mut places, mut normals): (Vec<f32>, Vec<i8>) = (Vec::new(), Vec::new());
+    let mut coords: Vec<f32> = Vec::new();
     let mut indices: Vec<u32> = Vec::with_capacity(3 * mesh.corners().len());
-    for (place, normal) in mesh.corners().flatten() {
+    for (place, normal, at) in mesh.corners().flatten() {
         let normal = three(normal).map(|n| (127.0 * n).round() as i8);
-        let key = (three(place).map(f32::to_bits), normal);
+        let key = (three(place).map(f32::to_bits), normal, at.map(f32::to_bits));
         let next = known.len() as u32;
         let index = *known.entry(key).or_insert_with(|| {
             places.extend(three(place));
             normals.extend(normal);
             normals.push(0);
+            coords.extend(at);
             next
         });
         indices.push(index);
@@ -190,5 +213,8 @@ fn triangles(mesh: &Mesh, blob: &mut Blob) -> MeshData {
         count: known.len(),
         indices: blob.push(bytemuck::cast_slice(&indices)),
         index_count: indices.len(),
+        coords: mesh
+            .has_coords()
+            .then(|| blob.push(bytemuck::cast_slice(&coords))),
     }
 }

@@ -5,6 +5,7 @@ use super::derive::SpringDamper;
 use super::geom::{GeomSpec, Shape};
 use super::inertia::{Inertia, principal_axes};
 use super::joint::JointSpec;
+use super::material::MaterialSpec;
 use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
 use super::tree::{Item, TreeReader};
@@ -104,6 +105,7 @@ impl TreeReader<'_, '_> {
         }
         let mut spec = self.classes.of(e, item.class)?.geom.clone();
         spec.read(e)?;
+        spec.inherit_material(self.assets)?;
         let [least, most] = self.settings.of(self.place(body)).inertia_groups;
         let counts = infer && (least..=most).contains(&spec.group);
         let named = e.text("name").is_some_and(|n| self.needed.contains(n));
@@ -135,9 +137,9 @@ impl TreeReader<'_, '_> {
             body,
         )?;
         geom.unseen = spec.is_unseen(self.materials);
-        if let Some(material) = spec.material() {
+        if let Some(material) = spec.colour_material() {
             match self.materials.get(material) {
-                Some(colour) => geom.rgba = *colour,
+                Some(material) => geom.rgba = material.colour(),
                 // Without <asset> (as in walker2d_v5.xml) MuJoCo refuses; a colour
                 // is not worth refusing a robot.
                 None => self.notes.push(Note {
@@ -152,6 +154,10 @@ impl TreeReader<'_, '_> {
                 e.at,
                 "a plane belongs to a body that cannot move",
             ));
+        }
+        let paint = self.unfelt.paint(&spec, self.materials, self.assets);
+        if let (Some(paint), Some(looks)) = (paint, &mut self.unfelt.looks) {
+            looks.painted.insert(geom.name.clone(), paint);
         }
         self.model.geoms.push(geom);
         Ok(counts.then_some(inertia))
@@ -173,9 +179,10 @@ impl TreeReader<'_, '_> {
             self.model,
             body,
         );
-        let colour = spec.material().and_then(|m| self.materials.get(m));
+        let material = spec.colour_material().and_then(|m| self.materials.get(m));
         let look = look.map(|look| Look {
-            rgba: *colour.unwrap_or(&look.rgba),
+            rgba: material.map_or(look.rgba, MaterialSpec::colour),
+            paint: self.unfelt.paint(spec, self.materials, self.assets),
             ..look
         });
         self.unfelt.show(spec.shown_name(e), body, look);
@@ -190,6 +197,7 @@ impl TreeReader<'_, '_> {
         let spec = self.classes.of(e, item.class).and_then(|class| {
             let mut spec = class.geom.clone();
             spec.read(e)?;
+            spec.inherit_material(self.assets)?;
             Ok(spec)
         });
         match spec {

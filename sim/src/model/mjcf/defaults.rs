@@ -10,6 +10,7 @@ use super::contact::PairSpec;
 use super::equality::EqualitySpec;
 use super::geom::GeomSpec;
 use super::joint::JointSpec;
+use super::material::MaterialSpec;
 use super::site::SiteSpec;
 use super::source::{At, Element, Fault, Read};
 use super::tendon::TendonSpec;
@@ -22,6 +23,9 @@ pub(super) struct Class {
     pub joint: JointSpec,
     pub geom: GeomSpec,
     pub mesh: MeshSpec,
+    pub material: MaterialSpec,
+    /// `<texture>` elements of the class and of those around it, which only pictures read.
+    pub texture: Vec<Element>,
     pub site: SiteSpec,
     pub actuator: ActuatorSpec,
     pub pair: PairSpec,
@@ -69,6 +73,8 @@ impl Classes {
                 "joint" => class.joint.read(child)?,
                 "geom" => class.geom.read(child)?,
                 "mesh" => class.mesh.read(child)?,
+                "material" => class.material.read(child)?,
+                "texture" => class.texture.push(child.clone()),
                 "site" => class.site.read(child)?,
                 "pair" => class.pair.read(child)?,
                 "tendon" => class.tendon.read(child)?,
@@ -98,6 +104,8 @@ impl Classes {
         for (name, class) in &other.classes {
             let mut class = class.clone();
             class.geom.prefix_assets(prefix);
+            class.material.prefix_assets(prefix);
+            class.mesh.prefix_assets(prefix);
             let name = format!("{class_prefix}{name}");
             self.classes.entry(name).or_insert(class);
         }

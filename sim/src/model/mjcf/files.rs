@@ -14,7 +14,7 @@ pub(super) enum Dir {
 }
 
 /// Attributes of a texture that name files.
-const TEXTURE: [&str; 7] = [
+pub(super) const TEXTURE: [&str; 7] = [
     "file",
     "fileright",
     "fileleft",

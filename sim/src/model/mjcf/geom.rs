@@ -6,12 +6,12 @@ use super::asset::Assets;
 use super::compiler::Compiler;
 use super::inertia::{Inertia, moments, volume};
 use super::joint::{SOLIMP, SOLREF};
+use super::material::Materials;
 use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::{EPS, Pose, add, normalized, z_to};
 use crate::model::{Geom, GeomKind, Model, Vec3, WORDS};
-use std::collections::BTreeMap;
 
 /// Shapes MJCF knows; not all are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,15 +351,28 @@ impl GeomSpec {
         Ok((geom, inertia))
     }
 
+    /// Takes its mesh's material if it names none itself.
+    pub fn inherit_material(&mut self, assets: &Assets) -> Read<()> {
+        if let (None, Some(mesh)) = (&self.material, &self.mesh) {
+            self.material = assets.material(mesh)?;
+        }
+        Ok(())
+    }
+
     /// Its alpha is 0: its material's, of these, if it has one, else its own.
-    pub fn is_unseen(&self, materials: &BTreeMap<String, [f32; 4]>) -> bool {
+    pub fn is_unseen(&self, materials: &Materials) -> bool {
         let material = self.material.as_ref().and_then(|m| materials.get(m));
-        material.map_or(self.rgba[3] == 0.0, |colour| colour[3] == 0.0)
+        material.map_or(self.rgba[3], |m| m.rgba[3]) == 0.0
+    }
+
+    /// Its material.
+    pub fn material(&self) -> Option<&str> {
+        self.material.as_deref()
     }
 
     /// The material that gives the geom its colour, if it names none itself.
-    pub fn material(&self) -> Option<&str> {
-        self.material.as_deref().filter(|_| self.rgba == GREY)
+    pub fn colour_material(&self) -> Option<&str> {
+        self.material().filter(|_| self.rgba == GREY)
     }
 }
 

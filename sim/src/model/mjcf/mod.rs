@@ -26,6 +26,7 @@ mod inertia;
 mod joint;
 mod keyframe;
 mod mass;
+mod material;
 mod muscle;
 mod options;
 mod pose;
@@ -51,7 +52,7 @@ use attach::{Assembler, Whole};
 use compiler::Settings;
 use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use unfelt::VisualGeoms;
@@ -302,7 +303,7 @@ fn read(
 ) -> Read<Model> {
     let (root, classes) = (&whole.root, &whole.classes);
     let compiler = settings.of(root.at);
-    let materials = materials(root)?;
+    let materials = material::read(root, classes)?;
 
     let stem = || {
         path.file_stem()
@@ -366,6 +367,9 @@ fn read(
         for mesh in &model.meshes {
             looks.meshes.push(drawn(mesh, &mut assets, root.at));
         }
+    }
+    for (mesh, fault) in assets.wrong_coords.drain(..) {
+        unfelt.no_coordinates(&mesh, fault);
     }
     model.sources = assets.files;
     if compiler.fuse_static {
@@ -481,22 +485,6 @@ fn needed_geoms(root: &Element) -> BTreeSet<&str> {
         .flat_map(|p| [p.text("geom1"), p.text("geom2")])
         .flatten()
         .collect()
-}
-
-/// Colours of materials by name, for geoms that have no colour of their own.
-fn materials(root: &Element) -> Read<BTreeMap<String, [f32; 4]>> {
-    let mut colours = BTreeMap::new();
-    for e in root
-        .children_named("asset")
-        .flat_map(|a| a.children_named("material"))
-    {
-        let mut rgba = [1.0; 4];
-        e.array("rgba", &mut rgba)?;
-        if let Some(name) = e.text("name") {
-            colours.insert(name.to_string(), rgba.map(|c| c as f32));
-        }
-    }
-    Ok(colours)
 }
 
 /// Names that are taken, per kind: MJCF wants them unique.

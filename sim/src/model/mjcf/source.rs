@@ -28,6 +28,9 @@ pub(super) struct At {
 }
 
 impl At {
+    /// Where the first file begins.
+    pub const START: At = At { file: 0, byte: 0 };
+
     /// Key that sorts places by file and position.
     pub fn order(self) -> (u32, u32) {
         (self.file, self.byte)

@@ -4,6 +4,7 @@ mod attached;
 mod edits;
 mod files;
 mod looks;
+mod textures;
 
 fn robots() -> Vec<std::path::PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");

@@ -5,6 +5,7 @@ use super::compiler::{FromGeoms, Settings};
 use super::defaults::Classes;
 use super::derive::SpringDamper;
 use super::inertia::combine;
+use super::material::Materials;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
 use super::unfelt::VisualGeoms;
@@ -18,8 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct TreeReader<'a, 'b> {
     pub settings: &'a Settings,
     pub classes: &'a Classes,
-    /// Colours of materials.
-    pub materials: &'a BTreeMap<String, [f32; 4]>,
+    pub materials: &'a Materials,
     pub assets: &'a mut Assets<'b>,
     /// Geoms that others refer to by name: they stay whatever they are.
     pub needed: &'a BTreeSet<&'b str>,

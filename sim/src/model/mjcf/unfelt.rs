@@ -1,9 +1,14 @@
 //! Shapes that are only seen. The model leaves them out; they are counted, because
 //! MuJoCo counts them, and their looks are kept where pictures are wanted.
 
+use super::asset::Assets;
+use super::geom::GeomSpec;
+use super::material::Materials;
 use super::source::{Fault, Sources};
-use crate::model::looks::{Look, Looks, Missing};
+use crate::model::looks::{Look, Looks, Missing, Paint, Plain};
 use crate::model::rotation::Pose;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
 pub(super) struct VisualGeoms {
@@ -13,6 +18,8 @@ pub(super) struct VisualGeoms {
     pub looks: Option<Looks>,
     /// Faults of those that cannot be shown: their names, bodies and faults.
     faults: Vec<(String, usize, Fault)>,
+    /// What cannot be painted: names of materials, textures, meshes, and their faults.
+    plain: BTreeMap<String, Rc<Fault>>,
 }
 
 impl VisualGeoms {
@@ -22,6 +29,7 @@ impl VisualGeoms {
             order: Vec::new(),
             looks,
             faults: Vec::new(),
+            plain: BTreeMap::new(),
         }
     }
 
@@ -37,6 +45,41 @@ impl VisualGeoms {
             (Some(_), Err(fault)) => self.faults.push((name, body, fault)),
             (None, _) => {}
         }
+    }
+
+    /// The texture of a geom, if it has one and pictures are wanted.
+    pub fn paint(
+        &mut self,
+        spec: &GeomSpec,
+        materials: &Materials,
+        assets: &mut Assets,
+    ) -> Option<Paint> {
+        let looks = self.looks.as_mut()?;
+        let name = spec.material()?;
+        let material = materials.get(name)?;
+        if let Some(fault) = &material.fault {
+            self.plain.insert(name.to_string(), Rc::clone(fault));
+        }
+        let texture = material.texture.as_deref()?;
+        if self.plain.contains_key(texture) {
+            return None;
+        }
+        match assets.texture(texture, material.at, &mut looks.textures) {
+            Ok(texture) => Some(Paint {
+                texture,
+                repeat: material.repeat.map(|r| r as f32),
+                uniform: material.uniform,
+            }),
+            Err(fault) => {
+                self.plain.insert(texture.to_string(), Rc::new(fault));
+                None
+            }
+        }
+    }
+
+    /// The texture coordinates of a mesh are wrong.
+    pub fn no_coordinates(&mut self, mesh: &str, fault: Fault) {
+        self.plain.insert(mesh.to_string(), Rc::new(fault));
     }
 
     /// Gives all shapes of `body` another pose: `of` the one they had.
@@ -88,6 +131,11 @@ impl VisualGeoms {
             why: format!("{}: {}", sources.short_place(fault.at), fault.message),
         });
         looks.missing.extend(missing);
+        let plain = self.plain.into_iter().map(|(name, fault)| Plain {
+            name,
+            why: format!("{}: {}", sources.short_place(fault.at), fault.message),
+        });
+        looks.plain.extend(plain);
         Some(looks)
     }
 }

@@ -56,9 +56,10 @@ async function begin() {
   about(data);
   if (!globalThis.DecompressionStream) throw new Error('this browser is too old: it cannot unpack the page (Chromium 80, Firefox 113 and Safari 16.4 can)');
   const blob = await unpack('blob');
+  const textures = await texturesOf(data.scene, blob);
   let view;
   try {
-    view = new View($('canvas'), data.scene, blob, data.layout);
+    view = new View($('canvas'), data.scene, blob, data.layout, textures);
   } catch (e) {
     throw new Error(`this browser draws no WebGL: ${e.message}`);
   }
@@ -71,7 +72,8 @@ async function begin() {
   globalThis.ostler = { data, view, panel, source: shown.source, frames: 0 };
   let last = performance.now(), counted = last, frames = 0, slow = 0;
   const frame = (now) => {
-    shown.source.tick(Math.min((now - last) / 1000, 0.2));
+    // A picture's time may lie before that of its script.
+    shown.source.tick(Math.min(Math.max(now - last, 0) / 1000, 0.2));
     last = now;
     view.draw();
     globalThis.ostler.frames += 1;

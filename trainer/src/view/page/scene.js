@@ -3,8 +3,8 @@
 const V = Vendor;
 
 class View {
-  constructor(canvas, scene, blob, layout) {
-    Object.assign(this, { canvas, data: scene, layout, size: scene.size });
+  constructor(canvas, scene, blob, layout, textures) {
+    Object.assign(this, { canvas, data: scene, layout, size: scene.size, textures });
     this.renderer = new V.WebGLRenderer({ canvas, antialias: true });
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.shadowMap.enabled = true;
@@ -47,6 +47,19 @@ class View {
     // Checks of about a third of the robot, of a round length.
     const step = 10 ** Math.floor(Math.log10(this.size));
     this.check = [1, 2, 5, 10].map((k) => k * step).find((k) => k > 0.3 * this.size) / 2;
+    const material = new V.MeshStandardMaterial({ roughness: 1 });
+    if (this.data.floor_paint) this.painted = paint(material, { kind: 'plane' }, this.data.floor_paint, this.textures);
+    else material.map = this.checks(half);
+    this.ground = new V.Mesh(new V.PlaneGeometry(2 * half[0], 2 * half[1]), material);
+    this.ground.receiveShadow = true;
+    this.ground.matrixAutoUpdate = false;
+    this.floorFrame = frameOf(this.data.floor);
+    this.endless = this.data.floor_half.map((h) => h === null);
+    this.ground.matrix.copy(this.floorFrame);
+    this.scene.add(this.ground);
+  }
+
+  checks(half) {
     const pixels = new Uint8Array([255, 255, 255, 255, 222, 222, 222, 255, 222, 222, 222, 255, 255, 255, 255, 255]);
     const map = new V.DataTexture(pixels, 2, 2);
     map.wrapS = map.wrapT = V.RepeatWrapping;
@@ -56,13 +69,7 @@ class View {
     map.anisotropy = 8;
     map.repeat.set(half[0] / this.check, half[1] / this.check);
     map.needsUpdate = true;
-    this.ground = new V.Mesh(new V.PlaneGeometry(2 * half[0], 2 * half[1]), new V.MeshStandardMaterial({ map, roughness: 1 }));
-    this.ground.receiveShadow = true;
-    this.ground.matrixAutoUpdate = false;
-    this.floorFrame = frameOf(this.data.floor);
-    this.endless = this.data.floor_half.map((h) => h === null);
-    this.ground.matrix.copy(this.floorFrame);
-    this.scene.add(this.ground);
+    return map;
   }
 
   bodies(blob) {
@@ -77,6 +84,7 @@ class View {
     for (const s of this.data.solids) {
       const material = new V.MeshStandardMaterial({ color: new V.Color(...s.color), roughness: 0.65, metalness: 0.05 });
       if (s.kind === 'plane' || s.kind === 'mesh') material.side = V.DoubleSide;
+      if (s.paint) paint(material, s, s.paint, this.textures);
       const mesh = new V.Mesh(s.kind === 'mesh' ? meshes[s.mesh] : shapeOf(s, 150 * this.size), material);
       mesh.matrixAutoUpdate = false;
       mesh.matrix.copy(frameOf(s.local));
@@ -93,7 +101,7 @@ class View {
     const sky = new V.Color(dark ? 0x161c25 : 0xdfe9f5);
     this.scene.background = sky;
     this.scene.fog = new V.FogExp2(sky, 0.035 / this.size);
-    this.ground.material.color.set(dark ? 0x3a4554 : 0xc9d3df);
+    if (!this.painted) this.ground.material.color.set(dark ? 0x3a4554 : 0xc9d3df);
     this.ambient.intensity = dark ? 1.2 : 1.6;
   }
 
@@ -162,6 +170,7 @@ class View {
     const local = now.clone().applyMatrix4(this.floorFrame.clone().invert());
     const by = [local.x, local.y].map((x, i) => (this.endless[i] ? 2 * this.check * Math.round(x / (2 * this.check)) : 0));
     this.ground.matrix.copy(this.floorFrame).multiply(new V.Matrix4().makeTranslation(by[0], by[1], 0));
+    this.painted?.paintOrigin.value.set(by[0], by[1]);
   }
 
   touch(row) {
@@ -276,6 +285,7 @@ function meshOf(m, blob) {
   const packed = new Int8Array(blob, m.corners + 12 * m.count, 4 * m.count), normals = new Int8Array(3 * m.count);
   for (let i = 0; i < m.count; i++) for (let k = 0; k < 3; k++) normals[3 * i + k] = packed[4 * i + k];
   g.setAttribute('normal', new V.BufferAttribute(normals, 3, true));
+  if (m.coords != null) g.setAttribute('coords', new V.BufferAttribute(new Float32Array(blob, m.coords, 2 * m.count), 2));
   g.setIndex(new V.BufferAttribute(new Uint32Array(blob, m.indices, m.index_count), 1));
   return g;
 }

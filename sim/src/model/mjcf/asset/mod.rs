@@ -1,11 +1,15 @@
-//! `<asset>`: meshes and height fields, read when a geom needs them.
+//! `<asset>`: meshes, height fields and textures, read when a geom needs them.
 
+mod builtin;
+mod coords;
 mod hfield;
 mod hull;
 mod msh;
 mod obj;
+mod picture;
 mod solid;
 mod stl;
+mod texture;
 
 use super::Note;
 use super::compiler::Settings;
@@ -16,6 +20,8 @@ use super::value::Keywords;
 use crate::model::rotation::{IDENTITY, normalized};
 use crate::model::{HField, Mesh, Model, Vec3, looks};
 use crate::names::nearest;
+use coords::Coords;
+use picture::Budget;
 use solid::{Filling, Placing, Solid, Surface};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +40,8 @@ pub(super) struct MeshSpec {
     scale: Vec3,
     filling: Filling,
     most_corners: i32,
+    /// The material of geoms that name none.
+    material: Option<String>,
 }
 
 impl Default for MeshSpec {
@@ -42,6 +50,7 @@ impl Default for MeshSpec {
             scale: [1.0; 3],
             filling: Filling::Legacy,
             most_corners: -1,
+            material: None,
         }
     }
 }
@@ -52,10 +61,20 @@ impl MeshSpec {
         e.array("scale", &mut self.scale)?;
         e.keyword("inertia", FILLING, &mut self.filling)?;
         e.integer("maxhullvert", &mut self.most_corners)?;
+        if let Some(name) = e.text("material") {
+            self.material = Some(name.to_string());
+        }
         if let Some(attr) = e.attr("scale").filter(|_| self.scale.contains(&0.0)) {
             return Err(Fault::new(attr.value_at(0), "scale cannot be 0"));
         }
         Ok(())
+    }
+
+    /// Puts `prefix` before the name of its material.
+    pub fn prefix_assets(&mut self, prefix: &str) {
+        if let Some(name) = &mut self.material {
+            name.insert_str(0, prefix);
+        }
     }
 }
 
@@ -65,6 +84,7 @@ pub(super) struct Assets<'a> {
     classes: &'a Classes,
     meshes: BTreeMap<String, &'a Element>,
     hfields: BTreeMap<String, &'a Element>,
+    textures: BTreeMap<String, &'a Element>,
     /// Solids of the meshes in use, in the order of `Model::meshes`.
     solids: Vec<Solid>,
     /// Meshes that primitives were fitted to.
@@ -75,6 +95,12 @@ pub(super) struct Assets<'a> {
     left: u64,
     /// Vertices that may still be made solids of.
     vertices: usize,
+    /// The same of files of textures, which only pictures need: they must not use up what
+    /// physics needs.
+    texture_bytes: u64,
+    pixels: Budget,
+    /// Meshes whose texture coordinates are wrong.
+    pub wrong_coords: Vec<(String, Fault)>,
 }
 
 /// Bytes of all files of one model's assets, each as often as it is used.
@@ -99,16 +125,24 @@ impl<'a> Assets<'a> {
             }
             Ok(found)
         };
+        let assets = root.children_named("asset");
+        let textures = assets.flat_map(|a| a.children_named("texture"));
+        // A sky needs no name.
+        let textures = textures.filter_map(|e| Some((name_of(e).ok()?, e)));
         Ok(Self {
             settings,
             classes,
             meshes: list("mesh")?,
             hfields: list("hfield")?,
+            textures: textures.collect(),
             solids: Vec::new(),
             fitted: BTreeMap::new(),
             files: Vec::new(),
             left: MAX_BYTES,
             vertices: MAX_VERTICES,
+            texture_bytes: MAX_BYTES,
+            pixels: Budget::new(),
+            wrong_coords: Vec::new(),
         })
     }
 
@@ -148,7 +182,7 @@ impl<'a> Assets<'a> {
             return Err(Fault::new(at, why));
         }
         let placing = placing(e, &spec)?;
-        let surface = self.surface(e)?;
+        let surface = self.surface(e, false)?;
         let fault = |why: String| Fault::new(e.at, format!("mesh \"{name}\": {why}"));
         if surface.vertices.len() < 4 {
             return Err(fault("needs at least four vertices".into()));
@@ -168,22 +202,30 @@ impl<'a> Assets<'a> {
         Ok((e, spec))
     }
 
+    /// The material of mesh `name`.
+    pub fn material(&self, name: &str) -> Read<Option<String>> {
+        match self.meshes.get(name) {
+            Some(e) => Ok(self.spec(name, e.at)?.1.material),
+            None => Ok(None),
+        }
+    }
+
     /// The triangles of mesh `name`, placed as its geoms have them, for pictures.
     pub fn triangles(&mut self, name: &str, at: At) -> Read<looks::Surface> {
         let (e, spec) = self.spec(name, at)?;
         let placing = placing(e, &spec)?;
-        let surface = self.surface(e)?;
-        let shown = placing.triangles(&surface);
-        let (vertices, faces) =
-            shown.map_err(|why| Fault::new(e.at, format!("mesh \"{name}\": {why}")))?;
-        Ok(looks::Surface {
-            name: name.to_string(),
-            vertices,
-            faces,
-        })
+        let mut surface = self.surface(e, true)?;
+        if let Err(fault) = surface.coords.settle(e, surface.vertices.len()) {
+            self.wrong_coords.push((name.to_string(), fault));
+        }
+        let shown = placing.triangles(surface);
+        let mut shown = shown.map_err(|why| Fault::new(e.at, format!("mesh \"{name}\": {why}")))?;
+        shown.name = name.to_string();
+        Ok(shown)
     }
 
-    fn surface(&mut self, e: &Element) -> Read<Surface> {
+    /// `coords`: with texture coordinates, which pictures need.
+    fn surface(&mut self, e: &Element, coords: bool) -> Read<Surface> {
         if e.text("file").is_some() {
             for name in ["vertex", "face"] {
                 if let Some(attr) = e.attr(name) {
@@ -196,9 +238,9 @@ impl<'a> Assets<'a> {
             let surface = if name.ends_with(".stl") {
                 stl::read(&bytes)
             } else if name.ends_with(".msh") {
-                msh::read(&bytes)
+                msh::read(&bytes, coords)
             } else if name.ends_with(".obj") {
-                obj::read(&String::from_utf8_lossy(&bytes))
+                obj::read(&String::from_utf8_lossy(&bytes), coords)
             } else {
                 Err("only .stl (binary), .obj and .msh files are supported".into())
             };
@@ -232,6 +274,7 @@ impl<'a> Assets<'a> {
                 .into_iter()
                 .map(|[a, b, c]| Ok([whole(a)?, whole(b)?, whole(c)?]))
                 .collect::<Read<_>>()?,
+            coords: Coords::default(),
         })
     }
 
@@ -270,20 +313,16 @@ impl<'a> Assets<'a> {
         let at = attr.value_at(0);
         let path = self.settings.file(e.at, Dir::Mesh, &attr.value);
         let path = path.map_err(|why| Fault::new(at, why))?;
-        let bytes = source::read_bytes(&path).map_err(|error| {
-            let hint = match attr.value.contains("://") {
+        let read = bytes(&path, &mut self.left);
+        let bytes = read.map_err(|why| {
+            let hint = match attr.value.contains("://") && !path.exists() {
                 true => {
                     "; a package's folder is looked for beside the robot's file and in the folders \
                      above it, as far as task.robot_folder reaches"
                 }
                 false => "",
             };
-            Fault::new(at, format!("cannot read {}: {error}{hint}", path.display()))
-        })?;
-        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            let most = MAX_BYTES >> 20;
-            let why = format!("meshes and height fields of more than {most} MiB in all");
-            Fault::new(at, format!("{}: {why}", path.display()))
+            Fault::new(at, format!("{why}{hint}"))
         })?;
         if !self.files.contains(&path) {
             self.files.push(path.clone());
@@ -308,6 +347,18 @@ impl<'a> Assets<'a> {
             });
         }
     }
+}
+
+/// The bytes of a file, which `left` is lessened by.
+fn bytes(path: &Path, left: &mut u64) -> Result<Vec<u8>, String> {
+    let read = source::read_bytes(path);
+    let bytes = read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+        let most = MAX_BYTES >> 20;
+        let path = path.display();
+        format!("{path}: files of assets have more than {most} MiB in all")
+    })?;
+    Ok(bytes)
 }
 
 /// How the asset's vertices are placed.

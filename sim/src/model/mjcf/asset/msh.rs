@@ -9,9 +9,11 @@ use super::solid::Surface;
 /// Bytes of the four numbers in front.
 const HEADER: usize = 16;
 
+/// `coords`: with texture coordinates.
+///
 /// # Errors
 /// Not such a file, or faces of vertices that are not there.
-pub(super) fn read(bytes: &[u8]) -> Result<Surface, String> {
+pub(super) fn read(bytes: &[u8], coords: bool) -> Result<Surface, String> {
     let word = |at: usize| {
         let bytes = bytes.get(at..at + 4)?;
         Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
@@ -41,6 +43,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Surface, String> {
             .vertices
             .push([float(at), float(at + 4), float(at + 8)]);
     }
+    for t in 0..if coords { textures } else { 0 } {
+        let at = HEADER + 12 * (vertices + normals) + 8 * t;
+        surface.coords.points.push([float(at), float(at + 4)]);
+    }
     let first = bytes.len() - 12 * faces;
     for f in 0..faces {
         let corner = |k: usize| word(first + 12 * f + 4 * k).unwrap_or(u32::MAX) as usize;
@@ -69,7 +75,7 @@ mod tests {
         let vertices = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0];
         let rest = [9.0; 3 + 2];
         let floats = [&vertices[..], &rest].concat();
-        let surface = read(&file([3, 1, 1, 2], &floats, &[0, 1, 2, 2, 1, 0])).unwrap();
+        let surface = read(&file([3, 1, 1, 2], &floats, &[0, 1, 2, 2, 1, 0]), false).unwrap();
         assert_eq!(surface.vertices[2], [0.0, 2.0, 0.0]);
         assert_eq!(surface.faces, [[0, 1, 2], [2, 1, 0]]);
     }
@@ -77,15 +83,15 @@ mod tests {
     #[test]
     fn damaged_files_are_refused() {
         let whole = file([1, 0, 0, 1], &[0.0; 3], &[0, 0, 0]);
-        assert!(read(&whole).is_ok());
+        assert!(read(&whole, false).is_ok());
         for bytes in [&[][..], &whole[..15], &whole[..whole.len() - 1]] {
-            assert!(read(bytes).unwrap_err().contains("MSH"));
+            assert!(read(bytes, false).unwrap_err().contains("MSH"));
         }
         let huge = file([u32::MAX; 4], &[], &[]);
-        assert!(read(&huge).unwrap_err().contains("MSH"));
+        assert!(read(&huge, false).unwrap_err().contains("MSH"));
         let lost = file([1, 0, 0, 1], &[0.0; 3], &[0, 0, 1]);
-        assert!(read(&lost).unwrap_err().contains("vertex 1 of 1"));
+        assert!(read(&lost, false).unwrap_err().contains("vertex 1 of 1"));
         let none = file([1, 0, 0, 0], &[0.0; 3], &[]);
-        assert!(read(&none).unwrap_err().contains("without faces"));
+        assert!(read(&none, false).unwrap_err().contains("without faces"));
     }
 }

@@ -3,9 +3,11 @@
 
 use super::solid::Surface;
 
+/// `coords`: with texture coordinates. A mistake in these is told beside them.
+///
 /// # Errors
 /// A line that cannot be understood, with its number.
-pub(super) fn read(text: &str) -> Result<Surface, String> {
+pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
     let mut surface = Surface::default();
     let mut first_object = true;
     for (number, line) in (1..).zip(text.lines()) {
@@ -22,19 +24,42 @@ pub(super) fn read(text: &str) -> Result<Surface, String> {
                 }
                 surface.vertices.push(v);
             }
+            Some("vt") if coords => {
+                let u = words.next().map(str::parse);
+                let v = words.next().map_or(Ok(0.0), str::parse::<f32>);
+                match (u, v) {
+                    // MuJoCo counts from the top.
+                    (Some(Ok(u)), Ok(v)) => surface.coords.points.push([u, 1.0 - v]),
+                    _ => {
+                        let why = wrong("a texture coordinate has two numbers");
+                        surface.coords.wrong.get_or_insert(why);
+                    }
+                }
+            }
             // As MuJoCo: only the first object's faces, but all vertices.
             Some("o" | "g") if !surface.faces.is_empty() => first_object = false,
             Some("f") if first_object => {
+                let texture = words.clone();
                 let corners = words
-                    .map(|w| corner(w, surface.vertices.len()))
+                    .map(|w| corner(w.split('/').next()?, surface.vertices.len()))
                     .collect::<Option<Vec<_>>>()
                     .ok_or_else(|| wrong("a face has numbers of vertices before it"))?;
                 match corners[..] {
-                    [first, ref others @ ..] if others.len() > 1 => {
-                        let pairs = others.windows(2);
-                        surface
-                            .faces
-                            .extend(pairs.map(|two| [first, two[0], two[1]]));
+                    [_, _, _, ..] => {
+                        surface.faces.extend(fan(&corners));
+                        if coords {
+                            let count = surface.coords.points.len();
+                            let at = texture.map(|w| match w.split('/').nth(1) {
+                                None | Some("") => Some(usize::MAX),
+                                Some(w) => corner(w, count),
+                            });
+                            let Some(at) = at.collect::<Option<Vec<_>>>() else {
+                                let why = "a face has numbers of texture coordinates before it";
+                                surface.coords.wrong.get_or_insert(wrong(why));
+                                continue;
+                            };
+                            surface.coords.faces.extend(fan(&at));
+                        }
                     }
                     // Points and lines, which MuJoCo leaves out.
                     _ => {}
@@ -46,9 +71,16 @@ pub(super) fn read(text: &str) -> Result<Surface, String> {
     Ok(surface)
 }
 
-/// `3`, `3/1`, `3//2`, `-1`: counted from 1, or backwards from the last vertex.
+/// Triangles of a face.
+fn fan(corners: &[usize]) -> impl Iterator<Item = [usize; 3]> + '_ {
+    corners[1..]
+        .windows(2)
+        .map(|two| [corners[0], two[0], two[1]])
+}
+
+/// `3`, `-1`: counted from 1, or backwards from the last.
 fn corner(word: &str, vertices: usize) -> Option<usize> {
-    let number: i64 = word.split('/').next()?.parse().ok()?;
+    let number: i64 = word.parse().ok()?;
     let vertices = i64::try_from(vertices).ok()?;
     let index = if number < 0 {
         vertices + number
@@ -66,7 +98,7 @@ mod tests {
     fn faces_are_counted_from_one_or_backwards() {
         let text = "# a comment\nv 0 0 0\nv 1 0 0 # w\nv 0 1 0\nvn 0 0 1\nvt 0 0\nv 0 0 1\n\
                     f 1/1/1 2/1/1 3/1/1\nf 1//1 2//1 3//1 4//1\nf -1 -2 -3\nf 1 2 3 4 1\nf 1 2\no next\nv 5 5 5\nf 1 2 5\n";
-        let surface = read(text).unwrap();
+        let surface = read(text, false).unwrap();
         assert_eq!(surface.vertices.len(), 5);
         let fan = [[0, 1, 2], [0, 2, 3], [0, 3, 0]];
         let faces = [&[[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]], &fan[..]].concat();
@@ -80,7 +112,7 @@ mod tests {
             ("v 0 0 0\nf 1 1 2", "line 2"),
             ("v 0 0 0\n\nf 0 1 1", "line 3"),
         ] {
-            assert!(read(text).unwrap_err().contains(words), "{text}");
+            assert!(read(text, false).unwrap_err().contains(words), "{text}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A surface of triangles as a solid: hull, volume, inertia, its own frame.
 
+use super::coords::Coords;
 use super::hull::convex_hull;
 use crate::model::mjcf::inertia::eigen;
 use crate::model::rotation::{Pose, add, conjugate, cross, dot, rotate};
-use crate::model::{GeomKind, Quat, Vec3};
+use crate::model::{GeomKind, Quat, Vec3, looks};
 
 /// Vertices and triangles as a file gives them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -11,6 +12,8 @@ pub(super) struct Surface {
     pub vertices: Vec<[f32; 3]>,
     /// Indices of vertices; empty: the convex hull's.
     pub faces: Vec<[usize; 3]>,
+    /// Texture coordinates, if they were asked for.
+    pub coords: Coords,
 }
 
 /// `mesh/inertia`: the volume or shell that has the mass.
@@ -33,9 +36,6 @@ pub(super) struct Placing {
     pub refquat: Quat,
     pub scale: Vec3,
 }
-
-/// Vertices and triangles as they are drawn.
-pub(super) type Drawn = (Vec<[f32; 3]>, Vec<[u32; 3]>);
 
 impl Placing {
     /// The vertices where the asset places them.
@@ -72,15 +72,26 @@ impl Placing {
     ///
     /// # Errors
     /// Numbers that are not finite, faces without vertices, nothing to draw.
-    pub fn triangles(&self, surface: &Surface) -> Result<Drawn, String> {
-        let points = self.points(surface)?;
+    pub fn triangles(&self, surface: Surface) -> Result<looks::Surface, String> {
+        let points = self.points(&surface)?;
         let faces = match &surface.faces[..] {
             [] => convex_hull(&points)?,
             faces => self.faces(faces),
         };
-        let vertices = points.iter().map(|p| p.map(|x| x as f32));
-        let faces = faces.iter().map(|f| f.map(|i| i as u32));
-        Ok((vertices.collect(), faces.collect()))
+        let Coords { points: at, .. } = surface.coords;
+        let coords = match &surface.coords.faces[..] {
+            _ if at.is_empty() => Vec::new(),
+            [] => faces.clone(),
+            coords => self.faces(coords),
+        };
+        let small = |f: &[usize; 3]| f.map(|i| i as u32);
+        Ok(looks::Surface {
+            name: String::new(),
+            vertices: points.iter().map(|p| p.map(|x| x as f32)).collect(),
+            faces: faces.iter().map(small).collect(),
+            coords: at,
+            coord_faces: coords.iter().map(small).collect(),
+        })
     }
 }
 

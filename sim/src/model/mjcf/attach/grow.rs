@@ -182,7 +182,8 @@ impl<'a> Grower<'a> {
         };
         let mut theirs = Sections::take(&mut model.root, &mut Names::default());
         for asset in model.root.children_named("asset").flat_map(|a| &a.children) {
-            if matches!(asset.name.as_str(), "mesh" | "hfield" | "material") {
+            let kind = asset.name.as_str();
+            if matches!(kind, "mesh" | "hfield" | "material" | "texture") {
                 let mut asset = asset.clone();
                 naming.assets(&mut asset)?;
                 self.limits.take(size(&asset), e.at)?;

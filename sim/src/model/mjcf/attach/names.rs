@@ -139,15 +139,19 @@ impl Naming {
         e.set("class", &class);
     }
 
-    /// Renames the meshes, height fields and materials of `<asset>`.
+    /// Renames the meshes, height fields, materials and textures of `<asset>`, and what these
+    /// refer to.
     pub fn assets(&self, e: &mut Element) -> Read<()> {
-        if e.name != "material" {
-            let name = self.asset(&asset::name_of(e)?);
-            e.set("name", &name);
-        } else {
-            Self::rename(e, "name", |n| self.asset(n));
+        match (e.name.as_str(), asset::name_of(e)) {
+            // A sky needs no name.
+            ("material", _) | ("texture", Err(_)) => Self::rename(e, "name", |n| self.asset(n)),
+            (_, name) => e.set("name", &self.asset(&name?)),
         }
-        if e.name == "mesh" {
+        let layers = e.children.iter_mut().filter(|c| c.name == "layer");
+        layers.for_each(|l| Self::rename(l, "texture", |n| self.asset(n)));
+        Self::rename(e, "texture", |n| self.asset(n));
+        Self::rename(e, "material", |n| self.asset(n));
+        if e.name != "hfield" {
             self.own_class(e);
         }
         Ok(())

@@ -54,6 +54,7 @@ impl GeomSpec {
             size,
             group: self.group,
             rgba: self.rgba.map(|c| c as f32),
+            paint: None,
         })
     }
 

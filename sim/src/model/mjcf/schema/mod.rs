@@ -48,7 +48,6 @@ const LEAF: Node = Node {
 const DRAWING: &str = "only for drawing";
 const SENSING: &str = "tasks read sensor(NAME) or the state itself";
 const USER: &str = "user data has no effect on the dynamics";
-const FILES: &str = "no textures are read";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
@@ -88,7 +87,7 @@ static COMPILER: Node = Node {
          fusestatic fitaabb meshdir assetdir strippath conflict",
     ],
     ignores: &[
-        ("texturedir", FILES),
+        ("texturedir", DRAWING),
         ("usethread", ROUNDING),
         ("saveinertial", "says how MuJoCo saves the file"),
         ("discardvisual", "geoms that do not collide are kept"),
@@ -265,9 +264,9 @@ static MATERIAL: Node = Node {
 };
 static MATERIAL_DEFAULT: Node = Node {
     name: "material",
+    reads: &["rgba"],
     ignores: &[(
-        "texture texrepeat texuniform emission specular shininess reflectance metallic roughness \
-         rgba",
+        "texture texrepeat texuniform emission specular shininess reflectance metallic roughness",
         DRAWING,
     )],
     children: &[&LAYER],
@@ -330,6 +329,7 @@ static DEFAULT: Node = Node {
         &EQUALITY_DEFAULT,
         &MATERIAL_DEFAULT,
         &MESH_DEFAULT,
+        &TEXTURE,
         &CAMERA,
         &LIGHT,
         &MOTOR_DEFAULT,

@@ -8,7 +8,7 @@ use meshes::{put, wedge};
 use std::path::PathBuf;
 
 #[path = "../../../../../tests/support/meshes.rs"]
-mod meshes;
+pub(super) mod meshes;
 
 fn names(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let inner = |p: &PathBuf| p.strip_prefix(folder).unwrap().to_path_buf();
