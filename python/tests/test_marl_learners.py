@@ -147,8 +147,32 @@ def test_torchrl_wraps_a_parallel_environment():
 
 def test_skrl_learns_with_agents_of_their_own():
     from skrl.envs.wrappers.torch import wrap_env
+    from skrl.memories.torch import RandomMemory
+    from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
+    from skrl.multi_agents.torch.mappo import MAPPO, MAPPO_CFG
+    from skrl.trainers.torch import SequentialTrainer
 
-    env = wrap_env(ostler.make_marl("spread", 8, **GENERIC), wrapper="pettingzoo")
+    class Policy(GaussianMixin, Model):
+        def __init__(self, **spaces):
+            Model.__init__(self, **spaces)
+            GaussianMixin.__init__(self)
+            self.net = torch.nn.Linear(self.num_observations, self.num_actions)
+            self.log_std = torch.nn.Parameter(torch.zeros(self.num_actions))
+
+        def compute(self, inputs, role=""):
+            return self.net(inputs["observations"]), {"log_std": self.log_std}
+
+    class Value(DeterministicMixin, Model):
+        def __init__(self, **spaces):
+            Model.__init__(self, **spaces)
+            DeterministicMixin.__init__(self)
+            self.net = torch.nn.Linear(self.num_states, 1)
+
+        def compute(self, inputs, role=""):
+            return self.net(inputs["states"]), {}
+
+    batch = ostler.make_marl("spread", 8, env={"episode_length_s": 1}, **GENERIC)
+    env = wrap_env(batch, wrapper="pettingzoo")
     assert env.num_envs == 8 and env.possible_agents == ["a", "b", "c"]
     obs, _ = env.reset()
     assert obs["a"].shape == (8, 14)
@@ -157,6 +181,37 @@ def test_skrl_learns_with_agents_of_their_own():
     assert reward["b"].shape == terminated["b"].shape == truncated["b"].shape == (8, 1)
     state = env.state()
     assert state["a"].shape == (8, 42) and env.state_spaces["c"].shape == (42,)
+    models, memories = {}, {}
+    for name in env.possible_agents:
+        spaces = {
+            "observation_space": env.observation_space(name),
+            "state_space": env.state_space(name),
+            "action_space": env.action_space(name),
+            "device": "cpu",
+        }
+        models[name] = {"policy": Policy(**spaces), "value": Value(**spaces)}
+        memories[name] = RandomMemory(memory_size=16, num_envs=8, device="cpu")
+    none = {name: {} for name in env.possible_agents}
+    optional = ("learning_rate_scheduler", "observation_preprocessor", "state_preprocessor")
+    optional = {f"{key}_kwargs": none for key in (*optional, "value_preprocessor")}
+    cfg = MAPPO_CFG(rollouts=16, **optional)
+    cfg.experiment.write_interval = cfg.experiment.checkpoint_interval = 0
+    spaces = ("observation_spaces", "state_spaces", "action_spaces")
+    spaces = {key: getattr(env, key) for key in spaces}
+    agent = MAPPO(
+        possible_agents=env.possible_agents,
+        models=models,
+        memories=memories,
+        device="cpu",
+        cfg=cfg,
+        **spaces,
+    )
+    parts = [models[name][part] for name in models for part in ("policy", "value")]
+    before = [part.net.weight.detach().clone() for part in parts]
+    settings = {"timesteps": 48, "headless": True, "disable_progressbar": True}
+    SequentialTrainer(env=env, agents=agent, cfg=settings).train()
+    after = [part.net.weight for part in parts]
+    assert all((x != y).any() and torch.isfinite(y).all() for x, y in zip(before, after))
 
 
 def test_one_policy_learns_from_all_rows():
