@@ -391,6 +391,26 @@ def test_environments_leave_nothing_behind():
     assert Given.handed - handed == 60 and Given.deleted == Given.handed
 
 
+def test_a_forked_process_leaves_the_device_alone():
+    env = make("cartpole", 4)
+    obs, _ = env.reset(seed=1)
+    kept = obs.numpy()
+    child = os.fork()
+    if child == 0:
+        freed = len(calls("cuMemFree_v2"))
+        try:
+            env.reset()
+            os._exit(1)
+        except ostler.StateError as e:
+            said = "another process" in str(e)
+        del env, obs
+        gc.collect()
+        os._exit(0 if said and len(calls("cuMemFree_v2")) == freed else 2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(obs.numpy(), kept)
+    env.step(Given(np.zeros((4, 1), np.float32)))
+
+
 def test_results_are_tensors_where_pytorch_has_cuda():
     import ostler.device
 
