@@ -15,6 +15,7 @@ pub mod gymnasium;
 pub mod hidden;
 pub mod memory;
 mod noise;
+pub mod pipes;
 pub mod policy;
 pub mod replay;
 pub mod rollout;

@@ -1,11 +1,14 @@
 """`ostler.Policy`: a trained policy that acts on arrays."""
 
-import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from ostler.policy_files import Layout as _Layout
+from ostler.policy_files import manifest as _manifest
+from ostler.policy_files import onnx as _onnx
+from ostler.policy_files import script as _script
 from ostler.program import run
 
 
@@ -26,18 +29,20 @@ class Policy:
         Args:
             source: a run's folder or checkpoint, which the program exports for this purpose; or
                 a file of `ostler export`, `NAME.onnx` or `NAME.pt`, with `NAME.json` beside it.
-            agent: of a task with several policies, whose it is.
+            agent: of a task with several policies, whose it is; a file must be this agent's.
             allow_native: code that the run's configuration names may run (docs/security.md).
 
         Raises:
             ImportError: neither onnxruntime nor PyTorch is installed; the program is missing.
             ConfigError: the run cannot be used, in the program's words.
-            ValueError: the file is no policy.
+            ValueError: the file is no policy, or another agent's; its manifest is damaged or of
+                another policy.
         """
         source = Path(source)
         self._kept = None
         if source.suffix in (".onnx", ".pt"):
             self._open(source)
+            self._is_of(agent, source)
             return
         kind = _kinds()[0]
         with tempfile.TemporaryDirectory() as folder:
@@ -50,23 +55,20 @@ class Policy:
 
     def _open(self, file):
         about = file.with_suffix(".json")
-        try:
-            self.manifest = json.loads(about.read_text())
-            terms = self.manifest["observations"]
-            self._pick = np.concatenate([_newest(t) for t in terms]).astype(np.int64)
-            scale = np.concatenate([np.asarray(t["scale"], np.float32) for t in terms])
-            self.observation_width = int(self.manifest["observation_width"])
-            self.controls = [c["name"] for c in self.manifest["controls"]]
-            states = self.manifest["inputs"][1:]
-            self._outputs = [(o["name"], int(o["shape"][1])) for o in self.manifest["outputs"]]
-            self._states = [(s["name"], int(s["shape"][1])) for s in states]
-        except FileNotFoundError:
-            raise ValueError(f"{about} is not there: `ostler export` writes it beside {file.name}") from None
-        except (KeyError, TypeError, ValueError, IndexError) as e:
-            raise ValueError(f"{about} is not the manifest of a policy: {e!r}") from None
-        # A factor of 0 shows nothing.
-        self._factor = np.where(scale == 0, 0, 1 / np.where(scale == 0, 1, scale)).astype(np.float32)
-        self._run = _onnx(file) if file.suffix == ".onnx" else _script(file, self._outputs)
+        self.manifest = _manifest(about, file)
+        layout = _Layout(self.manifest, about)
+        self.observation_width = layout.width
+        self.controls = layout.controls
+        self._pick, self._factor = layout.pick, layout.factor
+        self._outputs, self._states = layout.outputs, layout.states
+        open_file = _onnx if file.suffix == ".onnx" else _script
+        self._run = open_file(file, layout)
+
+    def _is_of(self, agent, file):
+        own = self.manifest.get("agent")
+        if agent is not None and own != agent:
+            whose = f'the policy of agent "{own}"' if own is not None else "of a task without agents"
+            raise ValueError(f'{file} is {whose}, not of "{agent}"')
 
     def __call__(self, obs):
         """Actions `[N, A]` (choices: `[N, 1]`) for observations `[N, O]` as environments give them."""
@@ -116,13 +118,6 @@ class Policy:
         return out
 
 
-def _newest(term):
-    """Places of a term's newest values in the policy's row."""
-    row = term["row"]
-    at = row["first"] + (term["history"] - 1) * row["stride"]
-    return np.arange(at, at + term["size"])
-
-
 def _rows(obs, width):
     """NumPy's rows of an array, and the way back to its kind."""
     is_torch = type(obs).__module__.split(".")[0] == "torch"
@@ -146,49 +141,3 @@ def _kinds():
     if not there:
         raise ImportError("a policy is run by onnxruntime or PyTorch: pip install onnxruntime")
     return there
-
-
-def _onnx(file):
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ImportError(f"{file.name} is run by onnxruntime: pip install onnxruntime") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        session = onnxruntime.InferenceSession(
-            str(file), options, providers=["CPUExecutionProvider"]
-        )
-    except FileNotFoundError:
-        raise
-    except Exception as e:
-        raise ValueError(f"{file} is no policy: {e}") from None
-    names = [o.name for o in session.get_outputs()]
-    known = {i.name for i in session.get_inputs()}
-
-    def run(inputs):
-        given = {name: x for name, x in inputs.items() if name in known}
-        return dict(zip(names, session.run(names, given), strict=True))
-
-    return run
-
-
-def _script(file, outputs):
-    try:
-        import torch
-    except ImportError:
-        raise ImportError(f"{file.name} is run by PyTorch: pip install torch") from None
-    try:
-        module = torch.jit.load(str(file), map_location="cpu").eval()
-    except Exception as e:
-        raise ValueError(f"{file} is no policy: {e}") from None
-    widths = [width for _, width in outputs]
-
-    def run(inputs):
-        with torch.no_grad():
-            out = module(*(torch.from_numpy(x) for x in inputs.values()))
-        parts = torch.split(out, widths, dim=1)
-        return {name: part.numpy() for (name, _), part in zip(outputs, parts, strict=True)}
-
-    return run

@@ -135,6 +135,7 @@ def small_run():
 
 
 def test_a_policy_acts_on_tensors_in_both_formats():
+    import json
     import tempfile
     from pathlib import Path
 
@@ -163,6 +164,17 @@ def test_a_policy_acts_on_tensors_in_both_formats():
         assert "bad.pt is no policy" in str(e)
     else:
         raise AssertionError("a file that was cut is taken")
+    about = json.loads((place / "p.json").read_text())
+    about["controls"].pop()
+    about["outputs"][1]["shape"][1] -= 1
+    (place / "p.json").write_text(json.dumps(about))
+    for name in ("p.pt", "p.onnx"):
+        try:
+            ostler.Policy(place / name)
+        except ValueError as e:
+            assert f"{name} is another policy than p.json says" in str(e), e
+        else:
+            raise AssertionError("a manifest of another policy is taken")
 
 
 def test_weights_and_biases_gets_every_number():
@@ -182,3 +194,62 @@ def test_weights_and_biases_gets_every_number():
     for tag, value in last.items():
         assert log.run.summary[tag] == value, tag
     log.run.finish()
+
+
+def wandb_records(folder):
+    """Records of all files of a run that Weights & Biases has written, in their order.
+
+    The messages are its own; the files are LevelDB's log format behind seven bytes.
+    """
+    import struct
+
+    from wandb.proto import wandb_internal_pb2
+
+    for file in sorted(folder.glob("wandb/offline-run-*/run-*.wandb")):
+        data, at, whole = file.read_bytes(), 7, b""
+        while at + 7 < len(data):
+            left = 32768 - at % 32768
+            if left < 7:
+                at += left
+                continue
+            _, length, kind = struct.unpack("<IHB", data[at : at + 7])
+            whole += data[at + 7 : at + 7 + length]
+            at += 7 + length
+            # Whole, or the last part.
+            if kind in (1, 4):
+                record = wandb_internal_pb2.Record()
+                record.ParseFromString(whole)
+                yield record
+                whole = b""
+
+
+def test_the_program_logs_to_weights_and_biases():
+    import json
+    import sys
+    import tempfile
+    from pathlib import Path
+
+    import ostler
+
+    out = Path(tempfile.mkdtemp()) / "run"
+    table = {"project": "poles", "group": "g", "tags": ["a", "b"], "python": sys.executable}
+    options = {**GENERIC, "learner.threads": 1, "log.wandb": table, "runner.eval_interval": 2}
+    run = ostler.train("cartpole", out=out, allow_native=True, **options, **{"runner.max_iterations": 4})
+    run = ostler.train(resume=out, allow_native=True, **{"runner.max_iterations": 7})
+    records = list(wandb_records(out))
+    begun = [r.run for r in records if r.WhichOneof("record_type") == "run"]
+    told = {u.key: json.loads(u.value_json) for u in begun[0].config.update}
+    assert {r.run_id for r in begun} == {(out / "wandb" / "run-id").read_text()} and len(begun) == 2
+    assert begun[0].project == "poles" and begun[0].run_group == "g" and begun[0].tags == ["a", "b"]
+    assert begun[0].display_name == "run" and told["ppo"]["gamma"] == 0.99, told
+    axes = [r.metric for r in records if r.WhichOneof("record_type") == "metric"]
+    assert any(m.glob_name == "*" and m.step_metric == "env_steps" for m in axes)
+    rows = [r.history for r in records if r.WhichOneof("record_type") == "history"]
+    assert [row.step.num for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+    for row, line in zip(rows, run.metrics, strict=True):
+        got = {i.key or i.nested_key[0]: json.loads(i.value_json) for i in row.item}
+        got = {tag: x for tag, x in got.items() if not tag.startswith("_")}
+        assert got == {tag: x for tag, x in line.items() if x is not None}
+    assert "Eval/mean_reward" in run.metrics[3]
+    ends = [r.exit.exit_code for r in records if r.WhichOneof("record_type") == "exit"]
+    assert ends == [0, 0]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -213,6 +214,102 @@ def test_files_that_are_no_policies_are_exceptions():
     (place / "p.json").unlink()
     raises(ValueError, "p.json is not there", lambda: ostler.Policy(place / "p.onnx"))
     raises(ostler.ConfigError, "is not a run", lambda: ostler.Policy(place / "nothing"))
+
+
+#: What somebody may write in the place of any value.
+ODD = [
+    *(None, True, False, 0, 1, -1, 2, 1 << 40, 10**400, 0.5, -1e300, 1e-300, float("nan")),
+    *(float("inf"), "", "obs", [], [[]], {}, {"a": 1}, ["N", 1]),
+]
+
+
+def places_in(value, path=()):
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    for key in keys:
+        yield (*path, key)
+        yield from places_in(value[key], (*path, key))
+
+
+def changed(rng, manifest):
+    """The text of a manifest in which something is missing, odd, or another of its values; or cut."""
+    every = list(places_in(manifest))
+
+    def within(value, path):
+        for key in path:
+            value = value[key]
+        return value
+
+    text = json.dumps(manifest)
+    value = json.loads(text)
+    *path, key = rng.choice(every)
+    kind = rng.randrange(4)
+    if kind == 0:
+        del within(value, path)[key]
+    elif kind == 1:
+        within(value, path)[key] = rng.choice(ODD)
+    elif kind == 2:
+        within(value, path)[key] = within(manifest, rng.choice(every))
+    text = json.dumps(value)
+    return text[: rng.randrange(len(text))] if kind == 3 else text
+
+
+def test_damaged_manifests_are_value_errors_that_name_the_file():
+    # It remembers in all ways: earlier values and hidden states.
+    config = Path(tempfile.mkdtemp()) / "mine.toml"
+    os.symlink(ostler.find("double_pendulum_positions").parent / "robots", config.parent / "robots")
+    text = ostler.find("double_pendulum_positions").read_text()
+    config.write_text(text.replace("[[task.observation]]", "[[task.observation]]\nhistory = 2", 1))
+    run = small(config, iterations=1)
+    place = Path(tempfile.mkdtemp())
+    ostler.program.run("export", run.folder, "--format", "onnx", "--out", place, "--name", "p")
+    manifest = json.loads((place / "p.json").read_text())
+    del manifest["test_vectors"]
+    width = manifest["observation_width"]
+    assert len(manifest["inputs"]) == 4
+    rng, refused = random.Random(1), 0
+    for _ in range(1500):
+        (place / "p.json").write_text(changed(rng, manifest))
+        try:
+            policy = ostler.Policy(place / "p.onnx")
+        except ValueError as e:
+            assert str(place / "p.") in str(e), e
+            refused += 1
+        else:
+            # It was of no account.
+            assert np.isfinite(policy(np.zeros((2, width), np.float32))).all()
+    assert 300 < refused < 1400, refused
+    for name, value, why in [
+        ("version", 2, "version is 2, 1 is known"),
+        ("format", "onnx", 'says no "format"'),
+        ("observation_width", 1, "observations["),
+        ("controls", manifest["controls"] * 2, "another width than there are controls"),
+    ]:
+        (place / "p.json").write_text(json.dumps({**manifest, name: value}))
+        raises(ValueError, why, lambda: ostler.Policy(place / "p.onnx"))
+
+
+def test_a_file_of_another_policy_is_refused():
+    place = Path(tempfile.mkdtemp())
+    for name in ("cartpole", "half_cheetah"):
+        run = small(name, iterations=1)
+        ostler.program.run("export", run.folder, "--format", "onnx", "--out", place, "--name", name)
+    os.replace(place / "half_cheetah.json", place / "cartpole.json")
+    e = raises(ValueError, "another policy than cartpole.json says", lambda: ostler.Policy(place / "cartpole.onnx"))
+    assert "not [N, 17]" in str(e), e
+    (place / "cartpole.onnx").unlink()
+    raises(ValueError, "cartpole.onnx is not there", lambda: ostler.Policy(place / "cartpole.onnx"))
+
+
+def test_a_file_is_of_the_agent_that_is_asked_for():
+    run = small("half_cheetah_legs", iterations=1)
+    place = Path(tempfile.mkdtemp())
+    agent = "back"
+    ostler.program.run("export", run.folder, "--agent", agent, "--out", place, "--name", "p")
+    assert ostler.Policy(place / "p.onnx", agent=agent).manifest["agent"] == agent
+    raises(ValueError, f'the policy of agent "{agent}", not of "front"', lambda: ostler.Policy(place / "p.onnx", agent="front"))
+    run = small(iterations=1)
+    ostler.program.run("export", run.folder, "--out", place, "--name", "q")
+    raises(ValueError, "of a task without agents", lambda: ostler.Policy(place / "q.onnx", agent=agent))
 
 
 def test_a_run_whose_process_dies_loses_no_iteration():

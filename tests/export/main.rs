@@ -341,6 +341,33 @@ expr = "height(foot)^2"
 }
 
 #[test]
+fn controls_that_come_late_are_no_measurement_and_held_ones_begin_with_zero() {
+    let late = "actuators = [\"slide\"]\ndelay = 1\n[[task.observation]]\nname = \"given\"\n\
+                expr = \"ctrl\"";
+    let place = Place::with(&TASK.replace("actuators = [\"slide\"]", late));
+    place.train("a", 1, &[]);
+    let why = place.fails(2, &["export", "a", "--format", "c"]);
+    assert!(
+        why.contains("given = ctrl: controls that actions reach late"),
+        "{why}"
+    );
+    place.ok(&[
+        "export", "a", "--format", "c", "--input", "given", "--out", "out",
+    ]);
+
+    let held = "[[task.observation]]\nname = \"held\"\nexpr = \"ctrl(knee)\"";
+    let task = FLOATING_TASK.replace("actuators = [\"*\"]", "actuators = [\"hip\", \"twist\"]");
+    let place = Place::with(&task.replace("OTHER", held));
+    std::fs::write(place.path("robots/floating.xml"), FLOATING).unwrap();
+    place.train("a", 1, &[]);
+    place.ok(&[
+        "export", "a", "--format", "c", "--out", "out", "--name", "p",
+    ]);
+    let header = std::fs::read_to_string(place.path("out/p_policy.h")).unwrap();
+    assert!(header.contains("(m->step == 0u ? 0.0f : 0.1f)"), "{header}");
+}
+
+#[test]
 fn a_robot_of_mujocos_that_the_c_policy_moves_gets_what_eval_says() {
     // Starts from which some fall.
     let task = TASK.replace("[-0.01, 0.01]", "[-0.15, 0.15]");

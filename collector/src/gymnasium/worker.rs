@@ -1,24 +1,19 @@
 //! One process with a part of the environments; `worker.py` is its other side.
 
 use super::GymnasiumConfig;
+use crate::pipes::Piped;
 use ostler_sim::env::ActionSpace;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("worker.py");
 /// The longest first line (bytes).
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_LINE: usize = 1 << 20;
 /// The longest message about an exception (bytes).
 const LONGEST_MESSAGE: u32 = 1 << 16;
-
-/// How long a process may take to end.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Why there are no environments of Gymnasium.
 #[derive(Debug, thiserror::Error)]
@@ -166,10 +161,7 @@ impl Answer {
 /// A process and its pipes; it ends with this value.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
-    /// Closed to end it.
-    to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
+    piped: Piped,
     /// Its part of the batch.
     pub envs: Range<usize>,
     timeout: Duration,
@@ -208,23 +200,16 @@ impl Worker {
             python: config.python.clone(),
             source,
         };
-        let mut child = command.spawn().map_err(at)?;
-        let no_pipes = || GymError::Gone {
+        let child = command.spawn().map_err(at)?;
+        let piped = Piped::of(child).map_err(|e| GymError::Gone {
             envs: envs.clone(),
-            why: "has no pipes".into(),
-        };
-        let to = child.stdin.take().ok_or_else(no_pipes)?;
-        let from = child.stdout.take().ok_or_else(no_pipes)?;
-        // Nothing waits for it without end.
-        let flags = fcntl_getfl(&to).and_then(|f| fcntl_setfl(&to, f | OFlags::NONBLOCK));
+            why: e.to_string(),
+        })?;
         let mut process = Process {
-            child,
-            to: Some(to),
-            from: BufReader::new(from),
+            piped,
             envs: envs.clone(),
             timeout: Duration::from_secs_f64(config.timeout_s),
         };
-        flags.map_err(|e| process.gone(e))?;
         let request = Request {
             env: &config.env,
             kwargs: &config.kwargs,
@@ -289,7 +274,10 @@ impl Process {
 
     /// The same for an error of a pipe: what became of the process.
     fn failed(&mut self, e: &std::io::Error) -> GymError {
-        let why = said(&mut self.child, e);
+        let mut why = self.piped.said(e);
+        if e.kind() == ErrorKind::TimedOut {
+            why += " (gymnasium.timeout_s)";
+        }
         self.gone(why)
     }
 
@@ -301,104 +289,11 @@ impl Process {
     /// Writes all of `bytes`.
     fn send(&mut self, bytes: &[u8]) -> Result<(), GymError> {
         let until = self.until();
-        let sent = match &mut self.to {
-            Some(to) => write(to, bytes, until),
-            None => Err(ErrorKind::BrokenPipe.into()),
-        };
-        sent.map_err(|e| self.failed(&e))
+        self.piped.write(bytes, until).map_err(|e| self.failed(&e))
     }
 
     fn read(&mut self, into: &mut [u8], until: Instant) -> Result<(), GymError> {
-        read(&mut self.from, into, until).map_err(|e| self.failed(&e))
-    }
-}
-
-/// What became of a process that gives no answer.
-fn said(child: &mut Child, e: &std::io::Error) -> String {
-    // One that closes its output ends, but not at once.
-    let until = Instant::now() + GRACE;
-    while e.kind() == ErrorKind::UnexpectedEof
-        && Instant::now() < until
-        && matches!(child.try_wait(), Ok(None))
-    {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    match (child.try_wait(), e.kind()) {
-        (Ok(Some(status)), _) => format!("ended: {status}"),
-        (_, ErrorKind::UnexpectedEof) => "closed its output".into(),
-        _ => e.to_string(),
-    }
-}
-
-/// Writes all of `bytes`, by then or not at all: a process that stands still takes none.
-fn write(to: &mut ChildStdin, mut bytes: &[u8], until: Instant) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        match to.write(bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(e) if e.kind() == ErrorKind::WouldBlock => ready(to, PollFlags::OUT, until)?,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
-/// Fills `into`, by then or not at all.
-fn read(
-    from: &mut BufReader<ChildStdout>,
-    mut into: &mut [u8],
-    until: Instant,
-) -> std::io::Result<()> {
-    while !into.is_empty() {
-        if from.buffer().is_empty() {
-            wait(from, until)?;
-        }
-        match from.read(into) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(n) => into = &mut into[n..],
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
-/// Until there is something to read.
-fn wait(from: &BufReader<ChildStdout>, until: Instant) -> std::io::Result<()> {
-    ready(from.get_ref(), PollFlags::IN, until)
-}
-
-/// Until a pipe can be read or written.
-fn ready(pipe: &impl AsFd, flags: PollFlags, until: Instant) -> std::io::Result<()> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).ok();
-        let mut fds = [PollFd::new(pipe, flags)];
-        match poll(&mut fds, left.as_ref()) {
-            Ok(0) => {
-                let why = "did not answer in time (gymnasium.timeout_s)";
-                return Err(std::io::Error::new(ErrorKind::TimedOut, why));
-            }
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-}
-
-impl Drop for Process {
-    /// It goes when its input does; one that hangs is killed.
-    fn drop(&mut self) {
-        self.to = None;
-        let until = Instant::now() + GRACE;
-        while Instant::now() < until {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.piped.read(into, until).map_err(|e| self.failed(&e))
     }
 }
 
@@ -439,16 +334,7 @@ impl Starting {
 
 /// The first line of a process.
 fn line(process: &mut Process) -> Result<Vec<u8>, GymError> {
-    let (mut line, until) = (Vec::new(), process.until());
-    let from = &mut process.from;
-    let got = wait(from, until).and_then(|()| {
-        from.by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)
-    });
-    match got {
-        Ok(_) if line.ends_with(b"\n") => Ok(line),
-        Ok(_) => Err(process.failed(&ErrorKind::UnexpectedEof.into())),
-        Err(e) => Err(process.failed(&e)),
-    }
+    let until = process.until();
+    let line = process.piped.line(LONGEST_LINE, until);
+    line.map_err(|e| process.failed(&e))
 }

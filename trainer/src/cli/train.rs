@@ -284,9 +284,11 @@ fn summary(run: &Run, ended: Ended) {
         outln!("report      {}", report.display());
     }
     // Python of others needs leave each time.
-    let leave = match run.config().gymnasium {
-        Some(_) => format!(" {ALLOW_NATIVE}"),
-        None => String::new(),
+    let config = run.config();
+    let wandb = config.log.wandb.as_ref();
+    let leave = match config.gymnasium.is_some() || wandb.is_some_and(|w| w.names_python()) {
+        true => format!(" {ALLOW_NATIVE}"),
+        false => String::new(),
     };
     match run.config().has_robot() {
         true => outln!("watch it    ostler play {dir}"),

@@ -102,6 +102,16 @@ const NAMES: &[Foreign] = &[
         "and critic.obs_normalization",
     ),
     ("experiment_name", "name", ""),
+    ("wandb_project", "log.wandb.project", ""),
+    ("wandb_project_name", "log.wandb.project", ""),
+    ("wandb_entity", "log.wandb.entity", ""),
+    ("wandb_group", "log.wandb.group", ""),
+    ("wandb_tags", "log.wandb.tags", ""),
+    (
+        "wandb_activate",
+        "log.wandb.mode",
+        "an empty table [log.wandb] is enough",
+    ),
     ("save_freq", "runner.save_interval", ""),
     ("save_frequency", "runner.save_interval", ""),
 ];

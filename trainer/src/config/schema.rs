@@ -3,8 +3,9 @@
 //! The literals name every field of a list's element, so that a new key cannot be forgotten
 //! here; those of the simulation's tables are in its crate.
 
-use super::{BackOffConfig, Config, FaultConfig, curriculum, foreign};
+use super::{BackOffConfig, Config, FaultConfig, LogConfig, curriculum, foreign};
 use crate::environments::CustomConfig;
+use crate::log::wandb::WandbConfig;
 use ostler_collector::gymnasium::GymnasiumConfig;
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::NoiseKind;
@@ -51,6 +52,13 @@ fn exemplar() -> Config {
             steps: false,
             ratchet: true,
         }],
+        log: LogConfig {
+            wandb: Some(WandbConfig {
+                tags: vec![text()],
+                ..WandbConfig::default()
+            }),
+            ..LogConfig::default()
+        },
         back_off: BackOffConfig {
             changes: vec![[0, 0]],
             ..BackOffConfig::default()

@@ -1,6 +1,7 @@
 //! The tables that concern the program itself: `[runner]`, `[collector]`,
 //! `[learner]`, `[log]`.
 
+use crate::log::wandb::WandbConfig;
 use ostler_sim::config::{Auto, AutoWord};
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +223,8 @@ pub struct LogConfig {
     /// `info,ostler_trainer::memory=debug` ([`crate::log::filter`]). `--log-level` and
     /// `OSTLER_LOG` come before it.
     pub level: String,
+    /// Weights & Biases; a table `[log.wandb]`, which may be empty.
+    pub wandb: Option<WandbConfig>,
 }
 
 /// `log.format`.
@@ -244,6 +247,7 @@ impl Default for LogConfig {
             git_diff: false,
             format: LogFormat::Text,
             level: "info".into(),
+            wandb: None,
         }
     }
 }

@@ -181,6 +181,7 @@ impl Config {
         if let Err(e) = crate::log::filter::parse(&self.log.level) {
             errors.push(ConfigError::new("log.level", e.to_string()));
         }
+        errors.extend(self.log.wandb.iter().flat_map(|w| w.validate()));
         if self.log.dir.is_empty() {
             errors.push(ConfigError::new("log.dir", "is empty").help("\"runs\" is the default"));
         }

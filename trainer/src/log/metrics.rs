@@ -120,6 +120,11 @@ impl MetricsWriter {
         record.line(&mut self.line);
         self.file.write(self.line.as_bytes())
     }
+
+    /// The last line, with its end.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
 }
 
 /// The iteration of the last whole line; 0 where there is none.

@@ -1,4 +1,4 @@
-//! Metrics, TensorBoard events, logged events, progress line, learning curve.
+//! Metrics, TensorBoard events, Weights & Biases, logged events, progress line, learning curve.
 
 pub mod append;
 pub mod curve;
@@ -11,6 +11,7 @@ pub mod progress;
 pub mod sinks;
 pub mod tensorboard;
 pub mod trace;
+pub mod wandb;
 
 /// Writes a line to standard output; a closed pipe is the reader's decision, not an
 /// error (`println!` would panic and end a run).

@@ -3,6 +3,7 @@
 
 use super::metrics::{MetricsWriter, Record};
 use super::tensorboard::{self, EventWriter};
+use super::wandb::Wandb;
 use ostler_sim::files::named;
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use std::path::Path;
 pub struct Sinks {
     metrics: MetricsWriter,
     events: Option<EventWriter>,
-    /// Event files take nothing for the time being.
+    wandb: Option<Wandb>,
+    /// Event files and Weights & Biases take nothing for the time being.
     paused: bool,
     /// Records that a file did not take.
     pub lost: u64,
@@ -38,12 +40,27 @@ impl Sinks {
         Ok(Self {
             metrics,
             events,
+            wandb: None,
             paused: false,
             lost: 0,
         })
     }
 
-    /// Whether event files, which take the most space, are left as they are.
+    /// Records go to Weights & Biases from now on, too.
+    pub fn attach(&mut self, wandb: Wandb) {
+        self.wandb = Some(wandb);
+    }
+
+    /// The run has ended well, and its folder is complete: waits for Weights & Biases, for as
+    /// long as that may take.
+    pub fn finish(&mut self) {
+        if let Some(mut wandb) = self.wandb.take() {
+            wandb.finish(0);
+        }
+    }
+
+    /// Whether event files, which take the most space, are left as they are, and those of
+    /// Weights & Biases.
     pub fn pause_events(&mut self, paused: bool) {
         self.paused = paused;
     }
@@ -52,6 +69,9 @@ impl Sinks {
     pub fn write(&mut self, record: &Record) {
         if let Err(e) = self.metrics.write(record) {
             self.failed(&format!("cannot write metrics: {e}"));
+        }
+        if let Some(wandb) = self.wandb.as_mut().filter(|_| !self.paused) {
+            wandb.write(self.metrics.line());
         }
         let step = i64::try_from(record.iteration).unwrap_or(i64::MAX);
         let scalars = record

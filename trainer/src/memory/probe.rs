@@ -130,6 +130,7 @@ fn peak(
         "sim.specialize=\"off\"".into(),
         "log.curve=false".into(),
         "log.tensorboard=false".into(),
+        "log.wandb.mode=\"disabled\"".into(),
         "memory.disk_warn_mib=0".into(),
         "memory.disk_act_mib=0".into(),
         // The number is the one that is asked for, and nothing goes wrong on order.

@@ -303,6 +303,7 @@ impl Run {
         let (standing, report) = self.standing_and_report();
         report.finish(standing, &folder, curve);
         self.store.finish(self.evaluations.reached);
+        self.report.sinks.finish();
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
     Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
+    wandb,
 };
 use super::signals::StopFlag;
 use super::store::Store;
@@ -58,6 +59,8 @@ impl Run {
             mut notes,
             mut warnings,
         } = plan;
+        let folder = folder_of(&loaded);
+        wandb::check(&mut loaded.config, &folder)?;
         let (faults, said) = announced(&loaded.config);
         warnings.extend(said);
         // Before anything expensive is built for nothing.
@@ -102,7 +105,10 @@ impl Run {
         let monitor = monitor(config, &dir, options.reporter.clone());
         let iteration = past.counters.iteration;
         let at = |e| RunError::file("write into", dir.path())(e);
-        let sinks = Sinks::open(dir.path(), iteration, config.log.tensorboard).map_err(at)?;
+        let mut sinks = Sinks::open(dir.path(), iteration, config.log.tensorboard).map_err(at)?;
+        if let Some(wandb) = wandb::begin(config, &dir) {
+            sinks.attach(wandb);
+        }
         let facts = facts(options, &model, &parts, iteration, &torch)?;
         let meta = MetaWriter::create(dir.path(), facts).map_err(at)?;
         if let Some(folder) = &past.aside {

@@ -5,6 +5,7 @@ mod auto;
 mod plan;
 mod resume;
 mod same_run;
+pub(super) mod wandb;
 
 pub(crate) use auto::{Next, newest_unfinished};
 pub use plan::Options;

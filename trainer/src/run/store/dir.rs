@@ -9,6 +9,7 @@
 //!   checkpoints/      iter_<n>.safetensors, best.safetensors
 //!   metrics.jsonl     one object per iteration
 //!   events.out.*      the same for TensorBoard
+//!   wandb/            the same for Weights & Biases, where that is asked for
 //!   log.txt           decisions and warnings
 //!   meta.json         command line, versions, hardware, git commit; on request git.diff beside it
 //! ```
@@ -17,6 +18,7 @@ use super::checkpoint::write_atomically;
 use super::{native, robot};
 use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
+use crate::log::wandb;
 use crate::run::error::RunError;
 use ostler_sim::files;
 use std::fs::File;
@@ -118,7 +120,7 @@ impl RunDir {
     /// It cannot be written, another process runs in it, or there are links in it: whoever
     /// made the folder would decide what this process overwrites.
     pub fn open(path: &Path) -> Result<Self, RunError> {
-        if let Some(link) = files::link_below(path, DEPTH) {
+        if let Some(link) = link_in(path) {
             return Err(RunError::Usage(format!(
                 "{} is a link, and a run does not write through links: put what it leads to in its place",
                 link.display()
@@ -202,6 +204,20 @@ impl RunDir {
         let path = folder.join(CONFIG);
         write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))
     }
+}
+
+/// The first link in a run's folder. The client of Weights & Biases makes some in its own, where
+/// nothing else writes; they are taken away before it is started.
+fn link_in(path: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut found = entries.filter_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        match kind.is_dir() && entry.file_name() != wandb::FOLDER {
+            true => files::link_below(&entry.path(), DEPTH - 1),
+            false => kind.is_symlink().then(|| entry.path()),
+        }
+    });
+    found.next()
 }
 
 pub(super) fn make(path: &Path) -> Result<(), RunError> {
