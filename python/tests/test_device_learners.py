@@ -3,6 +3,7 @@ place of a GPU's: which calls it makes of whom."""
 
 import numpy as np
 import torch
+from device_arrays import Given
 
 import ostler
 import ostler.device
@@ -19,8 +20,6 @@ class Torch:
 
 
 def test_rsl_rl_gets_the_devices_tensors():
-    from test_device import Given
-
     from ostler.rsl_rl import VecEnv
 
     before = ostler.device.torch_with_cuda

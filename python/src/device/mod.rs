@@ -6,6 +6,7 @@
 //! All work goes to the device's default stream, on which PyTorch works, too: the host waits for
 //! nothing in a step. `unsafe` is in `dlpack` and where work is started.
 
+mod actions;
 mod array;
 mod dlpack;
 mod kernels;
@@ -19,15 +20,13 @@ use crate::guarded::Guarded;
 use crate::make::{Configured, Wanted, configured, explained, in_thread};
 use crate::messages;
 use dlpack::{Kind, Taken};
-use kernels::{FlagArgs, Parts, TakeArgs};
+use kernels::{FlagArgs, Parts};
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::{Address, Device};
-use ostler_sim::env::{
-    ActionSpace, DeviceEnv, EnvSpec, EpisodeStats, Groups, PolicyNoise, StepAddresses,
-};
+use ostler_sim::env::{DeviceEnv, EnvSpec, EpisodeStats, Groups, PolicyNoise, StepAddresses};
 use ostler_sim::memory::MemoryError;
 use pool::{Lease, Pool};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
@@ -270,10 +269,10 @@ impl DeviceBatch {
         let Inner {
             env, parts, step, ..
         } = open.get()?;
-        let given = taken(&actions, &self.spec, self.number)?;
+        let given = actions::taken(&actions, &self.spec, self.number)?;
         let rows = self.spec.rows();
         py.detach(|| {
-            let actions = placed(&given, &self.spec, parts, &step.actions)?;
+            let actions = actions::placed(&given, &self.spec, parts, &step.actions)?;
             // Room for the last observations of this step's truncations.
             env.begin_rollout(None)?;
             env.step(
@@ -372,87 +371,4 @@ fn addresses(of: &Groups<Arc<Lease>>) -> Groups<Address> {
         policy: of.policy.address(),
         critic: of.critic.as_ref().map(|rows| rows.address()),
     }
-}
-
-/// Takes the actions of every agent.
-///
-/// # Errors
-/// Not one array for each; elsewhere; another shape or kind.
-fn taken(actions: &[Bound<'_, PyAny>], spec: &EnvSpec, number: i32) -> PyResult<Vec<Taken>> {
-    let agents = spec.agents_per_env();
-    if actions.len() != agents {
-        let why = format!(
-            "actions of {} agents, of whom there are {agents}",
-            actions.len()
-        );
-        return Err(PyValueError::new_err(why));
-    }
-    let all = actions.iter().enumerate().map(|(agent, array)| {
-        let name = crate::arrays::name_of(spec, agent);
-        let given = dlpack::take(array, &name, number)?;
-        crate::arrays::has_shape(&given.shape, spec, agent)?;
-        let discrete = matches!(
-            crate::arrays::space_of(spec, agent),
-            ActionSpace::Discrete(_)
-        );
-        match number_kind(given.kind, discrete) {
-            Some(_) => Ok(given),
-            None => {
-                let wanted = match discrete {
-                    true => "int32 or int64",
-                    false => "float32, float64, int32 or int64",
-                };
-                let why = format!("{name} are {wanted}, these are {}", given.kind.name());
-                Err(PyTypeError::new_err(why))
-            }
-        }
-    });
-    all.collect()
-}
-
-/// How `TakeArgs` counts kinds of numbers.
-fn number_kind(kind: Kind, discrete: bool) -> Option<i64> {
-    match kind {
-        Kind::Float(32) if !discrete => Some(0),
-        Kind::Float(64) if !discrete => Some(1),
-        Kind::Int(32) => Some(2),
-        Kind::Int(64) => Some(3),
-        _ => None,
-    }
-}
-
-/// Where the rows of all agents' actions are: the array itself where it has them, else `room`,
-/// into which they are copied on the device.
-fn placed(
-    given: &[Taken],
-    spec: &EnvSpec,
-    parts: &Parts,
-    room: &Lease,
-) -> Result<Address, ostler_sim::device::DeviceError> {
-    let width = spec.action.width() as i64;
-    if let [one] = given
-        && one.kind == Kind::Float(32)
-        && one.strides.first().is_none_or(|row| *row == width)
-        && one.strides.get(1).is_none_or(|column| *column == 1)
-    {
-        return Ok(one.address);
-    }
-    for (agent, one) in given.iter().enumerate() {
-        let own = crate::arrays::space_of(spec, agent);
-        let discrete = matches!(own, ActionSpace::Discrete(_));
-        let args = TakeArgs {
-            from: one.address,
-            to: room.address(),
-            row: one.strides.first().copied().unwrap_or(0),
-            column: one.strides.get(1).copied().unwrap_or(0),
-            n: spec.num_envs as i64,
-            world: width * spec.agents_per_env() as i64,
-            first: width * agent as i64,
-            width: own.width() as i64,
-            kind: number_kind(one.kind, discrete).unwrap_or(0),
-        };
-        // SAFETY: the shape was compared with the agent's; `room` has the rows of all.
-        unsafe { parts.take(&args) }?;
-    }
-    Ok(room.address())
 }
