@@ -32,9 +32,7 @@ class HostArrays:
 
     def step(self, actions, to):
         """A step: in how many rows an episode ended, and whether there are messages."""
-        return self._batch.step(
-            actions, to.obs, to.critic, to.reward, to.terminated, to.truncated
-        )
+        return self._batch.step(actions, to.obs, to.critic, to.reward, to.terminated, to.truncated)
 
     def ended(self, of):
         """Of the episodes that ended in the step of these arrays, zeros elsewhere."""

@@ -70,9 +70,7 @@ class VectorEnv(Batched, gymnasium.vector.VectorEnv):
 
     metadata = METADATA
 
-    def __init__(
-        self, batch, observations, copy, episode_statistics, random_ages, agents=None
-    ):
+    def __init__(self, batch, observations, copy, episode_statistics, random_ages, agents=None):
         self._open(batch, observations, copy, episode_statistics, random_ages)
         facts = self.facts
         self._agents = _agents_of(facts, agents)

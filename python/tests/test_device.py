@@ -157,7 +157,11 @@ def test_what_is_no_array_of_the_device_is_refused():
     wrong(ValueError, "kind 10", Given(good, device=(10, 0)))
     wrong(ValueError, r"shape \(5, 3\), these have \(5, 2\)", Given(good[:, :2]))
     wrong(ValueError, r"these have \(15,\)", Given(good.ravel()))
-    wrong(TypeError, "float32, float64, int32 or int64, these are float16", Given(good.astype(np.float16)))
+    wrong(
+        TypeError,
+        "float32, float64, int32 or int64, these are float16",
+        Given(good.astype(np.float16)),
+    )
     wrong(TypeError, "these are bool", Given(good > 0))
     several = make("spread", 2)
     several.reset()
@@ -385,7 +389,11 @@ def test_results_are_tensors_where_pytorch_has_cuda():
 
 
 def test_a_device_that_is_not_there_is_said():
-    raises(ostler.DeviceError, "there is no cuda:7: the machine has 2 GPUs", lambda: make(device="cuda:7"))
+    raises(
+        ostler.DeviceError,
+        "there is no cuda:7: the machine has 2 GPUs",
+        lambda: make(device="cuda:7"),
+    )
     raises(ValueError, '"cpu", "cuda" or "cuda:N"', lambda: make(device="cuda:x"))
     raises(ostler.ConfigError, "wants environments on a GPU", lambda: make(sim={"device": "cpu"}))
     raises(ostler.ConfigError, "native", lambda: make(sim={"backend": "rapier"}))

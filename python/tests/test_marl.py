@@ -11,7 +11,11 @@ import numpy as np
 import ostler
 
 GENERIC = {"sim": {"specialize": "off", "threads": 1}}
-TASKS = {"spread": ["a", "b", "c"], "ant_sumo": ["red", "blue"], "half_cheetah_legs": ["back", "front"]}
+TASKS = {
+    "spread": ["a", "b", "c"],
+    "ant_sumo": ["red", "blue"],
+    "half_cheetah_legs": ["back", "front"],
+}
 
 
 def make(name="spread", num_envs=4, **options):
@@ -83,7 +87,9 @@ def test_dictionaries_have_every_agents_arrays():
 
 
 def test_one_agent_is_told_from_several():
-    raises(ValueError, r"cartpole.toml has no \[agents\]: ostler.make_vec", lambda: make("cartpole"))
+    raises(
+        ValueError, r"cartpole.toml has no \[agents\]: ostler.make_vec", lambda: make("cartpole")
+    )
     raises(ValueError, "agents a, b, c: ostler.make_marl", lambda: ostler.make_vec("spread", 2))
     raises(ValueError, '"policy" or "dict"', lambda: make(observations="all"))
 
@@ -114,7 +120,11 @@ def test_agents_of_one_policy_can_be_rows():
                 np.testing.assert_array_equal(interleave(last), y[4]["final_obs"])
                 assert len(y[4]["episode"]["t"]) == rows.num_envs
         assert ended or task == "half_cheetah_legs"
-    raises(ValueError, "alike.*16.*17|alike.*19.*17", lambda: ostler.make_vec(unequal(), 2, agents="rows", **GENERIC))
+    raises(
+        ValueError,
+        "alike.*16.*17|alike.*19.*17",
+        lambda: ostler.make_vec(unequal(), 2, agents="rows", **GENERIC),
+    )
     raises(ValueError, 'None or "rows"', lambda: ostler.make_vec("spread", 2, agents="all"))
 
 

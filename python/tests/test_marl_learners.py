@@ -44,9 +44,7 @@ def test_pettingzoos_agents_may_take_turns():
 
 
 def test_a_parallel_environment_has_the_numbers_of_a_batch():
-    one, batch = parallel(), ostler.make_marl(
-        "spread", 1, env={"episode_length_s": 0.5}, **GENERIC
-    )
+    one, batch = parallel(), ostler.make_marl("spread", 1, env={"episode_length_s": 0.5}, **GENERIC)
     seen, _ = one.reset(seed=4)
     told, _ = batch.reset(seed=4)
     assert str(one) == "spread" and one.metadata["is_parallelizable"]
