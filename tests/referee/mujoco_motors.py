@@ -66,6 +66,7 @@ def model_with(path, rows, changes):
         act.gaintype, act.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
         act.gainprm[:3], act.biasprm[:3] = row["gain"], row["bias"]
         act.ctrllimited = act.actlimited = 0
+        act.armature = 0  # the joint's has it
         act.forcelimited = int(row["forcerange"] is not None)
         if row["forcerange"] is not None:
             act.forcerange[:] = row["forcerange"]
@@ -79,6 +80,10 @@ def model_with(path, rows, changes):
 
 def options(model, changes):
     """Sets what a compiled model may change."""
+    model.opt.noslip_iterations = changes["noslip_iterations"]
+    for flag, off in zip(("NATIVECCD", "MULTICCD"), changes["convex_off"]):
+        bit = int(getattr(mujoco.mjtDisableBit, "mjDSBL_" + flag, 0))
+        model.opt.disableflags = model.opt.disableflags & ~bit | bit * off
     model.opt.integrator = changes["integrator"]
     model.opt.cone = changes["cone"]
     model.opt.impratio = changes["impratio"]

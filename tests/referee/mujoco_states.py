@@ -408,6 +408,18 @@ def op_refresh():
     return {}
 
 
+def op_saved(model, out):
+    """The model's file as MuJoCo itself saves it, with its assets where they are."""
+    spec = mujoco.MjSpec.from_file(model)
+    folder = os.path.dirname(os.path.abspath(model))
+    for name in ("meshdir", "texturedir"):
+        setattr(spec, name, os.path.join(folder, getattr(spec, name)))
+    spec.compile()
+    with open(out, "w") as file:
+        file.write(spec.to_xml())
+    return {}
+
+
 def op_evaluate(model, states, out):
     """MuJoCo's answers to the states of a file, into a reference file."""
     model = load(model)
@@ -492,6 +504,7 @@ OPS = {
     "states": op_states,
     "varied": op_varied,
     "refresh": op_refresh,
+    "saved": op_saved,
     "evaluate": op_evaluate,
     "trajectories": op_trajectories,
     "invariants": op_invariants,

@@ -47,6 +47,30 @@ def tensor_of(moments, quat):
     return np.array([full[0, 0], full[1, 1], full[2, 2], full[0, 1], full[0, 2], full[1, 2]])
 
 
+def reflect(model):
+    """Makes what actuators add to damping and armature part of their joints' and tendons' own:
+    Ostler has one number for both, which fields of a model replace."""
+    joint, in_parent, tendon = (
+        int(getattr(mujoco.mjtTrn, "mjTRN_" + k)) for k in ("JOINT", "JOINTINPARENT", "TENDON")
+    )
+    own = (model.actuator_damping, model.actuator_armature)
+    if not any(x.any() for x in own):
+        return
+    for act in range(model.nu):
+        square, target = model.actuator_gear[act, 0] ** 2, model.actuator_trnid[act, 0]
+        if model.actuator_trntype[act] in (joint, in_parent):
+            at = model.dof_jntid == target
+            to = (model.dof_damping, model.dof_armature)
+        elif model.actuator_trntype[act] == tendon:
+            at, to = target, (model.tendon_damping, model.tendon_armature)
+        else:
+            continue
+        for into, from_ in zip(to, own):
+            into[at] += square * from_[act]
+            from_[act] = 0
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+
+
 class Varied:
     """Fields: a list of pairs of a name and an element's number, or a geom's name."""
 
@@ -54,6 +78,7 @@ class Varied:
 
     def __init__(self, model, pairs, own=()):
         self.own = own
+        reflect(model)
         self.scratch = mujoco.MjData(model)
         self.fields = [(field, self.find(model, field, element)) for field, element in pairs]
         self.first = [self.get(model, field, i) for field, i in self.fields]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The script; its text lists the commands.
-pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
+const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
 
 /// Script that times MuJoCo's own stepping.
 const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
@@ -21,6 +21,16 @@ const VARIED: &str = include_str!("../../../tests/referee/mujoco_varied.py");
 const MOTORS: &str = include_str!("../../../tests/referee/mujoco_motors.py");
 /// Worlds that MuJoCo steps; beside the script.
 const WORLDS: &str = include_str!("../../../tests/referee/mujoco_worlds.py");
+
+/// The script and what lies beside it, by the files' names: all that answers depend on besides
+/// MuJoCo.
+pub const SCRIPTS: [(&str, &str); 5] = [
+    ("mujoco_states.py", SCRIPT),
+    ("mujoco_speed.py", SPEED),
+    ("mujoco_varied.py", VARIED),
+    ("mujoco_motors.py", MOTORS),
+    ("mujoco_worlds.py", WORLDS),
+];
 
 /// Names the interpreter, for this module and for the tests.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
@@ -95,13 +105,7 @@ impl MuJoCo {
     fn open(python: &Path) -> Result<Self, RefereeError> {
         let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
         let script = folder.path().join("mujoco_states.py");
-        for (name, text) in [
-            ("mujoco_states.py", SCRIPT),
-            ("mujoco_speed.py", SPEED),
-            ("mujoco_varied.py", VARIED),
-            ("mujoco_motors.py", MOTORS),
-            ("mujoco_worlds.py", WORLDS),
-        ] {
+        for (name, text) in SCRIPTS {
             std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;
         }
         let errors = std::fs::OpenOptions::new()

@@ -319,12 +319,16 @@ fn changes(model: &Model) -> Value {
         })
     };
     let geoms: Vec<Value> = model.changed_geoms.iter().map(geom).collect();
+    let off = |flag: &str| model.options.flags.contains(&(flag.to_string(), false));
+    let convex_off = ["nativeccd", "multiccd"].map(off);
     json!({
         "balance": edits.balance, "mimics": mimics(model),
         "floor": edits.floor.as_ref().map(plane), "root": root, "height": height,
         "free": edits.base == Some(Base::Free), "geoms": geoms,
         "integrator": model.options.integrator as u32, "cone": model.options.cone as u32,
         "impratio": model.options.impratio,
+        "noslip_iterations": model.options.noslip_iterations,
+        "convex_off": convex_off,
     })
 }
 

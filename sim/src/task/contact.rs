@@ -40,6 +40,9 @@ pub(super) fn apply(model: &mut Model, cfg: &TaskConfig, team: &Team) -> Result<
     Ok(())
 }
 
+/// Flags of the search for contacts of convex shapes.
+const CONVEX: [&str; 2] = ["nativeccd", "multiccd"];
+
 fn options(model: &mut Model, option: &OptionTable) -> Result<(), ConfigError> {
     let own = &mut model.options;
     if let Some(word) = option.integrator {
@@ -62,6 +65,24 @@ fn options(model: &mut Model, option: &OptionTable) -> Result<(), ConfigError> {
             return Err(ConfigError::new("task.option.impratio", message).help("above 0, finite"));
         }
         own.impratio = ratio;
+    }
+    match option.noslip_iterations {
+        None => {}
+        Some(0) => own.noslip_iterations = 0,
+        Some(n) => {
+            let message = format!("{n}: the engines have no no-slip solver");
+            let key = "task.option.noslip_iterations";
+            return Err(ConfigError::new(key, message).help("0 does without the file's"));
+        }
+    }
+    match option.nativeccd {
+        None => {}
+        Some(true) => own.flags.retain(|(f, _)| !CONVEX.contains(&f.as_str())),
+        Some(false) => {
+            let message = "the engines have MuJoCo's own search alone";
+            let key = "task.option.nativeccd";
+            return Err(ConfigError::new(key, message).help("true, or leave the key out"));
+        }
     }
     Ok(())
 }
@@ -117,4 +138,38 @@ fn change(geom: &mut Geom, term: &ContactTerm, path: &str) -> Result<(), ConfigE
         geom.solimp[..solimp.len()].copy_from_slice(solimp);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::mjcf;
+    use crate::physics::native::lower::{LowerOptions, lower};
+
+    #[test]
+    fn options_that_the_engines_lack_are_done_without() {
+        let text = r#"<mujoco><option noslip_iterations="5"><flag nativeccd="disable"/></option>
+            <worldbody><geom name="can" type="cylinder" size="1 1"/>
+            <body><freejoint/><geom name="egg" type="ellipsoid" size="1 1 2"/></body></worldbody></mujoco>"#;
+        let mut model = mjcf::parse("egg.xml".as_ref(), text.into()).unwrap();
+        let refused = |model: &Model| lower(model, &LowerOptions::default()).unwrap_err();
+        assert!(refused(&model).to_string().contains("no-slip"));
+        let mut option = OptionTable {
+            noslip_iterations: Some(0),
+            ..OptionTable::default()
+        };
+        options(&mut model, &option).unwrap();
+        assert!(refused(&model).to_string().contains("nativeccd"));
+        option.nativeccd = Some(true);
+        options(&mut model, &option).unwrap();
+        assert!(lower(&model, &LowerOptions::default()).is_ok());
+        for (noslip_iterations, nativeccd) in [(Some(3), None), (None, Some(false))] {
+            let wrong = OptionTable {
+                noslip_iterations,
+                nativeccd,
+                ..OptionTable::default()
+            };
+            assert!(options(&mut model, &wrong).is_err());
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod generator;
 mod models;
 mod pending;
 mod reference;
+mod saved;
 mod shrink;
 #[path = "../../../tests/support/mod.rs"]
 mod support;

@@ -2,7 +2,7 @@
 
 use super::support;
 use ostler_sim::Model;
-use ostler_sim::referee::mujoco::{MuJoCo, RefereeError, SCRIPT};
+use ostler_sim::referee::mujoco::{MuJoCo, RefereeError, SCRIPTS};
 use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,9 @@ pub fn cached(
 ) -> Result<Reference, RefereeError> {
     // All that the answers depend on.
     let mut hash = blake3::Hasher::new();
-    hash.update(SCRIPT.as_bytes());
+    for (_, text) in SCRIPTS {
+        hash.update(text.as_bytes());
+    }
     hash.update(format!("{} {request}", mujoco.version).as_bytes());
     for source in &model.sources {
         hash.update(&std::fs::read(source).unwrap());

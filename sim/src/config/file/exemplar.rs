@@ -83,6 +83,8 @@ impl Simulation {
                     integrator: Some(IntegratorWord::Euler),
                     cone: Some(ConeWord::Elliptic),
                     impratio: Some(0.0),
+                    noslip_iterations: Some(0),
+                    nativeccd: Some(true),
                 },
                 actuator: vec![ActuatorTerm {
                     joints: vec![text()],

@@ -50,6 +50,20 @@ const DYNAMICS: Keywords<Option<Dynamics>> = &[
     ("user", None),
 ];
 
+/// What a control is called in MuJoCo 4. It writes them into the files that it saves; of the
+/// actuators here, which have one control each, they change nothing.
+const INPUTS: Keywords<bool> = &[
+    ("", true),
+    ("pos", true),
+    ("vel", true),
+    ("pressure", true),
+    ("expmap", true),
+    ("quat", true),
+    ("ff", false),
+    ("voltage", false),
+    ("none", false),
+];
+
 /// Elements this file reads.
 pub(super) const ELEMENTS: [&str; 8] = [
     "motor",
@@ -83,6 +97,10 @@ pub(super) struct ActuatorSpec {
     bias: [f64; PARAMETERS],
     length_range: [f64; 2],
     group: i32,
+    /// Coefficients of the velocity, its square and its cube, and an inertia, both of its joint
+    /// or tendon.
+    damping: [f64; 3],
+    armature: f64,
     transmission: TransmissionSpec,
     /// The last of MuJoCo's shortcuts that set this; empty: none.
     shortcut: String,
@@ -111,8 +129,42 @@ impl Default for ActuatorSpec {
             bias: [0.0; PARAMETERS],
             length_range: [0.0; 2],
             group: 0,
+            damping: [0.0; 3],
+            armature: 0.0,
             transmission: TransmissionSpec::default(),
             shortcut: String::new(),
+        }
+    }
+}
+
+/// What an actuator adds to the damping and armature of its joint or tendon.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reflected {
+    on: Transmission,
+    damping: f64,
+    armature: f64,
+}
+
+impl Reflected {
+    /// Adds the armature.
+    pub fn add_armature(&self, model: &mut Model) {
+        match self.on {
+            Transmission::Joint(j) | Transmission::JointInParent(j) => {
+                model.joints[j].armature += self.armature;
+            }
+            Transmission::Tendon(t) => model.tendons[t].armature += self.armature,
+            _ => {}
+        }
+    }
+
+    /// Adds the damping, once the joints have their own.
+    pub fn add_damping(&self, model: &mut Model) {
+        match self.on {
+            Transmission::Joint(j) | Transmission::JointInParent(j) => {
+                model.joints[j].damping += self.damping;
+            }
+            Transmission::Tendon(t) => model.tendons[t].damping += self.damping,
+            _ => {}
         }
     }
 }
@@ -135,6 +187,8 @@ impl ActuatorSpec {
         e.array("actrange", &mut self.actrange)?;
         e.array("lengthrange", &mut self.length_range)?;
         e.integer("group", &mut self.group)?;
+        e.fill("damping", 1, &mut self.damping)?;
+        e.scalar("armature", &mut self.armature)?;
         self.transmission.read(e)?;
         self.begin(&e.name);
         match e.name.as_str() {
@@ -277,6 +331,11 @@ impl ActuatorSpec {
         e.fill("gainprm", 1, &mut self.gain)?;
         e.fill("biasprm", 1, &mut self.bias)?;
         e.keyword("actearly", BOOL, &mut self.act_early)?;
+        let mut single = true;
+        e.keyword("input", INPUTS, &mut single)?;
+        if let (false, Some(attr)) = (single, e.attr("input")) {
+            return Err(wrong(attr, "is for pid and dcmotor actuators"));
+        }
         let mut width = -1;
         e.integer("actdim", &mut width)?;
         if let Some(attr) = e.attr("actdim")
@@ -328,6 +387,34 @@ impl ActuatorSpec {
             }
         }
         Ok(())
+    }
+
+    /// The actuator's own damping and armature as what it acts on feels them: times the gear's
+    /// square (MuJoCo, `mj_actuatorDamping`).
+    pub fn reflected(&self, e: &Element, of: &Actuator) -> Read<Reflected> {
+        let at = |name: &str| e.attr(name).map_or(e.at, |a| a.value_at(0));
+        if self.damping[1..] != [0.0; 2] {
+            let why = "a polynomial damping is not supported; give its first coefficient";
+            return Err(Fault::new(at("damping"), why));
+        }
+        let square = of.gear[0] * of.gear[0];
+        let on = of.transmission;
+        let (damping, armature) = (square * self.damping[0], square * self.armature);
+        for (name, value) in [("damping", damping), ("armature", armature)] {
+            let fits = matches!(
+                on,
+                Transmission::Joint(_) | Transmission::JointInParent(_) | Transmission::Tendon(_)
+            );
+            if value != 0.0 && !fits {
+                let why = format!("{name} of an actuator needs a joint or a tendon");
+                return Err(Fault::new(at(name), why));
+            }
+        }
+        Ok(Reflected {
+            on,
+            damping,
+            armature,
+        })
     }
 
     /// The actuator, with its transmission looked up in `model`. A damping ratio is

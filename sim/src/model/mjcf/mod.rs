@@ -390,18 +390,25 @@ fn read(
         model.tendons.push(tendon);
     }
     derive::tendon_lengths(&mut model);
-    derive::spring_dampers(&mut model, &spring_dampers)?;
     read_equalities(root, classes, &mut names, &mut model)?;
+    let mut reflected = Vec::new();
     for e in root.children_named("actuator").flat_map(|a| &a.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();
         spec.read(e)?;
         let name = names.actuator.take(e, "actuator", model.actuators.len())?;
         let actuator = spec.resolve(e, settings.of(e.at), name, &model)?;
+        let more = spec.reflected(e, &actuator)?;
+        more.add_armature(&mut model);
+        reflected.push(more);
         if let Some(slot) = e.slot {
             slots.actuators.insert(slot, model.actuators.len());
         }
         model.na += usize::from(actuator.act_adr.is_some());
         model.actuators.push(actuator);
+    }
+    derive::spring_dampers(&mut model, &spring_dampers)?;
+    for more in reflected {
+        more.add_damping(&mut model);
     }
     for e in root.children_named("actuator") {
         derive::damping_ratios(&mut model, e.at)?;

@@ -48,6 +48,7 @@ impl Default for Options {
             ls_tolerance: 0.01,
             ccd_iterations: 35,
             ccd_tolerance: 1e-6,
+            noslip_iterations: 0,
             disabled_actuators: 0,
             flags: Vec::new(),
         }
@@ -72,6 +73,7 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
     e.scalar("ls_tolerance", &mut o.ls_tolerance)?;
     e.unsigned("ccd_iterations", &mut o.ccd_iterations)?;
     e.scalar("ccd_tolerance", &mut o.ccd_tolerance)?;
+    e.unsigned("noslip_iterations", &mut o.noslip_iterations)?;
     if let Some(groups) = e.numbers("actuatorgroupdisable")? {
         for group in groups {
             if group.fract() != 0.0 || !(0.0..=30.0).contains(&group) {

@@ -313,7 +313,6 @@ fn errors_name_the_place_and_the_remedy() {
         ),
         (top("~<deformable/>"), "rigid"),
         (top("~<extension/>"), "plugins"),
-        (top("<option ~noslip_iterations=\"3\"/>"), "not supported"),
         (
             top("<option><flag ~sleep=\"enable\"/></option>"),
             "not supported",

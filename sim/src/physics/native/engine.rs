@@ -101,6 +101,11 @@ pub fn new(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
+    let dt = match config.dt > 0.0 {
+        true => config.dt,
+        false => model.options.timestep,
+    };
+    let stiff = super::stiff::note(model, dt, model.options.integrator);
     let mut physics = NativePhysics {
         kernel,
         _background: background,
@@ -111,7 +116,7 @@ pub fn new(
         work: PerThread::new(work),
         pool: Arc::clone(pool),
         limits: Limits::of(config, model)?,
-        notes: note.into_iter().collect(),
+        notes: note.into_iter().chain(stiff).collect(),
         fingerprint,
         robot,
     };

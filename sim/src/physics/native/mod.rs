@@ -15,6 +15,7 @@ mod kernel;
 pub mod lower;
 mod snapshot;
 pub mod specialize;
+mod stiff;
 pub mod tables;
 pub mod tape;
 pub(crate) mod wrap;

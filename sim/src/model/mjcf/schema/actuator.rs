@@ -3,7 +3,7 @@
 use super::{LEAF, NAMED, Node, Role, USER};
 
 const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange cranklength group \
-                        lengthrange";
+                        lengthrange damping armature";
 const TARGET: &str = "joint jointinparent tendon site refsite cranksite slidersite";
 
 nodes! {
@@ -16,7 +16,6 @@ nodes! {
 
 const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
 const NO_ADHESION: &str = "adhesion is not supported; use joint=\"...\"";
-const NO_ACTUATOR_DAMPING: &str = "write it as the joint's own damping or armature";
 const OTHER: &str =
     "use motor, position, velocity, intvelocity, cylinder, damper, muscle or general";
 
@@ -26,9 +25,8 @@ const ACTUATOR_IGNORES: &[(&str, &str)] = &[
 ];
 const ACTUATOR_REFUSES: &[(&str, &str)] = &[
     ("nsample delay", NO_DELAY),
-    ("damping armature", NO_ACTUATOR_DAMPING),
     ("body", NO_ADHESION),
-    ("input velrange ffrange", OTHER),
+    ("velrange ffrange", OTHER),
 ];
 macro_rules! actuators {
     ($($id:ident $default:ident $name:literal $own:literal;)*) => {
@@ -59,7 +57,7 @@ actuators! {
     MUSCLE MUSCLE_DEFAULT "muscle"
         "timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax";
     GENERAL GENERAL_DEFAULT "general"
-        "dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim";
+        "dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim input";
 }
 
 pub(super) static ACTUATOR_NODE: Node = Node {

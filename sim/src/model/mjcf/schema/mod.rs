@@ -100,7 +100,7 @@ static OPTION: Node = Node {
     name: "option",
     reads: &[
         "timestep gravity density viscosity wind magnetic impratio integrator cone solver iterations \
-         tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance \
+         tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance noslip_iterations \
          actuatorgroupdisable",
     ],
     ignores: &[
@@ -111,7 +111,7 @@ static OPTION: Node = Node {
         ),
         (
             "noslip_tolerance",
-            "only with noslip_iterations, which is refused",
+            "only with noslip_iterations, which no engine here has",
         ),
         ("sleep_tolerance", "only with flag sleep, which is refused"),
         (
@@ -120,10 +120,6 @@ static OPTION: Node = Node {
         ),
         ("apirate", "has no effect since MuJoCo 3"),
     ],
-    refuses: &[(
-        "noslip_iterations",
-        "the no-slip solver is not supported; raise impratio instead",
-    )],
     children: &[&FLAG],
     ..LEAF
 };

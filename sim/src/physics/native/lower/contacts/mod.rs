@@ -133,7 +133,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
                     "option/flag multiccd or nativeccd \"disable\" with {}",
                     names(c.model, candidate.geoms)
                 ),
-                "leave the flags out",
+                "task.option.nativeccd = true does without them, as does a file that leaves them out",
             ));
         }
         let rules = &candidate.rules;
