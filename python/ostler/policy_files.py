@@ -44,11 +44,13 @@ class Layout:
         root = (manifest, "")
         self.width = self._count(root, "observation_width")
         terms = self._list(root, "observations", 1)
-        picks, factors = zip(*(self._term(term) for term in terms), strict=True)
+        picks, factors, sizes = zip(*(self._term(term) for term in terms), strict=True)
         #: Places of the newest values in the policy's row, in the order of terms.
         self.pick = np.concatenate(picks)
         if len(np.unique(self.pick)) != len(self.pick):
             raise self._no("observations", "two of them stand in one place of the row")
+        if sum(sizes) != self.width:
+            raise self._no("observation_width", f"is not {sum(sizes)}, as the observations have it")
         #: From scaled numbers to measured ones.
         self.factor = np.concatenate(factors)
         self.controls = [self._text(c, "name") for c in self._list(root, "controls", 1)]
@@ -113,11 +115,12 @@ class Layout:
         return self._text(place, "name"), width
 
     def _term(self, place):
-        """Places of a term's newest values, and the factors that undo its scale."""
+        """Places of a term's newest values, the factors that undo its scale, and its numbers in a row."""
         size = self._count(place, "size")
         row = self._of(place, "row")
         first, stride = self._count(row, "first", 0), self._count(row, "stride", 0)
-        at = first + (self._count(place, "history") - 1) * stride
+        history = self._count(place, "history")
+        at = first + (history - 1) * stride
         if at + size > self.width:
             raise self._no(place[1], f"ends behind the row, of {self.width} numbers")
         scale = self._list(place, "scale", size)
@@ -128,7 +131,7 @@ class Layout:
             if type(x) not in (int, float) or not (x == 0 or 1 / LARGEST <= abs(x) <= LARGEST):
                 raise self._no(path, "is no number that scales")
         factor = np.array([1 / x if x != 0 else 0 for x, _ in scale], np.float32)
-        return np.arange(at, at + size, dtype=np.int64), factor
+        return np.arange(at, at + size, dtype=np.int64), factor, size * history
 
 
 def onnx(file, layout):
