@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -123,7 +123,7 @@ fn unlink(folder: &Path, depth: u32) {
 }
 
 /// The run's name at Weights & Biases: that of the file, or a new one, which is kept there.
-fn id(file: &PathBuf) -> std::io::Result<String> {
+fn id(file: &Path) -> std::io::Result<String> {
     let plain = |id: &&str| {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         !id.is_empty() && id.len() <= 64 && id.chars().all(fits)
