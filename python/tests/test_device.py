@@ -190,7 +190,7 @@ def test_a_number_that_is_none_breaks_its_environment_alone():
 
 
 def test_arrays_are_handed_on_without_a_copy():
-    env = make("quadruped", 3, observations="dict")
+    env = make("hopper", 3, observations="dict")
     obs, _ = env.reset(seed=1)
     obs = obs["policy"]
     logged = len(calls("cuStreamWaitEvent"))
