@@ -105,7 +105,7 @@ impl TreeReader<'_, '_> {
         }
         let mut spec = self.classes.of(e, item.class)?.geom.clone();
         spec.read(e)?;
-        spec.inherit_material(self.assets)?;
+        spec.inherit_material(self.assets);
         let [least, most] = self.settings.of(self.place(body)).inertia_groups;
         let counts = infer && (least..=most).contains(&spec.group);
         let named = e.text("name").is_some_and(|n| self.needed.contains(n));
@@ -197,7 +197,7 @@ impl TreeReader<'_, '_> {
         let spec = self.classes.of(e, item.class).and_then(|class| {
             let mut spec = class.geom.clone();
             spec.read(e)?;
-            spec.inherit_material(self.assets)?;
+            spec.inherit_material(self.assets);
             Ok(spec)
         });
         match spec {

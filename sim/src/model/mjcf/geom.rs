@@ -352,11 +352,10 @@ impl GeomSpec {
     }
 
     /// Takes its mesh's material if it names none itself.
-    pub fn inherit_material(&mut self, assets: &Assets) -> Read<()> {
+    pub fn inherit_material(&mut self, assets: &Assets) {
         if let (None, Some(mesh)) = (&self.material, &self.mesh) {
-            self.material = assets.material(mesh)?;
+            self.material = assets.material(mesh);
         }
-        Ok(())
     }
 
     /// Its alpha is 0: its material's, of these, if it has one, else its own.

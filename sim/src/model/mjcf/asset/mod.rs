@@ -202,12 +202,10 @@ impl<'a> Assets<'a> {
         Ok((e, spec))
     }
 
-    /// The material of mesh `name`.
-    pub fn material(&self, name: &str) -> Read<Option<String>> {
-        match self.meshes.get(name) {
-            Some(e) => Ok(self.spec(name, e.at)?.1.material),
-            None => Ok(None),
-        }
+    /// The material of mesh `name`; none of one that cannot be read, which may not be needed.
+    pub fn material(&self, name: &str) -> Option<String> {
+        let e = self.meshes.get(name)?;
+        self.spec(name, e.at).ok()?.1.material
     }
 
     /// The triangles of mesh `name`, placed as its geoms have them, for pictures.

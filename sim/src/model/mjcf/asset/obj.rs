@@ -44,25 +44,25 @@ pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
                     .map(|w| corner(w.split('/').next()?, surface.vertices.len()))
                     .collect::<Option<Vec<_>>>()
                     .ok_or_else(|| wrong("a face has numbers of vertices before it"))?;
-                match corners[..] {
-                    [_, _, _, ..] => {
-                        surface.faces.extend(fan(&corners));
-                        if coords {
-                            let count = surface.coords.points.len();
-                            let at = texture.map(|w| match w.split('/').nth(1) {
-                                None | Some("") => Some(usize::MAX),
-                                Some(w) => corner(w, count),
-                            });
-                            let Some(at) = at.collect::<Option<Vec<_>>>() else {
-                                let why = "a face has numbers of texture coordinates before it";
-                                surface.coords.wrong.get_or_insert(wrong(why));
-                                continue;
-                            };
-                            surface.coords.faces.extend(fan(&at));
-                        }
+                // Points and lines, which MuJoCo leaves out.
+                if corners.len() < 3 {
+                    continue;
+                }
+                surface.faces.extend(fan(&corners));
+                if !coords {
+                    continue;
+                }
+                let count = surface.coords.points.len();
+                let at = texture.map(|w| match w.split('/').nth(1) {
+                    None | Some("") => Some(usize::MAX),
+                    Some(w) => corner(w, count),
+                });
+                match at.collect::<Option<Vec<_>>>() {
+                    Some(at) => surface.coords.faces.extend(fan(&at)),
+                    None => {
+                        let why = "a face has numbers of texture coordinates before it";
+                        surface.coords.wrong.get_or_insert(wrong(why));
                     }
-                    // Points and lines, which MuJoCo leaves out.
-                    _ => {}
                 }
             }
             _ => {}

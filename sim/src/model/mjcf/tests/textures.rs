@@ -99,7 +99,7 @@ fn textures_that_cannot_be_shown_are_named_and_their_shapes_keep_their_colour() 
 #[test]
 fn large_pictures_are_kept_smaller_and_huge_ones_are_not_read() {
     let dir = tempfile::tempdir().unwrap();
-    put(&dir.path().join("robot/large.png"), png(4100, 2050));
+    put(&dir.path().join("robot/large.png"), png(3000, 2001));
     let mut bomb = png(1, 1);
     // 60,000 by 60,000, by its header alone.
     bomb[16..24].copy_from_slice(&[0, 0, 234, 96, 0, 0, 234, 96]);
@@ -116,8 +116,8 @@ fn large_pictures_are_kept_smaller_and_huge_ones_are_not_read() {
     let [large, checks, thin] = &looks.textures[..] else {
         panic!("{:?}", looks.plain)
     };
-    assert_eq!((large.width, large.height), (2050, 1025));
-    assert_eq!(large.reduced, Some([4100, 2050]));
+    assert_eq!((large.width, large.height), (1500, 1001));
+    assert_eq!(large.reduced, Some([3000, 2001]));
     assert!(large.data.iter().all(|b| *b == 90));
     assert_eq!(checks.kind, TextureKind::Cube);
     assert_eq!(checks.reduced, Some([2_000_000_000, 12_000_000_000]));
@@ -199,6 +199,10 @@ fn wrong_texture_coordinates_are_named_and_their_meshes_are_whole() {
     let geoms: String = ["a", "b", "c", "d", "e", "f"]
         .map(|m| format!("<geom type=\"mesh\" mesh=\"{m}\"/>"))
         .concat();
+    // Nothing but a picture needs this one.
+    let unread = "<geom type=\"mesh\" mesh=\"z\" contype=\"0\" conaffinity=\"0\" mass=\"0\"/>";
+    let geoms = format!("{geoms}{unread}");
+    let meshes = [meshes.concat(), mesh("z", "scale=\"0 1 1\"")];
     let dir = tempfile::tempdir().unwrap();
     let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nf 1/1 3/1 2/1\nf 1/1 2 4/1\nf 1/1 4 3\nf 2 3 4\n";
     put(
