@@ -334,6 +334,8 @@ pub struct Keyframe {
     pub act: Vec<f64>,
     /// Controls `(nu)`.
     pub ctrl: Vec<f64>,
+    /// It moves mocap bodies, which stay here where the file has them: nothing can begin there.
+    pub moves_mocap: bool,
 }
 
 /// Something in the file that has no effect in Ostler.

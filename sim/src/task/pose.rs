@@ -168,6 +168,12 @@ pub(super) fn keyframe<'m>(
         }
     })?;
     let key = &model.keyframes[index];
+    if key.moves_mocap {
+        let message =
+            format!("keyframe \"{name}\" moves a mocap body, which stays where its <body> is");
+        let help = "move the body in the file, and leave mpos and mquat out of the keyframe";
+        return Err(ConfigError::new(path, message).help(help));
+    }
     for (what, found, needed) in [
         ("qpos", key.qpos.len(), model.nq),
         ("qvel", key.qvel.len(), model.nv),
@@ -210,4 +216,26 @@ pub(super) fn velocities(key: &Keyframe, all: bool) -> Vec<usize> {
     each.filter(|(_, v)| all || **v != 0.0)
         .map(|(i, _)| i)
         .collect()
+}
+
+#[cfg(test)]
+mod keyframe_tests {
+    use super::keyframe;
+    use crate::model::mjcf;
+
+    #[test]
+    fn keyframes_that_move_mocap_bodies_are_refused_where_they_are_used() {
+        let text = r#"<mujoco><worldbody><body name="goal" mocap="true" pos="0 0 1"/>
+            <body><joint/><geom size="1"/></body></worldbody><keyframe>
+            <key name="home" qpos="1" mpos="0 0 1" mquat="-1 0 0 0"/>
+            <key name="far" qpos="1" mpos="0 0 2"/><key name="turned" mquat="0 1 0 0"/>
+            </keyframe></mujoco>"#;
+        let model = mjcf::parse("goal.xml".as_ref(), text.into()).unwrap();
+        let find = |name: &str| keyframe(&model, &format!("keyframe({name})"), "task.start.pose");
+        assert_eq!(find("home").unwrap().qpos, [1.0]);
+        for name in ["far", "turned"] {
+            let error = find(name).unwrap_err();
+            assert!(error.to_string().contains("moves a mocap body"), "{error}");
+        }
+    }
 }

@@ -16,8 +16,8 @@ pub(super) fn read(e: &Element, name: String, model: &Model, grown: bool) -> Rea
         qvel: values("qvel", &vec![0.0; model.nv])?,
         act: values("act", &vec![0.0; model.na])?,
         ctrl: values("ctrl", &vec![0.0; model.nu()])?,
+        moves_mocap: moves_mocap(e, model, grown)?,
     };
-    mocap(e, model, grown)?;
     normalize(&mut key, e, model)?;
     Ok(key)
 }
@@ -42,6 +42,7 @@ pub(super) fn attached(
         qvel: vec![0.0; model.nv],
         act: vec![0.0; model.na],
         ctrl: vec![0.0; model.nu()],
+        moves_mocap: false,
     };
     for (slot, joint) in &slots.joints {
         let joint = &model.joints[*joint];
@@ -86,9 +87,8 @@ fn normalize(key: &mut Keyframe, e: &Element, model: &Model) -> Read<()> {
     Ok(())
 }
 
-/// Poses of mocap bodies: nothing moves these here, so that a keyframe can only repeat
-/// where they are.
-fn mocap(e: &Element, model: &Model, grown: bool) -> Read<()> {
+/// Whether mocap bodies are elsewhere than where the file has them.
+fn moves_mocap(e: &Element, model: &Model, grown: bool) -> Read<bool> {
     let bodies = || model.bodies.iter().filter(|b| b.mocap);
     let pos: Vec<f64> = bodies().flat_map(|b| b.pos).collect();
     let quat: Vec<f64> = bodies().flat_map(|b| b.quat).collect();
@@ -102,23 +102,10 @@ fn mocap(e: &Element, model: &Model, grown: bool) -> Read<()> {
             q.iter().map(move |x| x / norm).collect::<Vec<_>>()
         })
         .collect();
-    for (name, found, here) in [
-        ("mpos", values(e, "mpos", &pos, grown)?, pos),
-        ("mquat", turned, quat),
-    ] {
-        // As near as a file writes numbers; a zero quaternion is not.
-        let same = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
-        if !found.iter().zip(&here).all(same) {
-            return Err(Fault::new(
-                e.attr(name).map_or(e.at, |a| a.value_at(0)),
-                format!(
-                    "{name} moves a mocap body, which stays here where its <body> is; leave \
-                     {name} out or move the body"
-                ),
-            ));
-        }
-    }
-    Ok(())
+    // As near as a file writes numbers; a zero quaternion is not.
+    let same = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+    let moved = values(e, "mpos", &pos, grown)?;
+    Ok(!moved.iter().zip(&pos).all(same) || !turned.iter().zip(&quat).all(same))
 }
 
 fn values(e: &Element, name: &str, otherwise: &[f64], grown: bool) -> Read<Vec<f64>> {

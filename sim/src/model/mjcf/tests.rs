@@ -375,10 +375,6 @@ fn errors_name_the_place_and_the_remedy() {
             "<mujoco><worldbody>~<body name=\"m\" mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody></mujoco>".to_string(),
             "have no joint",
         ),
-        (
-            "<mujoco><worldbody><body mocap=\"true\"/></worldbody><keyframe><key mpos=\"~0 0 1\"/></keyframe></mujoco>".to_string(),
-            "mpos moves a mocap body",
-        ),
     ];
     for (marked, words) in table {
         let text = marked.replace('~', "");
