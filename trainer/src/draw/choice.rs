@@ -221,11 +221,14 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
     all
 }
 
+/// A mesh, and what its triangles are moved by.
+type Placed = (Arc<Mesh>, V3);
+
 /// What was built and may be needed again; four legs share a mesh.
 struct Known<'a> {
     looks: &'a Looks,
     /// By where their triangles lie.
-    meshes: BTreeMap<(bool, usize), Option<(Arc<Mesh>, V3)>>,
+    meshes: BTreeMap<(bool, usize), Option<Placed>>,
     /// By number.
     pictures: BTreeMap<usize, Option<Arc<Picture>>>,
 }

@@ -187,9 +187,12 @@ fn sizes(shape: &Shape) -> (&'static str, [f32; 3]) {
     }
 }
 
+/// A corner: place and texture as bits, light.
+type Corner = ([u32; 3], [i8; 3], [u32; 2]);
+
 /// Corners that are the same in place, light and texture are stored once.
 fn triangles(mesh: &Mesh, blob: &mut Blob) -> MeshData {
-    let mut known: BTreeMap<([u32; 3], [i8; 3], [u32; 2]), u32> = BTreeMap::new();
+    let mut known: BTreeMap<Corner, u32> = BTreeMap::new();
     let (mut places, mut normals): (Vec<f32>, Vec<i8>) = (Vec::new(), Vec::new());
     let mut coords: Vec<f32> = Vec::new();
     let mut indices: Vec<u32> = Vec::with_capacity(3 * mesh.corners().len());
