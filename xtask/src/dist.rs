@@ -40,7 +40,8 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
     for folder in [&configs, &bin] {
         let _ = fs::remove_dir_all(folder);
     }
-    let _clean = Clean(vec![configs.clone(), bin.clone()]);
+    let notices = package.join(NOTICES);
+    let _clean = Clean(vec![configs.clone(), bin.clone(), notices.clone()]);
     copy_configs(&place.root.join("configs"), &configs)?;
     let mut files = Vec::new();
     let mut program = None;
@@ -52,6 +53,7 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
         copy(&built, &packed)?;
         program = Some(built);
     }
+    write_notices(place, &python, &notices)?;
     let wheel = build_wheel(place, &python, out)?;
     if let Some(program) = &program {
         let (needs, says) = (newest_glibc(program)?, tag(&wheel));
@@ -62,19 +64,36 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
                 wheel.display()
             )));
         }
-        files.push(pack(place, program, out)?);
+        files.push(pack(place, program, &notices, out)?);
     }
     files.push(wheel);
     Ok(files)
 }
 
-/// Removes folders when it goes.
+/// Licences of what is linked in.
+const NOTICES: &str = "THIRD-PARTY.txt";
+
+/// Writes them; the crates' sources are here by now.
+fn write_notices(place: &Place, python: &Path, to: &Path) -> Result<(), SetupError> {
+    let mut script = Command::new(python);
+    cargo::clean(&mut script, place);
+    script
+        .arg(place.root.join("xtask/src/dist/notices.py"))
+        .arg(to)
+        .current_dir(&place.root);
+    run(&mut script, "notices.py")
+}
+
+/// Removes folders and files when it goes.
 struct Clean(Vec<PathBuf>);
 
 impl Drop for Clean {
     fn drop(&mut self) {
-        for folder in &self.0 {
-            let _ = fs::remove_dir_all(folder);
+        for path in &self.0 {
+            let _ = match path.is_dir() {
+                true => fs::remove_dir_all(path),
+                false => fs::remove_file(path),
+            };
         }
     }
 }
@@ -171,8 +190,8 @@ fn run(command: &mut Command, what: &'static str) -> Result<(), SetupError> {
 /// What the tarball says first.
 const INSTALL: &str = include_str!("dist/INSTALL.txt");
 
-/// `ostler-VERSION-x86_64-linux.tar.gz`: `bin/ostler`, `configs`, licences, `INSTALL.txt`.
-fn pack(place: &Place, program: &Path, out: &Path) -> Result<PathBuf, SetupError> {
+/// `ostler-VERSION-x86_64-linux.tar.gz`: `bin/ostler`, `configs`, licences, `INSTALL.txt`, `THIRD-PARTY.txt`.
+fn pack(place: &Place, program: &Path, notices: &Path, out: &Path) -> Result<PathBuf, SetupError> {
     let name = format!("ostler-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
     let stage = place.root.join("target/dist/stage");
     let _ = fs::remove_dir_all(&stage);
@@ -183,6 +202,7 @@ fn pack(place: &Place, program: &Path, out: &Path) -> Result<PathBuf, SetupError
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&place.root.join(file), &folder.join(file))?;
     }
+    copy(notices, &folder.join(NOTICES))?;
     let install = folder.join("INSTALL.txt");
     fs::write(&install, INSTALL).map_err(SetupError::io("write", &install))?;
     let file = out.join(format!("{name}.tar.gz"));
