@@ -150,6 +150,7 @@ fn texts() -> Vec<(String, String)> {
             "task/native/print",
             "task/deploy/c",
             "export/c",
+            "device/kernels",
         ];
         if name.contains("test") || programs.iter().any(|p| name.contains(p)) {
             continue;
