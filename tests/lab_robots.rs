@@ -73,7 +73,8 @@ fn dog(lab: &Path) -> PathBuf {
     put(&at.join("parts/leg.stl"), wedge());
     put(&lab.join("shared/foot.stl"), wedge());
     std::fs::create_dir_all(at.join("pictures")).unwrap();
-    let picture = Image::new(4, 4, [200, 100, 50]);
+    // Grey: the floor is drawn with it, and red and blue pixels are counted.
+    let picture = Image::new(4, 4, [120; 3]);
     picture.write_png(&at.join("pictures/grid.png")).unwrap();
     let mut hills = Image::new(5, 5, [0; 3]);
     hills.put(2, 2, [255; 3]);
