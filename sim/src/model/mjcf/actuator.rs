@@ -148,24 +148,31 @@ pub(super) struct Reflected {
 impl Reflected {
     /// Adds the armature.
     pub fn add_armature(&self, model: &mut Model) {
-        match self.on {
-            Transmission::Joint(j) | Transmission::JointInParent(j) => {
-                model.joints[j].armature += self.armature;
-            }
-            Transmission::Tendon(t) => model.tendons[t].armature += self.armature,
-            _ => {}
+        if let Some((_, armature)) = felt_by(self.on, model) {
+            *armature += self.armature;
         }
     }
 
     /// Adds the damping, once the joints have their own.
     pub fn add_damping(&self, model: &mut Model) {
-        match self.on {
-            Transmission::Joint(j) | Transmission::JointInParent(j) => {
-                model.joints[j].damping += self.damping;
-            }
-            Transmission::Tendon(t) => model.tendons[t].damping += self.damping,
-            _ => {}
+        if let Some((damping, _)) = felt_by(self.on, model) {
+            *damping += self.damping;
         }
+    }
+}
+
+/// Damping and armature of the joint or tendon that an actuator acts on.
+fn felt_by(on: Transmission, model: &mut Model) -> Option<(&mut f64, &mut f64)> {
+    match on {
+        Transmission::Joint(j) | Transmission::JointInParent(j) => {
+            let joint = &mut model.joints[j];
+            Some((&mut joint.damping, &mut joint.armature))
+        }
+        Transmission::Tendon(t) => {
+            let tendon = &mut model.tendons[t];
+            Some((&mut tendon.damping, &mut tendon.armature))
+        }
+        _ => None,
     }
 }
 

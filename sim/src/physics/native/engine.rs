@@ -81,6 +81,7 @@ pub fn new(
 ) -> Result<NativePhysics, PhysicsError> {
     let plan = plan(model, config)?;
     let fingerprint = snapshot::fingerprint(&plan);
+    let stiff = super::stiff::note(model, plan.timestep, model.options.integrator);
     let Choice {
         functions,
         name: kernel,
@@ -101,11 +102,6 @@ pub fn new(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
-    let dt = match config.dt > 0.0 {
-        true => config.dt,
-        false => model.options.timestep,
-    };
-    let stiff = super::stiff::note(model, dt, model.options.integrator);
     let mut physics = NativePhysics {
         kernel,
         _background: background,

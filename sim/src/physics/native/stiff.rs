@@ -26,13 +26,21 @@ struct Drive {
 /// A note on the joints whose springs or dampers are too fast for steps of `dt` (s), if there are
 /// some.
 pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<String> {
+    let driven = model.joints.iter().enumerate().filter_map(|(j, joint)| {
+        let drive = drive(model, j, integrator);
+        let acts = drive.stiffness > 0.0 || drive.explicit_damping > 0.0;
+        let single = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        (acts && single).then_some((joint, drive))
+    });
+    let driven: Vec<_> = driven.collect();
+    // Large robots' weights take a while: not for nothing.
+    if driven.is_empty() {
+        return None;
+    }
     let weights = inverse_weights(model).ok()?.dof;
     let mut found: Vec<(f64, String)> = Vec::new();
-    for (j, joint) in model.joints.iter().enumerate() {
-        if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) {
-            continue;
-        }
-        let (drive, weight) = (drive(model, j, integrator), weights[joint.dof_adr]);
+    for (joint, drive) in driven {
+        let weight = weights[joint.dof_adr];
         let spring = drive.stiffness * weight * dt * dt;
         let damper = drive.explicit_damping * weight * dt;
         if spring > SPRING {
