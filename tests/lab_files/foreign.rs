@@ -11,7 +11,7 @@ use support::{referee, script, share};
 
 /// Of these seeds some robots have nothing to drive.
 const SEEDS: usize = 80;
-const SHARE: usize = 8;
+const SHARE: usize = 10;
 /// So many are judged in MuJoCo's worlds, too.
 const JUDGED: usize = 3;
 

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 from pathlib import Path
 
 from files import mesh_bytes, mjcf, near, task, text_of, turned, urdf, words
@@ -481,6 +482,7 @@ def make(folder, seed, only=None, train=False):
             quirks.append(name)
             QUIRKS[name][2](r, random.Random(f"{seed} {name}"))
     home = folder / str(seed)
+    shutil.rmtree(home, ignore_errors=True)
     main, within, at, prefix = LAYOUTS[r["layout"] or "below"]
     if r["kind"] == "mjcf" and any(not j["xyz"] for j in r["joints"]):
         raise AssertionError(seed)
