@@ -306,6 +306,7 @@ def task(r, robot, within):
     d.shuffle(free)
     for name, call in (("q", "joint_pos_rel"), ("v", "joint_vel")):
         lines += ["[[task.observation]]", f'name = "{name}"', f"expr = {json.dumps(f'{call}({names(free)})', ensure_ascii=False)}"]
-    lines += ["[[task.observation]]", 'name = "last"', 'expr = "last_action"', "[[task.reward]]", 'name = "still"', 'expr = "exp(-norm2(joint_vel()))"']
     seen = [j["name"] for j in free]
+    far = json.dumps(f"abs(joint_pos({json.dumps(seen[0], ensure_ascii=False)}))", ensure_ascii=False)
+    lines += ["[[task.observation]]", 'name = "last"', 'expr = "last_action"', "[[task.reward]]", 'name = "far"', f"expr = {far}"]
     return "\n".join([*lines, ""]), {"actions": wanted, "poses": poses, "seen": seen}
