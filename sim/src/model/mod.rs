@@ -115,7 +115,8 @@ pub struct Model {
 pub struct Naming {
     /// The folder in which the files may lie, where one was named; else the main file's.
     pub within: Option<PathBuf>,
-    /// Folders that addresses such as `package://NAME/...` went by, and the packages' names.
+    /// Folders that were taken for the packages of addresses such as `package://NAME/...`, and
+    /// NAME.
     pub packages: Vec<(PathBuf, String)>,
     /// Names that begin with `/`, and the files that they mean.
     pub absolute: Vec<(PathBuf, PathBuf)>,

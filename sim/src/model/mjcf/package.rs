@@ -18,9 +18,13 @@ const MOST_FOLDERS: usize = 1000;
 /// manifests say so, and last in those of which nothing is known.
 pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
     let (package, file) = address.split_once('/').unwrap_or((address, ""));
-    let of = |folder: PathBuf| Candidate {
+    let place = |folder: PathBuf, known: bool| Candidate {
         path: joined(&folder, Path::new(file)),
-        by: By::Package(folder, package.to_string()),
+        by: By::Package {
+            folder,
+            name: package.to_string(),
+            known,
+        },
     };
     let own = reach.folder();
     let named = files::plain(own);
@@ -35,6 +39,7 @@ pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
         };
         at(&named) || at(&real)
     };
+    let is = |names: &[String]| names.iter().any(|n| n == package);
     let levels = named.ancestors().count().max(real.ancestors().count());
     let (mut found, mut unknown, mut aboves) = (Vec::new(), Vec::new(), Vec::new());
     for up in 0..levels {
@@ -42,17 +47,13 @@ pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
             0 => own.to_path_buf(),
             _ => joined(own, &PathBuf::from("../".repeat(up))),
         };
-        found.push(of(above.join(package)));
-        let inside = of(above.clone());
-        if inside.path.is_file() {
+        found.push(place(above.join(package), true));
+        if joined(&above, Path::new(file)).is_file() {
             match manifest(&above) {
-                _ if called(up) => found.push(inside),
-                Some(name) if name == package => found.push(inside),
+                _ if called(up) => found.push(place(above.clone(), true)),
+                Some(names) if is(&names) => found.push(place(above.clone(), true)),
                 Some(_) => {}
-                None => unknown.push(Candidate {
-                    by: By::Guess,
-                    ..inside
-                }),
+                None => unknown.push(place(above.clone(), false)),
             }
         }
         aboves.push(above);
@@ -60,8 +61,9 @@ pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
     if !found.iter().any(|c| c.path.is_file() && reach.has(&c.path)) {
         let aboves = aboves.iter().filter(|above| reach.has(above));
         let folders = aboves.flat_map(|above| below(above));
-        let described = folders.filter(|f| manifest(f).is_some_and(|n| n == package));
-        found.extend(described.map(of).filter(|c| c.path.is_file()));
+        let described = folders.filter(|f| manifest(f).is_some_and(|names| is(&names)));
+        let described = described.map(|f| place(f, true));
+        found.extend(described.filter(|c| c.path.is_file()));
     }
     found.extend(unknown);
     found
@@ -80,11 +82,12 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The name that a folder's manifest gives its package.
-fn manifest(folder: &Path) -> Option<String> {
+/// The names that a folder's manifest gives its package; those of a run's copy may be several.
+fn manifest(folder: &Path) -> Option<Vec<String>> {
     let text = files::read_text(&folder.join(MANIFEST), MOST_BYTES).ok()?;
     let document = roxmltree::Document::parse(&text).ok()?;
-    let mut parts = document.root_element().children();
-    let name = parts.find(|e| e.has_tag_name("name"))?.text()?;
-    Some(name.trim().to_string())
+    let parts = document.root_element().children();
+    let names = parts.filter(|e| e.tag_name().name() == "name");
+    let names = names.filter_map(|e| e.text()).map(|n| n.trim().to_string());
+    Some(names.collect())
 }

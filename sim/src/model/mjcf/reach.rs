@@ -38,10 +38,21 @@ pub(super) enum By {
     Name,
     /// The whole name, which begins with `/`.
     Root(PathBuf),
-    /// The folder of the package of this name.
-    Package(PathBuf, String),
-    /// A guess: no folder is known to be that package.
-    Guess,
+    /// The file in a folder that is the package of this name, or may be: nothing says so.
+    Package {
+        folder: PathBuf,
+        name: String,
+        known: bool,
+    },
+    /// Its last part in the folder for its kind.
+    Last,
+}
+
+impl By {
+    /// Whether another file may be meant.
+    pub fn is_guess(&self) -> bool {
+        matches!(self, By::Last | By::Package { known: false, .. })
+    }
 }
 
 impl Candidate {
@@ -121,7 +132,7 @@ impl Reach {
             found.extend(
                 in_dir(last)
                     .into_iter()
-                    .map(|c| Candidate { by: By::Guess, ..c }),
+                    .map(|c| Candidate { by: By::Last, ..c }),
             );
             return found;
         }
@@ -138,8 +149,8 @@ impl Reach {
     /// It is out of reach.
     pub fn first(&self, candidates: &[Candidate], name: &str) -> Result<Candidate, String> {
         let files = || candidates.iter().filter(|c| c.path.is_file());
-        let guess = files().all(|c| c.by == By::Guess);
-        let found = files().find(|c| self.has(&c.path) && (guess || c.by != By::Guess));
+        let guess = files().all(|c| c.by.is_guess());
+        let found = files().find(|c| self.has(&c.path) && (guess || !c.by.is_guess()));
         let found = found.or_else(|| files().next()).or(candidates.first());
         let Some(found) = found.filter(|c| !name.is_empty() && self.has(&c.path)) else {
             return Err(self.outside(name));
@@ -147,8 +158,10 @@ impl Reach {
         let mut met = self.met.borrow_mut();
         match &found.by {
             By::Root(name) => put(&mut met.absolute, (name.clone(), found.path.clone())),
-            By::Package(folder, name) => put(&mut met.packages, (folder.clone(), name.clone())),
-            By::Name | By::Guess => {}
+            By::Package { folder, name, .. } => {
+                put(&mut met.packages, (folder.clone(), name.clone()));
+            }
+            By::Name | By::Last => {}
         }
         Ok(found.clone())
     }

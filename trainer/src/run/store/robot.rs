@@ -137,26 +137,30 @@ pub(super) fn copy(run: &Path, model: &Model) -> Result<Copies, RunError> {
             false,
         )?;
     }
-    for (folder, name) in &naming.packages {
+    for (folder, _) in &naming.packages {
         if let Some(copy) = inside(&originals.place(folder)) {
-            describe(folder, name, &copy)?;
+            describe(folder, &naming.packages, &copy)?;
         }
     }
     Ok(copies)
 }
 
 /// Gives the copy of a package's folder its manifest, where its name does not say what it is.
-fn describe(folder: &Path, package: &str, copy: &Path) -> Result<(), RunError> {
-    let manifest = folder.join(MANIFEST);
-    let to = copy.join(MANIFEST);
+fn describe(folder: &Path, packages: &[(PathBuf, String)], copy: &Path) -> Result<(), RunError> {
+    let (manifest, to) = (folder.join(MANIFEST), copy.join(MANIFEST));
     if manifest.is_file() {
         return put(&manifest, &to, false);
     }
-    if copy.file_name().is_some_and(|n| n == package) || to.is_file() {
+    let names = packages.iter().filter(|(f, _)| f == folder).map(|(_, n)| n);
+    if names
+        .clone()
+        .all(|n| copy.file_name().is_some_and(|own| own == n.as_str()))
+    {
         return Ok(());
     }
-    let escaped = package.replace('&', "&amp;").replace('<', "&lt;");
-    let text = format!("<package><name>{escaped}</name></package>\n");
+    let names = names.map(|n| n.replace('&', "&amp;").replace('<', "&lt;"));
+    let names: String = names.map(|n| format!("<name>{n}</name>")).collect();
+    let text = format!("<package>{names}</package>\n");
     write_atomically(&to, text.as_bytes()).map_err(RunError::file("write", &to))
 }
 

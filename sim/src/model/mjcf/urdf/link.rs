@@ -245,7 +245,7 @@ impl<'a> Links<'a> {
         let Some((_, address)) = name.value.split_once("://") else {
             return Ok(());
         };
-        let guess = *by == By::Guess && file.is_file();
+        let guess = by.is_guess() && file.is_file();
         let package = |address: &str| address.split('/').next().map(str::to_string);
         if let Some((other, guessed)) = self.addresses.get(file) {
             if address != other && (guess || *guessed) {
