@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Permissions of files that others may read, where the user's mask lets them.
 pub const SHARED: u32 = 0o666;
@@ -226,6 +226,35 @@ pub fn remove_leftovers(folder: &Path) {
         if is_leftover(&entry.file_name()) {
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+/// A path from the root without `.` and `..`; each `..` takes the name before it off, wherever
+/// a link of that name leads.
+pub fn plain(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut plain = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            // Above the root is the root.
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Whether a path is one in a folder, links followed. Of what is not there, its name says so.
+pub fn lies_within(path: &Path, folder: &Path) -> bool {
+    let here = Path::new(".");
+    let folder = match folder.as_os_str().is_empty() {
+        true => here,
+        false => folder,
+    };
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => plain(path).starts_with(plain(folder)),
     }
 }
 

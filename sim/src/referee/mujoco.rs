@@ -2,6 +2,7 @@
 //!
 //! The script is part of the program; Python and MuJoCo never are.
 
+use crate::model::mjcf;
 use crate::{files, process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -153,6 +154,31 @@ impl MuJoCo {
         self.folder.path().join(name)
     }
 
+    /// The file that MuJoCo is to read for the robot in `path`, whose files lie in its folder or
+    /// `within`: of a URDF a copy with plain names of meshes, which its reader takes for those
+    /// that are meant.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the copy cannot be written.
+    pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
+        let absolute = |p: &Path| std::path::absolute(p).map_err(RefereeError::Folder);
+        let plain = mjcf::plain_urdf(path, within);
+        let plain = plain.map_err(|e| RefereeError::Refused(e.to_string()))?;
+        let Some((text, meshes)) = plain else {
+            return absolute(path);
+        };
+        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
+        // It goes with the one that it is in.
+        let folder = folder.keep();
+        for (name, file) in meshes {
+            let link = folder.join(name);
+            std::os::unix::fs::symlink(absolute(&file)?, link).map_err(RefereeError::Folder)?;
+        }
+        let copy = folder.join("robot.urdf");
+        std::fs::write(&copy, text).map_err(RefereeError::Folder)?;
+        Ok(copy)
+    }
+
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
@@ -180,20 +206,22 @@ impl MuJoCo {
         Ok(answer["ok"].take())
     }
 
-    /// Samples states of a model and lets MuJoCo evaluate them into a file.
+    /// Samples states of a model, whose files lie in its folder or `within`, and lets MuJoCo
+    /// evaluate them into a file.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`robot`](Self::robot) and [`ask`](Self::ask).
     pub fn states(
         &mut self,
         model: &Path,
+        within: Option<&Path>,
         out: &Path,
         states: usize,
         seed: u64,
     ) -> Result<Value, RefereeError> {
         let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_path_buf());
         self.ask(&json!({
-            "op": "states", "model": absolute(model), "out": absolute(out),
+            "op": "states", "model": self.robot(model, within)?, "out": absolute(out),
             "states": states, "seed": seed,
         }))
     }

@@ -81,7 +81,7 @@ impl MuJoCoWorlds {
             .sources
             .first()
             .ok_or_else(|| refused(&"the robot was not read from a file"))?;
-        let file = std::path::absolute(file).map_err(|e| refused(&e))?;
+        let read = mujoco.robot(file, model.naming.within.as_deref())?;
         let timestep = config.timestep(model);
         let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
         let measured = model.sensors.iter().enumerate();
@@ -95,7 +95,7 @@ impl MuJoCoWorlds {
             .collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
-            "contacts": contacts(model), "model": file, "count": num_envs,
+            "contacts": contacts(model), "model": read, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;

@@ -54,7 +54,8 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
         Some(path) => path.clone(),
         None => mujoco.scratch("reference.npz"),
     };
-    mujoco.states(&args.model, &file, args.states as usize, args.seed)?;
+    let within = args.folder.as_deref();
+    mujoco.states(&args.model, within, &file, args.states as usize, args.seed)?;
     let reference = Reference::read(&file, &model)?;
     let precisions: &[(&str, Precision)] = match args.backend {
         EngineArg::Native => &[("f64", Precision::F64), ("f32", Precision::F32)],

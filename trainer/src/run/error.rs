@@ -74,6 +74,17 @@ pub enum RunError {
     /// The command line or the state of folders does not allow it.
     #[error("{0}")]
     Usage(String),
+    /// A run would not be of use later.
+    #[error(
+        "nothing was trained: what the run keeps in {} cannot be read back: {why}\nthe robot's files are copied there as their names have them: let names be relative to the robot's file and lead through no links, and name the folder that holds them all (task.robot_folder)",
+        run.display()
+    )]
+    ReadBack {
+        /// The run's folder.
+        run: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The robot's file was refused.
     #[error(transparent)]
     Robot(#[from] MjcfError),

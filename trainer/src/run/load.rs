@@ -76,6 +76,29 @@ fn nothing(name: &str) -> Result<Arc<Model>, RunError> {
     Ok(Arc::new(model))
 }
 
+/// Reads the configuration and the robot of a run from its folder, as everybody will who wants
+/// its policy later.
+///
+/// # Errors
+/// They cannot be read from there, or the robot is not `model`.
+pub(super) fn read_back(run: &Path, model: &Model) -> Result<(), RunError> {
+    let failed = |why: &dyn std::fmt::Display| RunError::ReadBack {
+        run: run.to_path_buf(),
+        why: why.to_string(),
+    };
+    let loaded = load(&run.join(dir::CONFIG), &[]).map_err(|e| failed(&e))?;
+    let copy = robot(&loaded).map_err(|e| failed(&e))?;
+    let mut copy = Arc::unwrap_or_clone(copy);
+    // It lies elsewhere, and what is said of it was said.
+    copy.sources.clone_from(&model.sources);
+    copy.naming.clone_from(&model.naming);
+    copy.ignored.clone_from(&model.ignored);
+    match copy == *model {
+        true => Ok(()),
+        false => Err(failed(&"the robot in it is another one than the original")),
+    }
+}
+
 fn folder_below(run: &Path) -> Option<PathBuf> {
     [run.to_path_buf(), run.join("latest")]
         .into_iter()
@@ -326,3 +349,7 @@ pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<()
         say(ours)
     )))
 }
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use super::engine::{build_envs, kernel};
 use super::error::RunError;
 use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Evaluator, History};
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
-use super::load::{fits, load_run, mark};
+use super::load::{fits, load_run, mark, read_back};
 use super::pace::Pace;
 use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
@@ -95,7 +95,8 @@ impl Run {
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());
-        dir.write_config(&as_asked(config, asked_envs), &model.sources)?;
+        dir.write_config(&as_asked(config, asked_envs), &model)?;
+        read_back(dir.path(), &model)?;
         let begun = match options.restarted {
             true => last_iteration(&dir.path().join(METRICS)) + 1,
             false => 0,

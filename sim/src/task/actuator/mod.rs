@@ -264,8 +264,7 @@ impl Numbers<'_> {
                         .help("network = { file = \"motor.safetensors\" }, or \"motor.onnx\", for example"));
                 };
                 let key = format!("{path}.network");
-                let robot = model.sources.first();
-                let network = network::load(robot, term.model, config, &key)?;
+                let network = network::load(model, term.model, config, &key)?;
                 let limits = self.limits(effort.as_deref(), count)?;
                 let number = model.networks.len();
                 let law = |i: usize| {

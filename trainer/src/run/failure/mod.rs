@@ -173,7 +173,7 @@ impl Case<'_> {
             report.remedies.push(remedy.into());
         }
         self.dir
-            .write_config_into(&folder, run.setup.config(), &run.setup.model.sources)?;
+            .write_config_into(&folder, run.setup.config(), &run.setup.model)?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             write_atomically(&path, bytes).map_err(at(&path))

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
+use ostler_sim::Model;
 use ostler_sim::files;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -174,8 +175,8 @@ impl RunDir {
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn write_config(&self, config: &Config, sources: &[PathBuf]) -> Result<(), RunError> {
-        self.write_config_into(&self.path, config, sources)
+    pub fn write_config(&self, config: &Config, model: &Model) -> Result<(), RunError> {
+        self.write_config_into(&self.path, config, model)
     }
 
     /// The same into another folder, from which it can be used as well.
@@ -186,10 +187,10 @@ impl RunDir {
         &self,
         folder: &Path,
         config: &Config,
-        sources: &[PathBuf],
+        model: &Model,
     ) -> Result<(), RunError> {
         let mut config = config.clone();
-        let copies = robot::copy(folder, sources)?;
+        let copies = robot::copy(folder, model)?;
         config.task.robot = copies.main;
         if copies.spread || config.task.robot_folder.is_some() {
             config.task.robot_folder = Some(robot::FOLDER.into());

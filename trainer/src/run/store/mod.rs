@@ -131,7 +131,7 @@ impl Store {
 
     /// Writes the configuration into the run's folder.
     pub fn write_config(&self, config: &Config, model: &Model) {
-        if let Err(e) = self.dir.write_config(config, &model.sources) {
+        if let Err(e) = self.dir.write_config(config, model) {
             tracing::warn!("the run's config.toml is not up to date: {e}");
         }
     }

@@ -6,12 +6,15 @@
 //! `<mujoco>` may hold `<compiler>`, `<option>` and `<size>`.
 
 mod link;
+mod plain;
 
 use super::Note;
+use super::reach::Reach;
 use super::source::{At, Attr, Element, Fault, Read};
 use crate::model::rotation::{Pose, matrix, normalized, z_to};
 use crate::names::nearest;
-use link::Links;
+use link::{Links, MeshFiles};
+pub use plain::{PlainUrdf, plain};
 use std::collections::BTreeMap;
 
 /// Links nested deeper than this are refused (the reader recurses).
@@ -42,8 +45,8 @@ fn is_xacro(root: &Element) -> bool {
         .any(|e| known.contains(&e.name.as_str()))
 }
 
-/// The `<mujoco>` element with the meaning of the `<robot>`.
-pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> {
+/// The `<mujoco>` element with the meaning of the `<robot>`, whose files lie in `reach`.
+pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) -> Read<Element> {
     let mut out = made("mujoco", root.at);
     if let Some(name) = root.attr("name") {
         out.attrs.push(renamed(name, "model"));
@@ -71,7 +74,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     compiler.attrs.push(attr("angle", "radian", root.at));
     out.children.push(compiler);
 
-    let mut links = Links::new(root, discard)?;
+    let mut links = Links::new(root, discard, MeshFiles::new(&out, reach))?;
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut elements = Vec::new();
     for e in &root.children {
