@@ -6,7 +6,8 @@ use crate::run::RunError;
 use clap::Args;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::evaluate::Precision;
-use ostler_sim::referee::mujoco::MuJoCo;
+use ostler_sim::referee::mujoco::{MuJoCo, RefereeError};
+use ostler_sim::referee::names;
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
 use serde_json::json;
@@ -54,7 +55,11 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
         Some(path) => path.clone(),
         None => mujoco.scratch("reference.npz"),
     };
-    mujoco.states(&args.model, &file, args.states as usize, args.seed)?;
+    let answer = mujoco.states(&args.model, &file, args.states as usize, args.seed)?;
+    names::check(&model, &answer["robot"]).map_err(|why| {
+        let path = args.model.display();
+        RefereeError::Refused(format!("reads another robot in {path}: {why}"))
+    })?;
     let reference = Reference::read(&file, &model)?;
     let precisions: &[(&str, Precision)] = match args.backend {
         EngineArg::Native => &[("f64", Precision::F64), ("f32", Precision::F32)],
@@ -83,13 +88,8 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
     } else {
         print(args, &model, &mujoco, &tables);
     }
-    for ignored in &model.ignored {
-        errln!(
-            "note: {}: {} has no effect: {}",
-            ignored.place,
-            ignored.what,
-            ignored.why
-        );
+    for line in model.ignored_lines() {
+        errln!("note: without effect: {line}");
     }
     Ok(if same { 0 } else { DIFFERENT })
 }
