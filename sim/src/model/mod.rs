@@ -11,6 +11,7 @@ mod constraint;
 mod contact_sensor;
 pub mod edit;
 mod geom;
+mod ignored;
 pub mod looks;
 pub mod mjcf;
 mod motor;

@@ -371,8 +371,8 @@ fn say(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    for i in &model.ignored {
-        tracing::info!("ignored {} at {}: {}", i.what, i.place, i.why);
+    for line in model.ignored_lines() {
+        tracing::info!("ignored {line}");
     }
     for note in &parts.physics_notes {
         tracing::info!("{}: {note}", config.sim.backend.name());

@@ -181,8 +181,8 @@ fn parts(m: &Model) {
     for line in m.lacks() {
         outln!("  {line}");
     }
-    for i in &m.ignored {
-        outln!("  ignored {} at {}: {}", i.what, i.place, i.why);
+    for line in m.ignored_lines() {
+        outln!("  ignored {line}");
     }
 }
 
