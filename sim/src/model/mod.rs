@@ -20,7 +20,7 @@ pub(crate) mod rotation;
 mod sensor;
 mod shape;
 pub(crate) mod simple;
-mod summary;
+pub(crate) mod summary;
 mod varied;
 
 pub use actuator::{Actuator, Dynamics, Given, Muscle, Transmission};

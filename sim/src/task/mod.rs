@@ -31,6 +31,7 @@ use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
 use crate::state::Tables;
 pub use command::CommandSpec;
+use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
     Scratch,
@@ -360,8 +361,7 @@ fn program(
 }
 
 /// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'
-/// names in them. A pattern means those alone that it `may`. Each once, in the model's order; the
-/// key is at `path`.
+/// names in them. A pattern means those alone that it `may`. The key is at `path`.
 fn parts<'a>(
     written: &[String],
     (kind, names): (&str, impl Iterator<Item = &'a str> + Clone),
@@ -369,23 +369,22 @@ fn parts<'a>(
     defined: &Definitions<'_>,
     team: &Team,
     path: &str,
-) -> Result<Vec<usize>, ConfigError> {
+) -> Result<Chosen, ConfigError> {
     let known = |name: &str| names.clone().any(|n| n == name);
-    let mut chosen = Vec::new();
+    let mut found = Vec::new();
     for (p, text) in written.iter().enumerate() {
         for pattern in defined.entries(text, known) {
             for agent in team.agents_of(&[&pattern]) {
                 let pattern = team.fill(agent, &pattern);
                 let all = names.clone().enumerate();
-                let found = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
+                let mut fits = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
                 let named = !pattern.contains('*');
-                chosen.extend(found.into_iter().filter(|e| named || may(*e)));
+                fits.retain(|e| named || may(*e));
+                found.push(Ok((pattern.into_owned(), fits)));
             }
         }
     }
-    chosen.sort_unstable();
-    chosen.dedup();
-    Ok(chosen)
+    Chosen::new(found, path)
 }
 
 /// A number that a float can hold, with all its digits.

@@ -110,9 +110,16 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         return Err(ExportError::InputWithoutC(input.clone()).into());
     }
     let about = manifest::About::new(run, &env, &deployment, &name);
+    let mut metadata = Vec::new();
+    if request.formats.iter().any(|f| *f != Format::C) {
+        metadata = about.metadata();
+        for note in about.beyond_mjlab() {
+            tracing::warn!("{note}");
+        }
+    }
     for format in request.formats {
         let content = match format {
-            Format::Onnx => Content::Bytes(onnx::print(&graph, &about.metadata())),
+            Format::Onnx => Content::Bytes(onnx::print(&graph, &metadata)),
             Format::Torchscript => Content::Traced,
             Format::C => {
                 let measured = deployment.measured(request.inputs);
@@ -148,7 +155,7 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
             Content::Bytes(bytes) => {
                 files::replace(path, files::SHARED, bytes).map_err(failed(path))?;
             }
-            Content::Traced => torchscript::write(&graph, path)?,
+            Content::Traced => torchscript::write(&graph, &metadata, path)?,
         }
     }
     Ok(written.into_iter().map(|(path, _)| path).collect())

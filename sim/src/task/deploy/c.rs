@@ -679,11 +679,13 @@ impl<'a, 'm> Printer<'a, 'm> {
 fn says(c: &Control) -> String {
     match (&c.joint, c.position) {
         (Some(joint), true) if c.gear == 1.0 => {
-            format!("{}: target of joint {joint} ({})", c.name, c.unit)
+            format!("{}: target of joint {} ({})", c.name, joint.name, c.unit)
         }
-        (Some(joint), true) => format!("{}: target of joint {joint}, times {}", c.name, c.gear),
-        (Some(joint), false) => format!("{}: control on joint {joint}", c.name),
-        (None, _) => c.name.clone(),
+        (Some(joint), true) => {
+            let (name, joint) = (&c.name, &joint.name);
+            format!("{name}: target of joint {joint}, times {}", c.gear)
+        }
+        _ => format!("{}: control on {}", c.name, c.drives),
     }
 }
 

@@ -183,7 +183,10 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
-    let (mut counters, task) = (Counters::default(), mark(&model, &parts.spec));
+    let (mut counters, task) = (
+        Counters::default(),
+        mark(&model, &parts.spec, &loaded.config.task.action),
+    );
     restore(&earlier, &task, true, &mut parts, &mut counters)?;
     set_aside(&earlier.dir, counters.iteration)?;
     let at = |e| RunError::file("write into", earlier.dir.path())(e);

@@ -171,6 +171,12 @@ pub struct TaskMark {
     pub critic_obs: Option<usize>,
     /// Floats per action.
     pub action: usize,
+    /// Names of the outputs, in order; none in older files.
+    #[serde(default)]
+    pub outputs: Vec<String>,
+    /// They are in an order that the task writes, and not in the robot's.
+    #[serde(skip)]
+    pub by_name: bool,
     /// Environments.
     pub num_envs: usize,
 }
