@@ -22,6 +22,7 @@ pub mod rng;
 pub mod snapshot;
 pub mod state;
 pub mod task;
+pub mod text;
 /// Helpers for the tests of all packages.
 #[cfg(test)]
 #[path = "../../tests/support/mod.rs"]

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod closed_loop;
+mod hostile;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../support/mod.rs"]

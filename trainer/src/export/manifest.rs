@@ -4,6 +4,7 @@ use super::graph::Graph;
 use super::vectors::Vector;
 use crate::learner::Network;
 use crate::learner::network::Head;
+use crate::log::errln;
 use crate::run::LoadedRun;
 use ostler_sim::BatchEnv;
 use ostler_sim::model::JointKind;
@@ -31,6 +32,18 @@ struct JointRow {
     unit: &'static str,
     range: Option<[f64; 2]>,
     pose: f64,
+}
+
+/// Names with commas between them: one in a name would make two of it.
+fn listed(names: &[&str]) -> String {
+    if let Some(name) = names.iter().find(|n| n.contains(',')) {
+        errln!(
+            "warning: lists in the metadata of ONNX have commas, so \"{name}\" stands there with _; \
+             the manifest has it as it is"
+        );
+    }
+    let plain: Vec<String> = names.iter().map(|n| n.replace(',', "_")).collect();
+    plain.join(",")
 }
 
 impl<'a> About<'a> {
@@ -86,6 +99,7 @@ impl<'a> About<'a> {
     /// with all their digits.
     pub fn metadata(&self) -> Vec<(String, String)> {
         let list = |all: Vec<String>| all.join(",");
+        let names = |all: Vec<&str>| listed(&all);
         let of_joint = |joint: &str| {
             let controls = self.of.controls.iter();
             controls.clone().find(|c| c.joint.as_deref() == Some(joint))
@@ -108,7 +122,7 @@ impl<'a> About<'a> {
         let mut all = vec![("run_path", self.run.dir.display().to_string())];
         all.push((
             "joint_names",
-            list(self.joints.iter().map(|j| j.name.clone()).collect()),
+            names(self.joints.iter().map(|j| &*j.name).collect()),
         ));
         all.push(("joint_stiffness", each(&|c| c.stiffness.unwrap_or(0.0))));
         all.push(("joint_damping", each(&|c| c.damping.unwrap_or(0.0))));
@@ -123,11 +137,11 @@ impl<'a> About<'a> {
         ));
         all.push((
             "command_names",
-            list(self.of.commands.iter().map(|c| c.name.clone()).collect()),
+            names(self.of.commands.iter().map(|c| &*c.name).collect()),
         ));
         all.push((
             "observation_names",
-            list(self.of.terms.iter().map(|t| t.name.clone()).collect()),
+            names(self.of.terms.iter().map(|t| &*t.name).collect()),
         ));
         // A choice has none.
         if scales.iter().all(|s| s.is_finite()) {

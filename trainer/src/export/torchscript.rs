@@ -1,8 +1,9 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
-use super::ExportError;
+use super::{ExportError, failed};
 use super::graph::{Function, Graph, Node, Op};
 use crate::learner::nn::norm::EPS;
+use ostler_sim::files;
 use std::path::Path;
 use tch::{CModule, Kind, TchError, Tensor};
 
@@ -127,6 +128,15 @@ pub fn write(graph: &Graph, path: &Path) -> Result<(), ExportError> {
     )?;
     match failed {
         Some(e) => Err(e.into()),
-        None => Ok(module.save(path)?),
+        None => {
+            // libtorch follows links: its file is written where there are none.
+            let folder = files::scratch("export").map_err(failed(path))?;
+            let aside = folder.path().join("policy.pt");
+            module.save(&aside)?;
+            files::replace_with(path, files::SHARED, |to| {
+                std::io::copy(&mut files::open(&aside)?, to).map(drop)
+            })
+            .map_err(failed(path))
+        }
     }
 }

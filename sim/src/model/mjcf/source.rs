@@ -331,7 +331,8 @@ impl Sources {
             .attributes()
             .map(|a| Attr {
                 name: a.name().to_string(),
-                value: a.value().to_string(),
+                // As XML has it for those that are no references: a name is a line at most.
+                value: a.value().replace(['\n', '\r'], " "),
                 at: at(a.range().start),
                 value_at: at(a.range_value().start),
                 verbatim: text

@@ -8,7 +8,7 @@ mod depend;
 mod measured;
 mod rows;
 
-pub use c::{Parts, identifier};
+pub use c::{Parts, comment, identifier};
 pub use measured::{Measured, Missing, Unmeasured};
 pub use rows::{Chance, Command, Control, DeployedTerm, Late, Mapping, Output};
 
@@ -162,3 +162,6 @@ fn place(names: &[String], name: &str) -> Result<usize, DeployError> {
         help,
     })
 }
+
+#[cfg(test)]
+mod tests;
