@@ -91,7 +91,10 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
 /// The system's; the name is a link's, a file's with another name, or no regular file's
 /// (`InvalidInput`).
 pub fn append(path: &Path) -> Result<File> {
-    own(OpenOptions::new().create(true).read(true).append(true), path)
+    own(
+        OpenOptions::new().create(true).read(true).append(true),
+        path,
+    )
 }
 
 /// Opens a file to read and write it in place; makes it where there is none.
@@ -317,8 +320,12 @@ pub fn output(path: &Path, bytes: &[u8]) -> Result<()> {
 /// A device, a pipe or an open file of this process, if that is what `path` names itself, not
 /// by a link of somebody's.
 fn stream(path: &Path) -> Result<Option<File>> {
-    let own = ["/dev/stdout", "/dev/stderr"].map(Path::new).contains(&path)
-        || ["/dev/fd", "/proc/self/fd"].map(Path::new).contains(&folder_of(path));
+    let own = ["/dev/stdout", "/dev/stderr"]
+        .map(Path::new)
+        .contains(&path)
+        || ["/dev/fd", "/proc/self/fd"]
+            .map(Path::new)
+            .contains(&folder_of(path));
     let mut options = OpenOptions::new();
     options.write(true);
     if own {

@@ -14,6 +14,7 @@ pub fn obeyed(c: char) -> bool {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}'
+                | '\u{fffe}'..='\u{ffff}'
                 | '\u{e0000}'..='\u{e007f}'
         )
 }

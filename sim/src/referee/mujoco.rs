@@ -106,7 +106,8 @@ impl MuJoCo {
         let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
         let script = folder.path().join("mujoco_states.py");
         for (name, text) in SCRIPTS {
-            files::create_with(&folder.path().join(name), text.as_bytes()).map_err(RefereeError::Folder)?;
+            files::create_with(&folder.path().join(name), text.as_bytes())
+                .map_err(RefereeError::Folder)?;
         }
         let errors = files::append(&folder.path().join("stderr")).map_err(RefereeError::Folder)?;
         // A name with a slash is relative to where the user stands.

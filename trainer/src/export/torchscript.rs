@@ -1,7 +1,7 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
-use super::{ExportError, failed};
 use super::graph::{Function, Graph, Node, Op};
+use super::{ExportError, failed};
 use crate::learner::nn::norm::EPS;
 use ostler_sim::files;
 use std::path::Path;

@@ -184,7 +184,10 @@ fn a_comment_keeps_its_text_and_its_end() {
 fn an_identifier_is_one_whatever_the_name() {
     for text in texts(10_000, 8) {
         let name = identifier(&text);
-        assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()), "{name}");
+        assert!(
+            name.starts_with(|c: char| c.is_ascii_alphabetic()),
+            "{name}"
+        );
         assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
         assert!((1..=65).contains(&name.len()), "{name}");
     }

@@ -84,7 +84,11 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
     let mut lines = cases.flat_map(|case| {
         case.problems().map(|(name, problem)| {
             let (kind, why) = (problem.kind.name(), markdown(&problem.message));
-            format!("- **{}**, {}: `{kind}`: {why}\n", case.name, markdown(&name))
+            format!(
+                "- **{}**, {}: `{kind}`: {why}\n",
+                case.name,
+                markdown(&name)
+            )
         })
     });
     if let Some(first) = lines.next() {
@@ -97,7 +101,14 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
 fn notes(text: &mut String, suite: &Suite) {
     let checks = suite.cases.iter().flat_map(|case| {
         let skipped = case.checks.iter().filter(|c| c.verdict == Verdict::Skipped);
-        skipped.map(|c| format!("- **{}**, {}: {}\n", case.name, c.name, markdown(&c.message)))
+        skipped.map(|c| {
+            format!(
+                "- **{}**, {}: {}\n",
+                case.name,
+                c.name,
+                markdown(&c.message)
+            )
+        })
     });
     let lines: String = checks.collect();
     if !lines.is_empty() {

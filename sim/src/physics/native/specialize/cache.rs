@@ -290,7 +290,8 @@ impl Building<'_> {
         fs::create_dir(&complete).map_err(SpecializeError::cache("make", &complete))?;
         let write = |name: &str, text: &str| {
             let path = complete.join(name);
-            files::create_with(&path, text.as_bytes()).map_err(SpecializeError::cache("write", &path))
+            files::create_with(&path, text.as_bytes())
+                .map_err(SpecializeError::cache("write", &path))
         };
         write(
             &self.cache.checksum(),
