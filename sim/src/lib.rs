@@ -26,6 +26,7 @@ pub mod task;
 #[cfg(test)]
 #[path = "../../tests/support/mod.rs"]
 mod test_support;
+pub mod text;
 
 pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};
 pub use model::Model;

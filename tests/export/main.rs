@@ -9,6 +9,7 @@
 mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile;
 mod order;
 #[path = "../support/mod.rs"]
 mod support;

@@ -107,14 +107,10 @@ impl MuJoCo {
         let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
         let script = folder.path().join("mujoco_states.py");
         for (name, text) in SCRIPTS {
-            std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;
+            files::create_with(&folder.path().join(name), text.as_bytes())
+                .map_err(RefereeError::Folder)?;
         }
-        let errors = std::fs::OpenOptions::new()
-            .create_new(true)
-            .read(true)
-            .append(true)
-            .open(folder.path().join("stderr"))
-            .map_err(RefereeError::Folder)?;
+        let errors = files::append(&folder.path().join("stderr")).map_err(RefereeError::Folder)?;
         // A name with a slash is relative to where the user stands.
         let program = match std::path::absolute(python) {
             Ok(path) if python.components().count() > 1 => path,

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -167,7 +168,12 @@ impl MuJoCoWorlds {
 
     fn ask(&mut self, request: &Value, count: usize) -> Result<(), RefereeError> {
         let out = self.buffer.get(..count).unwrap_or(&self.buffer);
-        std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
+        let give = || {
+            let mut given = files::update(&self.given)?;
+            given.set_len(0)?;
+            given.write_all(cast_slice::<f32, u8>(out))
+        };
+        give().map_err(RefereeError::Folder)?;
         self.mujoco.ask(request)?;
         let rows = Self::answered(&self.state);
         let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);

@@ -30,6 +30,7 @@ use crate::config::{ActionTerm, ConfigError, OneOrMany, Resample, Span, TaskConf
 use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
 use crate::state::Tables;
+use crate::text::obeyed;
 pub use command::CommandSpec;
 use elements::Chosen;
 use expr::{
@@ -441,6 +442,13 @@ fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<
 fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), ConfigError> {
     if name.is_empty() {
         return Err(ConfigError::new(path, "the name is empty"));
+    }
+    if let Some(c) = name.chars().find(|c| obeyed(*c)) {
+        let why = format!(
+            "the name {name:?} holds U+{:04X}, which is not shown",
+            c as u32
+        );
+        return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
     if !seen.insert(name.to_string()) {
         return Err(ConfigError::new(

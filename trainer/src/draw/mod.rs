@@ -29,7 +29,7 @@ pub use clip::{Clip, Unseen};
 pub use image::Image;
 pub use scene::{Poses, Scene};
 
-use std::fs::File;
+use ostler_sim::files::NewFile;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -58,10 +58,20 @@ impl DrawError {
     }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, DrawError> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|e| DrawError::write(path, e))
+/// A picture in the making.
+type Out = BufWriter<NewFile>;
+
+fn create(path: &Path) -> Result<Out, DrawError> {
+    let new = NewFile::output(path).map(BufWriter::new);
+    new.map_err(|e| DrawError::write(path, e))
+}
+
+fn finish(path: &Path, out: Out) -> Result<(), DrawError> {
+    let whole = out
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error);
+    let done = whole.and_then(NewFile::finish);
+    done.map_err(|e| DrawError::write(path, e))
 }
 
 #[cfg(test)]

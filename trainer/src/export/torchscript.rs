@@ -1,9 +1,9 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
-use super::ExportError;
 use super::graph::{Function, Graph, Node, Op};
+use super::{ExportError, failed};
 use crate::learner::nn::norm::EPS;
-use std::fs::File;
+use ostler_sim::files;
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use tch::{CModule, Kind, TchError, Tensor};
@@ -136,19 +136,22 @@ pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Resul
     match failed {
         Some(e) => Err(e.into()),
         None => {
-            module.save(path)?;
-            let failed = |source| ExportError::File {
-                path: path.to_path_buf(),
-                source,
-            };
-            describe(path, metadata).map_err(failed)
+            // libtorch follows links: its file is written where there are none.
+            let folder = files::scratch("export").map_err(failed(path))?;
+            let aside = folder.path().join("policy.pt");
+            module.save(&aside)?;
+            describe(&aside, metadata).map_err(failed(path))?;
+            files::replace_with(path, files::SHARED, |to| {
+                std::io::copy(&mut files::open(&aside)?, to).map(drop)
+            })
+            .map_err(failed(path))
         }
     }
 }
 
 /// Adds extra files to a TorchScript file, which is a zip archive: what is in it stays where it is.
 fn describe(path: &Path, metadata: &[(String, String)]) -> std::io::Result<()> {
-    let file = File::options().read(true).write(true).open(path)?;
+    let file = std::fs::File::options().read(true).write(true).open(path)?;
     let archive = ZipArchive::new(file)?;
     let first = archive.file_names().next().unwrap_or_default();
     let root = first.split('/').next().unwrap_or_default().to_string();

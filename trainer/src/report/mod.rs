@@ -12,6 +12,7 @@ use crate::log::curves::{Band, bands};
 use crate::view::page::{self, escaped, filled};
 use data_encoding::BASE64;
 use history::History;
+use ostler_sim::files;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -151,13 +152,13 @@ pub fn write(
             ("@SCRIPT@", SCRIPT),
         ],
     );
-    std::fs::write(file, &text).map_err(|e| failed(e.to_string()))?;
+    files::output(file, text.as_bytes()).map_err(|e| failed(e.to_string()))?;
     Ok(text.len())
 }
 
 /// What a run says about itself; nothing where it cannot be read.
 fn meta(folder: &Path) -> Value {
-    let bytes = ostler_sim::files::read(&folder.join("meta.json"), history::META);
+    let bytes = files::read(&folder.join("meta.json"), history::META);
     let read = bytes.ok().and_then(|b| serde_json::from_slice(&b).ok());
     read.unwrap_or(Value::Null)
 }

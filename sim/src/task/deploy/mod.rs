@@ -10,7 +10,7 @@ mod measured;
 mod rows;
 mod table;
 
-pub use c::{Parts, identifier};
+pub use c::{Parts, comment, identifier};
 pub use controls::{Control, DeployedJoint, Mapping};
 pub use measured::{Measured, Missing, Unmeasured};
 pub use rows::{Chance, Command, DeployedTerm, Late, Output};
@@ -169,3 +169,6 @@ fn place(names: &[String], name: &str) -> Result<usize, DeployError> {
         help,
     })
 }
+
+#[cfg(test)]
+mod tests;

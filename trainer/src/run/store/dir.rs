@@ -20,6 +20,8 @@ use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
+use crate::run::failure::FAILURES;
+use ostler_collector::replay;
 use ostler_sim::Model;
 use ostler_sim::files;
 use std::fs::File;
@@ -39,6 +41,8 @@ const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
 pub(in crate::run) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER];
+/// Folders that may be there before a run, which fills them.
+const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
 const DEPTH: u32 = 32;
 
@@ -107,12 +111,24 @@ impl RunDir {
                 None if resumable => {
                     format!("{folder} holds checkpoints but no {CONFIG}: choose another --out")
                 }
-                None if self.checkpoints().is_symlink() => {
-                    format!("{folder} holds a link called {CHECKPOINTS}: choose another --out")
-                }
-                None => return Ok(()),
+                None => match FILLED.iter().find_map(|n| self.link_at(n)) {
+                    Some(link) => format!(
+                        "{} is a link, and a run does not write through links: choose another --out",
+                        link.display()
+                    ),
+                    None => return Ok(()),
+                },
             }
         }))
+    }
+
+    /// The first link in a part of the folder, which may be one itself.
+    fn link_at(&self, part: &str) -> Option<PathBuf> {
+        let part = self.path.join(part);
+        match part.is_symlink() {
+            true => Some(part),
+            false => files::link_below(&part, DEPTH),
+        }
     }
 
     /// Takes the folder of an earlier run.

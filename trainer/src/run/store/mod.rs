@@ -125,7 +125,7 @@ impl Store {
             return false;
         }
         tracing::warn!("{} vanished and is made again", folder.display());
-        let _ = std::fs::create_dir_all(folder);
+        let _ = files::own_folder(&folder);
         !self.dir.path().join(CONFIG).exists()
     }
 
