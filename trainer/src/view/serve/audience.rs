@@ -95,7 +95,7 @@ impl Audience {
     }
 
     /// How many look.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.lock().lookers.len()
     }
 

@@ -118,7 +118,7 @@ impl Server {
 
     /// How many look.
     pub fn lookers(&self) -> usize {
-        self.audience.len()
+        self.audience.count()
     }
 
     /// Sends a row of numbers to everybody.
