@@ -16,6 +16,7 @@ pub mod onnx;
 pub mod owner;
 pub mod physics;
 pub mod process;
+pub mod python;
 pub mod processor;
 pub mod referee;
 pub mod rng;
