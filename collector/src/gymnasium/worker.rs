@@ -199,10 +199,11 @@ impl Worker {
             source,
         };
         let child = command.spawn().map_err(at)?;
-        let piped = Piped::of(child).map_err(|e| GymError::Gone {
+        let mut piped = Piped::of(child).map_err(|e| GymError::Gone {
             envs: envs.clone(),
             why: e.to_string(),
         })?;
+        piped.may_be_given_up = true;
         let mut process = Process {
             piped,
             envs: envs.clone(),
