@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "lab_files/foreign.rs"]
+mod foreign;
 #[path = "support/meshes.rs"]
 mod meshes;
 mod support;
