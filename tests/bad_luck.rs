@@ -191,7 +191,8 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
     let place = Place::new();
     let run = |kib: u64, more: &str| {
         let _ = std::fs::remove_dir_all(place.path("a"));
-        let args = format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
+        let args =
+            format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
         place.limited(&format!("-d {kib}"), &args)
     };
     let enough = |kib: u64| run(kib, "log.curve=false").status.success();
@@ -211,11 +212,18 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
         assert_eq!(out.status.code(), Some(0), "{kib} KiB\n{err}");
         assert_eq!(metrics(&place.path("a")).len(), 3, "{kib} KiB");
         let drawn = place.path("a/curve.png").exists();
-        assert_eq!(err.matches("no learning curve").count(), usize::from(!drawn), "{kib} KiB\n{err}");
+        assert_eq!(
+            err.matches("no learning curve").count(),
+            usize::from(!drawn),
+            "{kib} KiB\n{err}"
+        );
         assert!(drawn || err.contains("ostler plot a draws it"), "{err}");
         without += u64::from(!drawn);
     }
-    assert!((1..16).contains(&without), "some limits are in between: {without}");
+    assert!(
+        (1..16).contains(&without),
+        "some limits are in between: {without}"
+    );
 }
 
 #[test]
