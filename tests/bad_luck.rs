@@ -185,6 +185,47 @@ fn more_memory_than_there_is_is_refused_before_it_is_taken() {
     assert!(!place.path("runs").exists(), "nothing is left behind");
 }
 
+/// Below every limit with which a run does its iterations, by two mebibytes.
+#[test]
+fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
+    let place = Place::new();
+    let run = |kib: u64, more: &str| {
+        let _ = std::fs::remove_dir_all(place.path("a"));
+        let args =
+            format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
+        place.limited(&format!("-d {kib}"), &args)
+    };
+    let enough = |kib: u64| run(kib, "log.curve=false").status.success();
+    let (mut low, mut high) = (16 << 10, 512 << 10);
+    assert!(enough(high));
+    while high - low > 1024 {
+        let middle = (low + high) / 2;
+        match enough(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    let mut without = 0;
+    for kib in (high + 2048..).step_by(2048).take(16) {
+        let out = run(kib, "");
+        let err = text(&out);
+        assert_eq!(out.status.code(), Some(0), "{kib} KiB\n{err}");
+        assert_eq!(metrics(&place.path("a")).len(), 3, "{kib} KiB");
+        let drawn = place.path("a/curve.png").exists();
+        assert_eq!(
+            err.matches("no learning curve").count(),
+            usize::from(!drawn),
+            "{kib} KiB\n{err}"
+        );
+        assert!(drawn || err.contains("ostler plot a draws it"), "{err}");
+        without += u64::from(!drawn);
+    }
+    assert!(
+        (1..16).contains(&without),
+        "some limits are in between: {without}"
+    );
+}
+
 #[test]
 fn readers_that_go_away_stop_nothing() {
     let place = Place::new();

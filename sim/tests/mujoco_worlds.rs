@@ -5,6 +5,8 @@
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
+#[path = "mujoco_worlds/urdf.rs"]
+mod urdf;
 
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::model::{ContactReading, ContactSensor, Model, mjcf};
@@ -245,6 +247,30 @@ fn another_robot_in_the_file_is_refused() {
     let error = MuJoCoWorlds::new(mujoco, &Arc::new(model), 2, &SimConfig::default()).err();
     let text = error.unwrap().to_string();
     assert!(text.contains("another robot"), "{text}");
+}
+
+/// What crosses goes by number: the names behind the numbers have to be the same.
+#[test]
+fn another_order_in_the_file_is_refused() {
+    let Some(python) = support::referee::referee_python() else {
+        return;
+    };
+    let refused = |change: fn(&mut Model), words: &str| {
+        let mut model = Arc::unwrap_or_clone(robot("hopper"));
+        change(&mut model);
+        let mujoco = MuJoCo::start(Some(&python)).unwrap();
+        let error = MuJoCoWorlds::new(mujoco, &Arc::new(model), 2, &SimConfig::default()).err();
+        let text = error.unwrap().to_string();
+        assert!(text.contains(words), "{words}: {text}");
+    };
+    refused(
+        |m| m.joints[0].name = "rooty".into(),
+        "joint 0 is called \"rootx\"; here it is \"rooty\"",
+    );
+    refused(|m| m.bodies[2].name = "shin".into(), "body 2 is called");
+    refused(|m| m.geoms[1].name = "sole".into(), "geom 1 is called");
+    refused(|m| m.actuators.swap(0, 1), "actuator 0 is called");
+    refused(|m| m.bodies[3].mass *= 1.01, "weighs");
 }
 
 /// The same draws, with MuJoCo's fields: falling, pushed and loaded robots go the same way.

@@ -24,26 +24,112 @@ ACTIVATIONS = {
 ALL = 2**31 - 1
 
 
+def has_joints(body):
+    return bool(body.joints) or any(has_joints(b) for b in body.bodies)
+
+
+def root_of(spec, name):
+    """The robot's body: of that name, else the one on the world that moves and has none."""
+    named = next((b for b in spec.bodies if b.name == name), None)
+    moving = [b for b in spec.worldbody.bodies if has_joints(b) and not b.name]
+    if not named and len(moving) != 1:
+        raise ValueError(f"no body is called {name}")
+    return named or moving[0]
+
+
+def raised(body, height):
+    """Puts a body at a height (m) above the world's origin."""
+    pos, quat, above, way = np.array(body.pos), np.array([1.0, 0, 0, 0]), body.parent, []
+    while above.name != "world":
+        way.append((np.array(above.pos), np.array(above.quat)))
+        above = above.parent
+    # Links that do not move become part of the world.
+    origin, turn = np.zeros(3), quat
+    for p, q in reversed(way):
+        there, both = np.zeros(3), np.zeros(4)
+        mujoco.mju_rotVecQuat(there, p, turn)
+        mujoco.mju_mulQuat(both, turn, q / np.linalg.norm(q))
+        origin, turn = origin + there, both
+    place, back = np.zeros(3), np.zeros(4)
+    mujoco.mju_rotVecQuat(place, pos, turn)
+    place += origin
+    place[2] = height
+    mujoco.mju_negQuat(back, turn)
+    mujoco.mju_rotVecQuat(pos, place - origin, back)
+    body.pos[:] = pos
+
+
+def balanced(spec):
+    """Inertias whose moments are not positive, which MuJoCo refuses: their mean."""
+    for body in spec.bodies:
+        full = np.array(body.fullinertia)
+        if np.isnan(full[0]):
+            continue
+        xx, yy, zz, xy, xz, yz = full
+        least = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0]
+        mean, zero = (xx + yy + zz) / 3, 1e-14 * max(1, np.abs(full).max())
+        if least < 1e-14 and mean > 0 and not (spec.compiler.boundinertia > 0 and least >= -zero):
+            body.fullinertia[:] = [mean, mean, mean, 0, 0, 0]
+
+
+def has_equality(spec, follower, leader):
+    """Whether MuJoCo has read it from the file, as version 4 does."""
+    return any(
+        (e.type, e.name1, e.name2) == (mujoco.mjtEq.mjEQ_JOINT, follower, leader) for e in spec.equalities
+    )
+
+
 def changed(spec, changes):
-    """Adds what stands in the tree of bodies."""
+    """Adds what stands in the tree of bodies and is not there."""
     floor, root = changes["floor"], changes["root"]
     if floor:
         geom = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
         geom.pos[:] = [0, 0, floor["height"]]
         geom.contype = geom.conaffinity = ALL
         geom.condim, geom.friction[:] = 3, floor["friction"]
-    if changes["free"] and spec.bodies[root].parent == spec.worldbody:
-        joints = spec.bodies[root].joints
-        if not any(j.type == mujoco.mjtJoint.mjJNT_FREE for j in joints):
-            spec.bodies[root].add_freejoint()
+    if changes["free"]:
+        body = root_of(spec, root)
+        if not any(j.type == mujoco.mjtJoint.mjJNT_FREE for j in body.joints):
+            body.add_freejoint()
     if changes["height"] is not None:
-        spec.bodies[root].pos[2] = changes["height"]
+        raised(root_of(spec, root), changes["height"])
     if changes["balance"]:
         spec.compiler.balanceinertia = True
+        balanced(spec)
     for follower, leader, polynomial in changes["mimics"]:
+        if has_equality(spec, follower, leader):
+            continue
         equality = spec.add_equality(name1=follower, name2=leader, type=mujoco.mjtEq.mjEQ_JOINT)
         equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
         equality.data[:5] = polynomial
+
+
+def target(spec, row):
+    """The name of the joint that an actuator acts on; one without gets Ostler's."""
+
+    def joints(body):
+        yield from body.joints
+        for inner in body.bodies:
+            yield from joints(inner)
+
+    name = row["target"]
+    if all(joint.name != name for joint in spec.joints):
+        # In the order of the compiled model, which is not that of spec.joints.
+        joint = list(joints(spec.worldbody))[row["joint"]]
+        if joint.name:
+            raise ValueError(f"joint {row['joint']} is called {joint.name}; here it is {name}")
+        joint.name = name
+    return name
+
+
+def actuator(spec, row):
+    """The file's actuator that the task changes, or a new one."""
+    if row["added"]:
+        return spec.add_actuator()
+    act = list(spec.actuators)[row["actuator"]]
+    if act.name not in ("", row["name"]):
+        raise ValueError(f"actuator {row['actuator']} is called {act.name}; here it is {row['name']}")
+    return act
 
 
 def model_with(path, rows, changes):
@@ -54,13 +140,11 @@ def model_with(path, rows, changes):
         return options(mujoco.MjModel.from_xml_path(path), changes)
     spec = mujoco.MjSpec.from_file(path)
     changed(spec, changes)
-    own = list(spec.actuators)
-    names = [joint.name for joint in spec.joints]
     for row in rows:
-        act = spec.add_actuator() if row["added"] else own[row["actuator"]]
+        act = actuator(spec, row)
         act.name = row["name"]
         act.trntype = mujoco.mjtTrn.mjTRN_JOINT
-        act.target = names[row["joint"]]
+        act.target = target(spec, row)
         act.gear[:] = row["gear"]
         act.dyntype = mujoco.mjtDyn.mjDYN_NONE
         act.gaintype, act.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
@@ -72,8 +156,8 @@ def model_with(path, rows, changes):
             act.forcerange[:] = row["forcerange"]
     model = spec.compile()
     for row in rows:
-        d = model.jnt_dofadr[row["joint"]]
-        model.dof_armature[d], model.dof_frictionloss[d] = row["armature"], row["frictionloss"]
+        joint = model.joint(row["target"])
+        joint.armature[:], joint.frictionloss[:] = row["armature"], row["frictionloss"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return options(model, changes)
 

@@ -374,7 +374,8 @@ def op_states(model, out, states=10000, seed=0):
     if not whole.any():
         raise ValueError("MuJoCo is unstable in every state")
     answers = {name: x[whole] for name, x in answers.items()}
-    return save(out, model, [x[whole] for x in sampled], answers)
+    saved = save(out, model, [x[whole] for x in sampled], answers)
+    return {**saved, "robot": mujoco_worlds.named(model)}
 
 
 def op_varied(model, out, varied, states=1000, seed=0):

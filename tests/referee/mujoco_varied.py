@@ -85,7 +85,7 @@ class Varied:
 
     @staticmethod
     def find(model, field, element):
-        return model.geom(element).id if field == "friction" else element
+        return element if isinstance(element, int) else model.geom(element).id
 
     @staticmethod
     def dofs(model, joint):

@@ -23,6 +23,8 @@ BROKEN = [
 ]
 
 
+JOINTS = tuple(int(getattr(mujoco.mjtTrn, "mjTRN_" + k)) for k in ("JOINT", "JOINTINPARENT"))
+
 MEASURED = {
     int(getattr(mujoco.mjtSensor, "mjSENS_" + name))
     for name in ("ACCELEROMETER", "FORCE", "TORQUE", "TOUCH", "FRAMELINACC", "FRAMEANGACC")
@@ -226,8 +228,23 @@ OPEN = {}
 
 def opened(model, **request):
     worlds = OPEN["worlds"] = Worlds(model, **request)
-    m = worlds.model
-    return {"nq": m.nq, "nv": m.nv, "nu": m.nu, "nbody": m.nbody, "ngeom": m.ngeom}
+    return named(worlds.model)
+
+
+def named(m):
+    """What is in a model, by name: sim/src/referee/names.rs compares it."""
+    name = lambda kind, i: mujoco.mj_id2name(m, getattr(mujoco.mjtObj, "mjOBJ_" + kind), i) or ""
+    joint = lambda i: int(m.actuator_trnid[i, 0]) if int(m.actuator_trntype[i]) in JOINTS else None
+    counts = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "neq", "ntendon", "nsensor")
+    return {
+        **{count: getattr(m, count) for count in counts},
+        "bodies": [[name("BODY", i), int(m.body_parentid[i]), float(m.body_mass[i])] for i in range(m.nbody)],
+        "joints": [[name("JOINT", i), int(m.jnt_type[i]), int(m.jnt_bodyid[i])] for i in range(m.njnt)],
+        "geoms": [[name("GEOM", i), int(m.geom_bodyid[i])] for i in range(m.ngeom)],
+        "actuators": [[name("ACTUATOR", i), joint(i)] for i in range(m.nu)],
+        "sensors": [name("SENSOR", i) for i in range(m.nsensor)],
+        "tendons": [name("TENDON", i) for i in range(m.ntendon)],
+    }
 
 
 def reset():

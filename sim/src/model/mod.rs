@@ -11,6 +11,7 @@ mod constraint;
 mod contact_sensor;
 pub mod edit;
 mod geom;
+mod ignored;
 pub mod looks;
 pub mod mjcf;
 mod motor;
@@ -19,7 +20,7 @@ pub(crate) mod rotation;
 mod sensor;
 mod shape;
 pub(crate) mod simple;
-mod summary;
+pub(crate) mod summary;
 mod varied;
 
 pub use actuator::{Actuator, Dynamics, Given, Muscle, Transmission};

@@ -1,8 +1,7 @@
 //! A model in words and tables, for `ostler check`.
 
 use super::{
-    Actuator, Dynamics, EffortLimit, Ignored, Joint, JointKind, Model, Motor, MotorLaw,
-    Transmission,
+    Actuator, Dynamics, EffortLimit, Joint, JointKind, Model, Motor, MotorLaw, Transmission,
 };
 use std::fmt::Write as _;
 
@@ -36,7 +35,7 @@ impl JointKind {
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Free => "free",
             Self::Ball => "ball",
@@ -166,8 +165,8 @@ impl Model {
         }
         if !self.ignored.is_empty() {
             writeln!(out, "\nignored, without effect on the dynamics")?;
-            for (first, places) in grouped(&self.ignored) {
-                writeln!(out, "  {}  {}: {}", first.what, first.why, places)?;
+            for line in self.ignored_lines() {
+                writeln!(out, "  {line}")?;
             }
         }
         Ok(())
@@ -250,29 +249,6 @@ impl Actuator {
     }
 }
 
-/// Entries that say the same, once, with their places.
-fn grouped(ignored: &[Ignored]) -> Vec<(&Ignored, String)> {
-    let mut groups: Vec<(&Ignored, Vec<&str>)> = Vec::new();
-    for entry in ignored {
-        let same = |g: &&mut (&Ignored, Vec<&str>)| g.0.what == entry.what && g.0.why == entry.why;
-        match groups.iter_mut().find(same) {
-            Some((_, places)) => places.push(&entry.place),
-            None => groups.push((entry, vec![&entry.place])),
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(first, places)| {
-            const SHOWN: usize = 3;
-            let mut text = places[..places.len().min(SHOWN)].join(", ");
-            if places.len() > SHOWN {
-                let _ = write!(text, " and {} more", places.len() - SHOWN);
-            }
-            (first, text)
-        })
-        .collect()
-}
-
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
@@ -292,7 +268,6 @@ fn span(start: usize, n: usize) -> String {
     }
 }
 
-/// Four significant digits, without trailing zeros.
 impl Motor {
     /// Its law and delay.
     fn tell(&self, text: &mut String, unit: &str) {
@@ -358,7 +333,8 @@ impl EffortLimit {
     }
 }
 
-fn short(x: f64) -> String {
+/// Four significant digits, without trailing zeros.
+pub(crate) fn short(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{}", x + 0.0);
     }

@@ -2,11 +2,13 @@
 //! MuJoCo's answers.
 //!
 //! [`npz`] reads and writes numpy's files, [`states`] gives their arrays the shapes
-//! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`residual`] measures
+//! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`names`]
+//! tells whether MuJoCo reads the same robot, [`residual`] measures
 //! differences and prints them, [`worlds`] steps MuJoCo for a task. Nothing of a run depends on
 //! this module.
 
 pub mod mujoco;
+pub mod names;
 pub mod npz;
 pub mod residual;
 pub mod states;

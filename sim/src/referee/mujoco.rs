@@ -3,11 +3,11 @@
 //! The script is part of the program; Python and MuJoCo never are.
 
 use crate::model::mjcf;
-use crate::{files, process};
+use crate::{files, python};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// The script; its text lists the commands.
 const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
@@ -107,24 +107,12 @@ impl MuJoCo {
         let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
         let script = folder.path().join("mujoco_states.py");
         for (name, text) in SCRIPTS {
-            std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;
+            files::create_with(&folder.path().join(name), text.as_bytes())
+                .map_err(RefereeError::Folder)?;
         }
-        let errors = std::fs::OpenOptions::new()
-            .create_new(true)
-            .read(true)
-            .append(true)
-            .open(folder.path().join("stderr"))
-            .map_err(RefereeError::Folder)?;
-        // A name with a slash is relative to where the user stands.
-        let program = match std::path::absolute(python) {
-            Ok(path) if python.components().count() > 1 => path,
-            _ => python.to_path_buf(),
-        };
+        let errors = files::append(&folder.path().join("stderr")).map_err(RefereeError::Folder)?;
         // MuJoCo writes its log where it runs.
-        let mut command = Command::new(program);
-        process::takes_signals(&mut command);
-        let mut child = command
-            .arg(&script)
+        let mut child = python::script(python, &script)
             .arg("serve")
             .current_dir(folder.path())
             .stdin(Stdio::piped())

@@ -2,17 +2,19 @@
 //! engines: a policy is judged by the engine that it was not trained on.
 
 use super::mujoco::{MuJoCo, RefereeError};
+use super::names::{self, known};
 use crate::config::SimConfig;
 use crate::files;
 use crate::memory::zeroed;
 use crate::model::edit::{Base, Floor, Height};
 use crate::model::{
-    Actuator, ContactReading, ContactSensor, EqualityKind, Given, Layer, Model, Motor, MotorLaw,
-    NetworkKind,
+    Actuator, ContactReading, ContactSensor, EqualityKind, Field, Given, Layer, Model, Motor,
+    MotorLaw, NetworkKind, Varied,
 };
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -89,9 +91,14 @@ impl MuJoCoWorlds {
             .filter(|(_, s)| s.kind.measured() > 0)
             .map(|(i, _)| i)
             .collect();
+        let geoms = known(model);
+        let element = |v: &Varied| match v.field {
+            Field::Friction => geoms[v.element],
+            _ => v.element,
+        };
         let varied = model.varied.iter();
         let varied: Vec<Value> = varied
-            .map(|v| json!([v.field.name(), model.varied_name(*v)]))
+            .map(|v| json!([v.field.name(), element(v)]))
             .collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
@@ -99,16 +106,10 @@ impl MuJoCoWorlds {
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
-        let ours = json!({
-            "nq": model.nq, "nv": model.nv, "nu": model.nu(),
-            "nbody": model.bodies.len(), "ngeom": model.geoms.len() + model.skipped.len(),
-        });
-        if ours != theirs {
-            return Err(refused(&format!(
-                "reads another robot in {}: {theirs}; here it is {ours}",
-                file.display()
-            )));
-        }
+        names::check(model, &theirs).map_err(|why| {
+            let file = file.display();
+            refused(&format!("reads another robot in {file}: {why}"))
+        })?;
         let state = State::new(model, num_envs).map_err(|e| refused(&e))?;
         let rows = Self::answered(&state);
         let news = model.nu() + 1 + model.nvaried() + model.nv;
@@ -167,7 +168,12 @@ impl MuJoCoWorlds {
 
     fn ask(&mut self, request: &Value, count: usize) -> Result<(), RefereeError> {
         let out = self.buffer.get(..count).unwrap_or(&self.buffer);
-        std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
+        let give = || {
+            let mut given = files::update(&self.given)?;
+            given.set_len(0)?;
+            given.write_all(cast_slice::<f32, u8>(out))
+        };
+        give().map_err(RefereeError::Folder)?;
         self.mujoco.ask(request)?;
         let rows = Self::answered(&self.state);
         let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);
@@ -251,13 +257,6 @@ impl MuJoCoWorlds {
     }
 }
 
-/// MuJoCo's numbers of geoms: it counts those that are only seen, too.
-fn known(model: &Model) -> Vec<usize> {
-    (0..model.geoms.len() + model.skipped.len())
-        .filter(|g| model.skipped.binary_search(g).is_err())
-        .collect()
-}
-
 /// The contact sensors.
 fn contacts(model: &Model) -> Vec<Value> {
     let known = known(model);
@@ -278,8 +277,8 @@ fn contacts(model: &Model) -> Vec<Value> {
     sensors.map(sensor).collect()
 }
 
-/// Joints of a URDF that follow others, which MuJoCo's reader leaves out: both joints' names and
-/// the polynomial.
+/// Joints of a URDF that follow others, which MuJoCo reads from version 4: both joints' names
+/// and the polynomial.
 fn mimics(model: &Model) -> Vec<Value> {
     let urdf = model.sources.first().and_then(|p| p.extension());
     if !urdf.is_some_and(|e| e.eq_ignore_ascii_case("urdf")) {
@@ -303,7 +302,8 @@ fn mimics(model: &Model) -> Vec<Value> {
 fn changes(model: &Model) -> Value {
     let edits = &model.edits;
     let root = (1..model.bodies.len())
-        .find(|b| model.bodies[*b].parent == 0 && model.bodies[*b].weld != 0);
+        .find(|b| model.bodies[*b].parent == 0 && model.bodies[*b].weld != 0)
+        .map(|b| &model.bodies[b].name);
     let height = match edits.height {
         Some(Height::At(z)) => Some(z),
         Some(Height::OnFloor) | None => None,
@@ -332,7 +332,8 @@ fn changes(model: &Model) -> Value {
     })
 }
 
-/// The actuators that the task gives, with their joints' numbers and what they remember, for
+/// The actuators that the task gives, with their joints' numbers and names and what they
+/// remember, for
 /// `tests/referee/mujoco_motors.py`.
 fn motors(model: &Model) -> Vec<Value> {
     let given = model.actuators.iter().enumerate();
@@ -341,7 +342,7 @@ fn motors(model: &Model) -> Vec<Value> {
         let joint = a.joint().map(|j| (j, &model.joints[j]));
         json!({
             "actuator": u, "name": a.name, "added": a.given == Given::Task,
-            "joint": joint.map(|(j, _)| j),
+            "joint": joint.map(|(j, _)| j), "target": joint.map(|(_, j)| &j.name),
             "armature": joint.map(|(_, j)| j.armature),
             "frictionloss": joint.map(|(_, j)| j.frictionloss),
             "gear": a.gear, "gain": a.gain, "bias": a.bias, "forcerange": a.forcerange,

@@ -6,7 +6,8 @@ use crate::run::RunError;
 use clap::Args;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::evaluate::Precision;
-use ostler_sim::referee::mujoco::MuJoCo;
+use ostler_sim::referee::mujoco::{MuJoCo, RefereeError};
+use ostler_sim::referee::names;
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
 use serde_json::json;
@@ -55,7 +56,12 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
         None => mujoco.scratch("reference.npz"),
     };
     let within = args.folder.as_deref();
-    mujoco.states(&args.model, within, &file, args.states as usize, args.seed)?;
+    let count = args.states as usize;
+    let answer = mujoco.states(&args.model, within, &file, count, args.seed)?;
+    names::check(&model, &answer["robot"]).map_err(|why| {
+        let path = args.model.display();
+        RefereeError::Refused(format!("reads another robot in {path}: {why}"))
+    })?;
     let reference = Reference::read(&file, &model)?;
     let precisions: &[(&str, Precision)] = match args.backend {
         EngineArg::Native => &[("f64", Precision::F64), ("f32", Precision::F32)],
@@ -84,13 +90,8 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
     } else {
         print(args, &model, &mujoco, &tables);
     }
-    for ignored in &model.ignored {
-        errln!(
-            "note: {}: {} has no effect: {}",
-            ignored.place,
-            ignored.what,
-            ignored.why
-        );
+    for line in model.ignored_lines() {
+        errln!("note: without effect: {line}");
     }
     Ok(if same { 0 } else { DIFFERENT })
 }

@@ -115,6 +115,21 @@ pub enum RunError {
         /// The remedy.
         hint: &'static str,
     },
+    /// The run's folder is another one's now.
+    #[error(
+        "{} is no longer this run's: its .lock is not the file that this process has locked, so another process may write there. This one stops and writes nothing more into it; what it did since its last checkpoint is lost. Do not delete or replace the folder or the .lock of a run that is being trained", .0.display()
+    )]
+    Taken(PathBuf),
+    /// The run's folder has another name now.
+    #[error(
+        "{} was moved to {} while it was trained: the run is saved there and stops; go on with ostler train --resume {1}", .from.display(), .to.display()
+    )]
+    Moved {
+        /// Its path before.
+        from: PathBuf,
+        /// Its path now.
+        to: PathBuf,
+    },
     /// A checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -267,6 +282,15 @@ impl RunError {
         }
     }
 
+    /// Whether an iteration was given up for a signal or a time limit.
+    pub fn is_given_up(&self) -> bool {
+        use CollectError::Stopped;
+        matches!(
+            self,
+            Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped))
+        )
+    }
+
     /// Whether the GPU refuses everything until this process ends: what CUDA calls a
     /// sticky error. <https://docs.nvidia.com/cuda/cuda-runtime-api/>, `cudaErrorIllegalAddress`
     /// and others: "the process must be terminated and relaunched".
@@ -289,6 +313,7 @@ impl RunError {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Save(_)
+            | Self::Taken(_)
             | Self::Rescued { .. }
             | Self::GaveUp { .. }
             | Self::TooFew { .. }

@@ -8,7 +8,7 @@ use crate::config::{Config, Loaded, load};
 use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
 use crate::memory::weights;
-use ostler_sim::config::Backend;
+use ostler_sim::config::{ActionTerm, Backend};
 use ostler_sim::env::EnvSpec;
 use ostler_sim::model::mjcf;
 use ostler_sim::referee::worlds::Failure;
@@ -258,7 +258,7 @@ impl LoadedRun {
     pub fn policy(&self, spec: &EnvSpec) -> Result<Box<dyn TrainedPolicy>, RunError> {
         fits(
             &self.checkpoint.meta.task,
-            &mark(&self.model, spec),
+            &mark(&self.model, spec, &self.config.task.action),
             &self.file,
         )?;
         self.policy_on(spec, tch::Device::Cpu)
@@ -312,24 +312,59 @@ impl LoadedRun {
 }
 
 /// The task's name in its checkpoints.
-pub(super) fn mark(model: &Model, spec: &EnvSpec) -> TaskMark {
+pub(super) fn mark(model: &Model, spec: &EnvSpec, actions: &[ActionTerm]) -> TaskMark {
+    let place = |name: &String| model.actuators.iter().position(|a| a.name == *name);
+    let by_name = |term: &ActionTerm| {
+        let places: Option<Vec<usize>> = term.actuators.iter().map(place).collect();
+        places.is_some_and(|places| !places.is_sorted())
+    };
     TaskMark {
         robot: model.name.clone(),
         obs: spec.obs.policy,
         critic_obs: spec.critic,
         action: spec.action.width(),
+        outputs: spec.output_names().map(String::from).collect(),
+        by_name: actions.iter().any(by_name),
         num_envs: spec.num_envs,
     }
+}
+
+/// Refuses weights whose outputs drive the same actuators in another order.
+fn in_order(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunError> {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names
+    };
+    let [was, is] = [theirs, ours].map(|t| t.outputs.join(", "));
+    let why = match theirs.outputs.is_empty() {
+        // They did not say so, but they had one order.
+        true if ours.by_name => format!(
+            "it is of an earlier build, whose outputs stood in the order of the robot's file; here \
+             they are {is}, as [[task.action]] has them: write the actuators there in the file's order"
+        ),
+        false if was != is && sorted(&theirs.outputs) == sorted(&ours.outputs) => format!(
+            "its outputs are {was}, here they are {is}: write the actuators of [[task.action]] in \
+             that order"
+        ),
+        _ => return Ok(()),
+    };
+    Err(RunError::Usage(format!(
+        "{} does not fit: {why}",
+        file.display()
+    )))
 }
 
 /// Whether weights trained on `theirs` can serve `ours`.
 pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunError> {
     let same = TaskMark {
         num_envs: ours.num_envs,
+        outputs: ours.outputs.clone(),
+        by_name: ours.by_name,
         ..theirs.clone()
     };
     if same == *ours {
-        return Ok(());
+        return in_order(theirs, ours, file);
     }
     let say = |t: &TaskMark| {
         format!(

@@ -14,7 +14,7 @@ use super::setup::{
     Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
     wandb,
 };
-use super::signals::StopFlag;
+use super::signals::{LATE, StopFlag};
 use super::store::Store;
 use super::store::dir::{METRICS, RunDir};
 use super::store::meta::MetaWriter;
@@ -33,6 +33,7 @@ use crate::supervise::{Message, Reporter};
 use crate::torch::TorchSetup;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
+use ostler_sim::process::give_up_after;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,8 +125,12 @@ impl Run {
         say(options, config, &model, &parts, &notes, &warnings);
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let started = Instant::now();
+        if let Some(time) = options.max_time {
+            give_up_after(time.saturating_add(LATE));
+        }
         let mut evaluations =
             Evaluations::new(evaluator, past.history, foreseen.spec.max_episode_steps);
+        evaluations.owed = past.owed;
         evaluations.reached = reached_before(options, config, &past.counters, &evaluations.history);
         let git_folder = folder_of(&loaded);
         let saved = options.resume.is_some().then_some(iteration);
@@ -245,6 +250,8 @@ struct Past {
     last_pressure: u64,
     /// The share of the run that was done.
     done: f64,
+    /// The evaluation of the checkpoint's iteration was cut short.
+    owed: bool,
     /// Where that was moved which came after the checkpoint.
     aside: Option<PathBuf>,
 }
@@ -259,6 +266,7 @@ impl Past {
             schedules: Vec::new(),
             last_pressure: 0,
             done: 0.0,
+            owed: false,
             aside: None,
         })
     }
@@ -288,6 +296,8 @@ fn open(
         let opened = parts.open(dir.path(), false)?;
         return Ok((dir, opened));
     };
+    // What is lost of the past is said.
+    install_log(&earlier.dir, config)?;
     let opened = parts.open(earlier.dir.path(), true)?;
     // What follows changes files that are there.
     stop.begun();
@@ -301,6 +311,7 @@ fn open(
     past.last_pressure = c.meta.last_pressure;
     past.schedules = c.meta.schedules;
     past.done = c.meta.progress;
+    past.owed = c.meta.evaluation_owed && config.runner.eval_interval() > 0;
     past.health.restore(c.meta.health, c.good, c.candidate);
     past.history.restore(c.meta.evaluations, c.best);
     Ok((dir, opened))
@@ -371,8 +382,8 @@ fn say(
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    for i in &model.ignored {
-        tracing::info!("ignored {} at {}: {}", i.what, i.place, i.why);
+    for line in model.ignored_lines() {
+        tracing::info!("ignored {line}");
     }
     for note in &parts.physics_notes {
         tracing::info!("{}: {note}", config.sim.backend.name());

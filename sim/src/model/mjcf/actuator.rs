@@ -5,7 +5,7 @@ use super::compiler::Compiler;
 use super::joint::limit;
 use super::muscle;
 use super::source::{Element, Fault, Read};
-use super::transmission::TransmissionSpec;
+use super::transmission::{Ranges, TransmissionSpec};
 use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
 use crate::model::{Actuator, Dynamics, Given, Model, Transmission};
 
@@ -187,11 +187,11 @@ impl ActuatorSpec {
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.fill("gear", 1, &mut self.gear)?;
         e.keyword("ctrllimited", LIMITED, &mut self.ctrl_limited)?;
-        e.array("ctrlrange", &mut self.ctrlrange)?;
+        e.ends("ctrlrange", &mut self.ctrlrange)?;
         e.keyword("forcelimited", LIMITED, &mut self.force_limited)?;
-        e.array("forcerange", &mut self.forcerange)?;
+        e.ends("forcerange", &mut self.forcerange)?;
         e.keyword("actlimited", LIMITED, &mut self.act_limited)?;
-        e.array("actrange", &mut self.actrange)?;
+        e.ends("actrange", &mut self.actrange)?;
         e.array("lengthrange", &mut self.length_range)?;
         e.integer("group", &mut self.group)?;
         e.fill("damping", 1, &mut self.damping)?;
@@ -363,8 +363,15 @@ impl ActuatorSpec {
         self.gain[0] == -self.bias[1]
     }
 
-    /// The range of the servo's setpoint, from that of its transmission.
-    fn inherit(&mut self, e: &Element, target: Transmission, model: &Model) -> Read<()> {
+    /// The range of the servo's setpoint, from that of its transmission, which need not be a
+    /// limit.
+    fn inherit(
+        &mut self,
+        e: &Element,
+        target: Transmission,
+        model: &Model,
+        ranges: &Ranges,
+    ) -> Read<()> {
         let servo =
             self.gain_form == Form::Fixed && self.bias_form == Form::Affine && self.is_servo();
         if !servo || self.inherit_range <= 0.0 {
@@ -372,17 +379,19 @@ impl ActuatorSpec {
         }
         let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
         let range = match target {
-            Transmission::Joint(j) if model.joints[j].is_scalar() => model.joints[j].range,
-            Transmission::Tendon(t) => model.tendons[t].range,
+            Transmission::Joint(j) if model.joints[j].is_scalar() => ranges.joints[j],
+            Transmission::Tendon(t) => ranges.tendons[t],
             _ => {
                 let why = "inheritrange needs a hinge or slide joint, or a tendon";
                 return Err(Fault::new(at, why));
             }
         };
-        let [low, high] = range.ok_or_else(|| {
-            let why = "inheritrange: what the actuator acts on has no range";
-            Fault::new(at, why)
-        })?;
+        let [low, high] = range;
+        if !(low < high && low.is_finite() && high.is_finite()) {
+            let why = "inheritrange: what the actuator acts on has no range; give it one, or this \
+                       actuator a ctrlrange";
+            return Err(Fault::new(at, why));
+        }
         let (mean, radius) = (0.5 * (low + high), 0.5 * (high - low) * self.inherit_range);
         let range = [mean - radius, mean + radius];
         match self.dynamics {
@@ -432,9 +441,10 @@ impl ActuatorSpec {
         compiler: &Compiler,
         name: String,
         model: &Model,
+        ranges: &Ranges,
     ) -> Read<Actuator> {
         let transmission = self.transmission.resolve(e, model)?;
-        self.inherit(e, transmission, model)?;
+        self.inherit(e, transmission, model, ranges)?;
         if self.is_servo() && self.bias[2] > 0.0 && !dampable(transmission, model) {
             return Err(Fault::new(
                 e.attr("dampratio")

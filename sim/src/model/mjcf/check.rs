@@ -4,7 +4,6 @@ use super::Note;
 use super::schema::{Node, Role};
 use super::source::{Attr, Element, Fault, Read};
 use crate::names::nearest;
-use std::collections::HashSet;
 
 /// Checks `e` and everything in it; ignored features are added to `notes`.
 pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> Read<()> {
@@ -36,12 +35,7 @@ pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> 
             why: "MJCF has attributes only",
         });
     }
-    let mut names = HashSet::with_capacity(e.attrs.len());
     for attr in &e.attrs {
-        if !names.insert(attr.name.as_str()) {
-            // Possible with namespaces only.
-            return Err(Fault::new(attr.at, format!("{} is given twice", attr.name)));
-        }
         attribute(e, attr, node, notes)?;
     }
     for child in &e.children {

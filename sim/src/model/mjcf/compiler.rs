@@ -35,6 +35,8 @@ pub(super) struct Compiler {
     pub bound_inertia: f64,
     /// Replace impossible moments of inertia by their mean.
     pub balance_inertia: bool,
+    /// The same of moments that are not positive, which MuJoCo refuses.
+    pub balance_all: bool,
     /// Frames of free bodies without children move to their principal axes.
     pub align_free: bool,
     /// Bodies without joints become part of their parents.
@@ -66,6 +68,7 @@ impl Default for Compiler {
             bound_mass: 0.0,
             bound_inertia: 0.0,
             balance_inertia: false,
+            balance_all: false,
             align_free: false,
             fuse_static: false,
             fit_aabb: false,
@@ -103,6 +106,7 @@ impl Settings {
     pub fn balance_inertia(&mut self) {
         for (compiler, _) in &mut self.models {
             compiler.balance_inertia = true;
+            compiler.balance_all = true;
         }
     }
 

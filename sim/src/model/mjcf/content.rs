@@ -3,7 +3,7 @@
 use super::Note;
 use super::derive::SpringDamper;
 use super::geom::{GeomSpec, Shape};
-use super::inertia::{Inertia, principal_axes};
+use super::inertia::{Inertia, given_axes};
 use super::joint::JointSpec;
 use super::material::MaterialSpec;
 use super::pose::PoseSpec;
@@ -40,6 +40,7 @@ impl TreeReader<'_, '_> {
             });
         }
         let mut joint = spec.resolve(e, item.frame, self.settings.of(e.at), name, body)?;
+        self.ranges.push(spec.given_range(self.settings.of(e.at)));
         if let Some(slot) = e.slot {
             self.slots.insert(slot, number);
         }
@@ -238,7 +239,8 @@ impl TreeReader<'_, '_> {
             let [xx, yy, zz, xy, xz, yz] = full;
             let tensor = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
             let at = e.attr("fullinertia").map_or(e.at, |a| a.value_at(0));
-            (frame.quat, moments) = principal_axes(tensor).map_err(|why| Fault::new(at, why))?;
+            let axes = given_axes(tensor, self.settings.of(e.at));
+            (frame.quat, moments) = axes.map_err(|why| Fault::new(at, why))?;
         }
         Ok(Inertia {
             mass,

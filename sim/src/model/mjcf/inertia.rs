@@ -1,6 +1,7 @@
 //! Mass and inertia of shapes, and principal axes.
 
-use crate::model::rotation::{IDENTITY, Pose, dot, matrix, mul, normalized};
+use super::compiler::Compiler;
+use crate::model::rotation::{EPS, IDENTITY, Pose, dot, matrix, mul, normalized};
 use crate::model::{GeomKind, Quat, Vec3};
 use std::f64::consts::PI;
 
@@ -114,10 +115,7 @@ fn box_shell(half: Vec3, mass: f64) -> Vec3 {
 /// One body's worth of parts. A single part is taken as it is, so that its
 /// principal axes stay its own. `None`: no part has mass. `Err`: no principal axes.
 pub(super) fn combine(parts: &[Inertia]) -> Result<Option<Inertia>, &'static str> {
-    let heavy: Vec<_> = parts
-        .iter()
-        .filter(|p| p.mass > crate::model::rotation::EPS)
-        .collect();
+    let heavy: Vec<_> = parts.iter().filter(|p| p.mass > EPS).collect();
     match heavy[..] {
         [] => return Ok(None),
         [one] => return Ok(Some(*one)),
@@ -160,10 +158,30 @@ pub(super) fn tensor(quat: Quat, moments: Vec3) -> [Vec3; 3] {
 pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
     let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
     let (quat, moments) = eigen(m, largest)?;
-    if !moments[2].is_finite() || moments[2] < crate::model::rotation::EPS {
+    if !moments[2].is_finite() || moments[2] < EPS {
         return Err("inertia must have positive principal moments");
     }
     Ok((quat, moments))
+}
+
+/// The same of an inertia that stands in a file. A least moment that is zero but for rounding is
+/// one for `compiler/boundinertia` to raise, as in MuJoCo.
+pub(super) fn given_axes(m: [Vec3; 3], compiler: &Compiler) -> Result<(Quat, Vec3), String> {
+    let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
+    let (quat, moments) = eigen(m, largest)?;
+    let sum: f64 = moments.iter().sum();
+    let zero = EPS * largest.max(1.0);
+    if moments[2] >= EPS || compiler.bound_inertia > 0.0 && moments[2] >= -zero {
+        return Ok((quat, moments.map(|x| x.max(0.0))));
+    }
+    if compiler.balance_all && sum > EPS {
+        return Ok((quat, [sum / 3.0; 3]));
+    }
+    let [a, b, c] = moments.map(|x| if x.abs() < zero { 0.0 } else { x });
+    Err(format!(
+        "principal moments of {a:.3e}, {b:.3e}, {c:.3e} kg m^2 are impossible, all have to be \
+         positive; correct the inertia, or task.balance_inertia = true makes them their mean"
+    ))
 }
 
 /// Numbers off the diagonal that MuJoCo's compiler takes for zero, and by how much moments have

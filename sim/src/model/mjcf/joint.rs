@@ -92,9 +92,9 @@ impl JointSpec {
         e.scalar("ref", &mut self.reference)?;
         e.scalar("springref", &mut self.springref)?;
         e.keyword("limited", LIMITED, &mut self.limited)?;
-        e.array("range", &mut self.range)?;
+        e.ends("range", &mut self.range)?;
         e.keyword("actuatorfrclimited", LIMITED, &mut self.actfrc_limited)?;
-        e.array("actuatorfrcrange", &mut self.actfrcrange)?;
+        e.ends("actuatorfrcrange", &mut self.actfrcrange)?;
         e.fill("damping", 1, &mut self.damping)?;
         e.fill("stiffness", 1, &mut self.stiffness)?;
         e.scalar("armature", &mut self.armature)?;
@@ -118,6 +118,14 @@ impl JointSpec {
 
     pub fn kind(&self) -> JointKind {
         self.kind
+    }
+
+    /// The range as it stands in the file ((m) or (rad)), whether it is a limit or not.
+    pub fn given_range(&self, compiler: &Compiler) -> [f64; 2] {
+        match self.kind {
+            JointKind::Slide => self.range,
+            _ => self.range.map(|x| compiler.radians(x)),
+        }
     }
 
     /// The joint in its body's frame; addresses are given later.
@@ -215,8 +223,11 @@ impl JointSpec {
     }
 }
 
+/// Where a range without an end ends: MuJoCo's largest number (`mjMAXVAL`).
+const FAR: f64 = 1e10;
+
 /// A range, if it applies: `auto` means "if a range is given", and without
-/// `autolimits` a range alone is a mistake.
+/// `autolimits` a range alone is a mistake. An end may be infinite.
 pub(super) fn limit(
     e: &Element,
     compiler: &Compiler,
@@ -250,5 +261,6 @@ pub(super) fn limit(
             ),
         ));
     }
-    Ok(Some(range))
+    let ends = range.iter().any(|x| x.is_finite());
+    Ok(ends.then(|| range.map(|x| x.clamp(-FAR, FAR))))
 }

@@ -17,6 +17,7 @@ mod content;
 mod defaults;
 mod derive;
 mod edit;
+mod encoding;
 mod equality;
 mod files;
 mod fluid;
@@ -42,6 +43,7 @@ mod tree;
 mod unfelt;
 mod urdf;
 mod value;
+mod xml;
 
 use super::edit::{Edits, Height, grounds, lowest, plane_height};
 use super::looks::{Looks, Surface};
@@ -279,6 +281,11 @@ fn parse_edits(
     model.added = std::mem::take(&mut added.said);
     model.edits = edits.clone();
     model.naming = reach.naming();
+    notes.extend(sources.unread.iter().map(|at| Note {
+        at: *at,
+        what: "what stands behind the root element".into(),
+        why: "a file has one; MuJoCo does not read it",
+    }));
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
         .iter()
@@ -359,6 +366,7 @@ fn read(
     let needed = needed_geoms(root);
     let mut places = vec![root.at];
     let mut spring_dampers = Vec::new();
+    let mut ranges = transmission::Ranges::default();
     let sections: Vec<_> = root.children_named("worldbody").collect();
     tree::TreeReader {
         settings,
@@ -372,6 +380,7 @@ fn read(
         notes,
         places: &mut places,
         spring_dampers: &mut spring_dampers,
+        ranges: &mut ranges.joints,
         slots: &mut slots.joints,
     }
     .world(&sections)?;
@@ -400,6 +409,7 @@ fn read(
         spec.read(e)?;
         let name = names.tendon.take(e, "tendon", model.tendons.len())?;
         let tendon = spec.resolve(e, settings.of(e.at), name, &model)?;
+        ranges.tendons.push(spec.given_range());
         model.tendons.push(tendon);
     }
     derive::tendon_lengths(&mut model);
@@ -409,7 +419,7 @@ fn read(
         let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();
         spec.read(e)?;
         let name = names.actuator.take(e, "actuator", model.actuators.len())?;
-        let actuator = spec.resolve(e, settings.of(e.at), name, &model)?;
+        let actuator = spec.resolve(e, settings.of(e.at), name, &model, &ranges)?;
         let more = spec.reflected(e, &actuator)?;
         more.add_armature(&mut model);
         reflected.push(more);

@@ -1,7 +1,8 @@
 //! XML text -> a tree of elements that knows where everything stands.
 
-use super::MjcfError;
+use super::encoding::decode;
 use super::reach::Reach;
+use super::{MjcfError, xml};
 use crate::files;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,6 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_DEPTH: usize = 200;
 /// Bytes of one model file; a robot without meshes needs some 10 kB.
 const MAX_BYTES: u64 = 64 << 20;
-/// Attributes of one element; the schema knows less than 100. The reader compares each with
-/// all before it.
-const MAX_ATTRIBUTES: usize = 1000;
-/// Namespaces that one file declares; every element keeps a list of those around it.
-const MAX_NAMESPACES: usize = 100;
 /// Characters are counted ahead for every so many bytes of a file, so that places on a long
 /// line are found at once.
 const STRIDE: usize = 4096;
@@ -30,6 +26,18 @@ pub(super) struct At {
 impl At {
     /// Where the first file begins.
     pub const START: At = At { file: 0, byte: 0 };
+
+    /// Byte number `byte` of file number `file`, which [`MAX_BYTES`] bounds.
+    pub fn new(file: u32, byte: usize) -> Self {
+        At {
+            file,
+            byte: byte as u32,
+        }
+    }
+
+    pub fn byte(self) -> usize {
+        self.byte as usize
+    }
 
     /// Key that sorts places by file and position.
     pub fn order(self) -> (u32, u32) {
@@ -75,6 +83,17 @@ pub(super) struct Attr {
 }
 
 impl Attr {
+    /// One that stands in the file; `verbatim`: its value does so as it is here.
+    pub fn read(name: &str, value: String, at: At, value_at: At, verbatim: bool) -> Self {
+        Self {
+            name: name.to_string(),
+            value,
+            at,
+            value_at,
+            verbatim,
+        }
+    }
+
     /// An attribute that does not stand in the file, for what stands at `at`.
     pub fn made(name: &str, value: &str, at: At) -> Self {
         Self {
@@ -155,28 +174,6 @@ struct SourceFile {
     characters: Vec<u32>,
 }
 
-/// Blanks out an XML declaration behind blank lines, which MuJoCo's reader takes and XML
-/// does not allow; everything stays in its place.
-fn late_declaration(text: String) -> String {
-    let start = text.len() - text.trim_start().len();
-    let declared = text[start..].starts_with("<?xml ").then(|| text.find("?>"));
-    match declared.flatten().filter(|_| start > 0) {
-        Some(end) => {
-            let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
-            let ascii = text[..end + 2].is_ascii();
-            if !ascii {
-                return text;
-            }
-            text[..end + 2]
-                .chars()
-                .map(blank)
-                .chain(text[end + 2..].chars())
-                .collect()
-        }
-        None => text,
-    }
-}
-
 /// Characters start at bytes that are not UTF-8 continuations.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b & 0xC0 != 0x80).count()
@@ -199,6 +196,8 @@ pub(super) struct Sources {
     reach: Reach,
     /// That model's first file: others may include the same files.
     first: usize,
+    /// What stands behind the ends of root elements.
+    pub unread: Vec<At>,
 }
 
 impl Sources {
@@ -296,87 +295,21 @@ impl Sources {
             *sum += characters(chunk) as u32;
             Some(*sum)
         });
+        let characters = std::iter::once(0).chain(strides).collect();
         let source = SourceFile {
             path: path.to_path_buf(),
-            text: text.clone(),
+            text,
             line_starts,
-            characters: std::iter::once(0).chain(strides).collect(),
+            characters,
         };
         self.files.push(source);
-        if let Err((byte, why)) = countable(&text) {
-            let byte = byte as u32;
-            return Err(self.error(Fault::new(At { file, byte }, why)));
-        }
-        let text = late_declaration(text);
-        let document = roxmltree::Document::parse(&text).map_err(|e| {
-            let pos = e.pos();
-            // roxmltree ends its message with the position, which we put in front.
-            let message = e.to_string();
-            let message = message.split(" at ").next().unwrap_or_default().to_string();
-            let remedy = match e {
-                roxmltree::Error::DtdDetected => "; a model file needs no <!DOCTYPE>, remove it",
-                _ => "",
-            };
-            MjcfError::Invalid {
-                place: format!("{}:{}:{}", path.display(), pos.row, pos.col),
-                message: format!("not well-formed XML: {message}{remedy}"),
-            }
-        })?;
-        let top = document.root_element();
-        let mut root = self
-            .convert(top, file, &text, 0)
-            .map_err(|f| self.error(f))?;
+        let read = xml::parse(file, &self.files[file as usize].text);
+        let (mut root, behind) = read.map_err(|f| self.error(f))?;
+        self.unread.extend(behind);
         open.push(path.to_path_buf());
         self.expand_includes(&mut root, open, 0)?;
         open.pop();
         Ok(root)
-    }
-
-    fn convert(&self, node: roxmltree::Node, file: u32, text: &str, depth: usize) -> Read<Element> {
-        let at = |byte: usize| At {
-            file,
-            byte: byte as u32,
-        };
-        let here = at(node.range().start);
-        if depth > MAX_DEPTH {
-            return Err(Fault::new(
-                here,
-                format!("elements are nested more than {MAX_DEPTH} deep"),
-            ));
-        }
-        let attrs = node
-            .attributes()
-            .map(|a| Attr {
-                name: a.name().to_string(),
-                value: a.value().to_string(),
-                at: at(a.range().start),
-                value_at: at(a.range_value().start),
-                verbatim: text
-                    .get(a.range_value())
-                    .is_some_and(|t| t.len() == a.value().len()),
-            })
-            .collect();
-        let mut children = Vec::new();
-        let mut stray = None;
-        for child in node.children() {
-            if child.is_element() {
-                children.push(self.convert(child, file, text, depth + 1)?);
-            } else if child.is_text()
-                && let Some(words) = child.text().filter(|t| !t.trim().is_empty())
-            {
-                let skip = words.len() - words.trim_start().len();
-                stray.get_or_insert(at(child.range().start + skip));
-            }
-        }
-        Ok(Element {
-            name: node.tag_name().name().to_string(),
-            at: here,
-            attrs,
-            children,
-            stray,
-            slot: None,
-            discarded: false,
-        })
     }
 
     fn expand_includes(
@@ -463,52 +396,6 @@ impl Sources {
     }
 }
 
-/// Refuses text whose elements have more attributes, or that has more namespaces, than can
-/// be told apart in little time; with the place. Anything else that is wrong is the XML
-/// reader's to say.
-fn countable(text: &str) -> Result<(), (usize, String)> {
-    let bytes = text.as_bytes();
-    let (mut at, mut namespaces) = (0, 0);
-    while let Some(open) = bytes[at..].iter().position(|b| *b == b'<') {
-        at += open;
-        let rest = &text[at..];
-        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
-        if let Some((begin, end)) = skipped.iter().find(|(begin, _)| rest.starts_with(begin)) {
-            let Some(length) = rest[begin.len()..].find(end) else {
-                return Ok(());
-            };
-            at += begin.len() + length + end.len();
-            continue;
-        }
-        let (tag, mut attributes) = (at, 0);
-        at += 1;
-        while let Some(byte) = bytes.get(at) {
-            match byte {
-                b'>' => break,
-                b'"' | b'\'' => {
-                    attributes += 1;
-                    let Some(length) = bytes[at + 1..].iter().position(|b| b == byte) else {
-                        return Ok(());
-                    };
-                    at += length + 1;
-                }
-                b'x' if text[at..].starts_with("xmlns") => namespaces += 1,
-                _ => {}
-            }
-            at += 1;
-        }
-        if attributes > MAX_ATTRIBUTES {
-            let why = format!("an element with {attributes} attributes; {MAX_ATTRIBUTES} are read");
-            return Err((tag, why));
-        }
-        if namespaces > MAX_NAMESPACES {
-            let why = format!("more than {MAX_NAMESPACES} namespaces (xmlns) in a file");
-            return Err((tag, why));
-        }
-    }
-    Ok(())
-}
-
 /// Reads a model file; refuses files that are too large.
 pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     files::read(path, MAX_BYTES)
@@ -516,7 +403,7 @@ pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// As [`read_bytes`], of text.
 pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
-    files::read_text(path, MAX_BYTES)
+    Ok(decode(read_bytes(path)?))
 }
 
 #[cfg(test)]

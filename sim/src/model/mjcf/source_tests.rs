@@ -1,45 +1,6 @@
 use super::*;
 
 #[test]
-fn more_attributes_or_namespaces_than_any_model_has_are_refused_with_their_place() {
-    let many = |n: usize| (0..n).map(|i| format!(" a{i}='>'")).collect::<String>();
-    let spaces = |n: usize| {
-        (0..n)
-            .map(|i| format!(" xmlns:a{i}=\"u\""))
-            .collect::<String>()
-    };
-    for (inside, wrong) in [
-        (format!("<geom{}/>", many(MAX_ATTRIBUTES)), None),
-        (format!("<geom{}/>", many(MAX_ATTRIBUTES + 1)), Some(9)),
-        (format!("<geom{}/>", spaces(MAX_NAMESPACES)), None),
-        (format!("<geom{}/>", spaces(MAX_NAMESPACES + 1)), Some(9)),
-        // Text that is no element does not count.
-        (format!("<!-- <geom{}> -->", many(2000)), None),
-        (format!("<![CDATA[ <geom{}> ]]>", many(2000)), None),
-        (format!("<!-- > --><b{}/>", many(2000)), Some(19)),
-    ] {
-        let text = format!("<mujoco> {inside}</mujoco>");
-        let found = countable(&text);
-        assert_eq!(found.err().map(|f| f.0), wrong, "{}", &text[..60]);
-    }
-    // The XML reader reports text that ends early.
-    for text in ["<a b='", "<!-- <a", "<a", "<", "<?a"] {
-        assert_eq!(countable(text), Ok(()), "{text}");
-    }
-}
-
-/// The reader would compare each of them with all before it.
-#[test]
-fn an_element_with_a_million_attributes_is_refused_before_it_is_read() {
-    let attributes: String = (0..1_000_000).map(|i| format!(" a{i}='1'")).collect();
-    let text = format!("<mujoco>\n  <option{attributes}/></mujoco>");
-    let error = crate::model::mjcf::parse(Path::new("x.xml"), text).unwrap_err();
-    let said = error.to_string();
-    assert!(said.starts_with("x.xml:2:3: "), "{said}");
-    assert!(said.contains("1000000 attributes"), "{said}");
-}
-
-#[test]
 fn places_on_long_lines_count_characters() {
     let mut sources = Sources::default();
     let long = "é".repeat(3 * STRIDE);

@@ -51,9 +51,9 @@ impl TendonSpec {
     /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("limited", LIMITED, &mut self.limited)?;
-        e.array("range", &mut self.range)?;
+        e.ends("range", &mut self.range)?;
         e.keyword("actuatorfrclimited", LIMITED, &mut self.actfrc_limited)?;
-        e.array("actuatorfrcrange", &mut self.actfrcrange)?;
+        e.ends("actuatorfrcrange", &mut self.actfrcrange)?;
         e.scalar("margin", &mut self.margin)?;
         for (name, to) in [
             ("stiffness", &mut self.stiffness),
@@ -86,6 +86,11 @@ impl TendonSpec {
         e.fill("solreffriction", 1, &mut self.solref_friction)?;
         e.fill("solimpfriction", 1, &mut self.solimp_friction)?;
         Ok(())
+    }
+
+    /// The range as it stands in the file (m), whether it is a limit or not.
+    pub fn given_range(&self) -> [f64; 2] {
+        self.range
     }
 
     /// The tendon; its lengths are still to be found: see `derive`.

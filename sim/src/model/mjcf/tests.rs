@@ -3,6 +3,7 @@ use super::*;
 mod attached;
 mod edits;
 mod files;
+mod lenient;
 mod looks;
 mod textures;
 
@@ -311,7 +312,7 @@ fn errors_name_the_place_and_the_remedy() {
             top("<tendon><fixed>~<joint joint=\"a\"/></fixed></tendon>"),
             "needs coef",
         ),
-        (top("~<deformable/>"), "rigid"),
+        (top("<deformable>~<flex/></deformable>"), "rigid"),
         (top("~<extension/>"), "plugins"),
         (
             top("<option><flag ~sleep=\"enable\"/></option>"),

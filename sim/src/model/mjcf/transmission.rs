@@ -4,6 +4,13 @@ use super::source::{Attr, Element, Fault, Read};
 use super::value::wrong;
 use crate::model::{Model, Transmission};
 
+/// Ranges of joints and tendons as the file gives them, which need not be limits.
+#[derive(Default)]
+pub(super) struct Ranges {
+    pub joints: Vec<[f64; 2]>,
+    pub tendons: Vec<[f64; 2]>,
+}
+
 /// The part of the transmission that classes can give.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransmissionSpec {

@@ -32,6 +32,8 @@ pub(super) struct TreeReader<'a, 'b> {
     pub places: &'a mut Vec<At>,
     /// Joints whose spring and damper follow from the robot's inertia.
     pub spring_dampers: &'a mut Vec<SpringDamper>,
+    /// Each joint's range as the file gives it, which need not be a limit.
+    pub ranges: &'a mut Vec<[f64; 2]>,
     /// Joints that keyframes of attached models know.
     pub slots: &'a mut BTreeMap<u32, usize>,
 }

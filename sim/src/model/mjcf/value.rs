@@ -47,10 +47,20 @@ impl Element {
     /// Writes the first `n >= least` entries of `to`, as many as are given; the
     /// others keep the value of a default class or of MJCF.
     pub fn fill(&self, name: &str, least: usize, to: &mut [f64]) -> Read<bool> {
+        self.fill_with(name, least, to, number)
+    }
+
+    fn fill_with(
+        &self,
+        name: &str,
+        least: usize,
+        to: &mut [f64],
+        parse: fn(&str) -> Result<f64, &'static str>,
+    ) -> Read<bool> {
         let Some(attr) = self.attr(name) else {
             return Ok(false);
         };
-        let values = numbers(attr, number)?;
+        let values = numbers(attr, parse)?;
         if values.len() < least || values.len() > to.len() {
             let want = match (least, to.len()) {
                 (1, 1) => "one number".to_string(),
@@ -71,6 +81,16 @@ impl Element {
     /// One number.
     pub fn scalar(&self, name: &str, to: &mut f64) -> Read<bool> {
         self.fill(name, 1, std::slice::from_mut(to))
+    }
+
+    /// One end of a range: a number, or `inf` where there is none.
+    pub fn end(&self, name: &str, to: &mut f64) -> Read<bool> {
+        self.fill_with(name, 1, std::slice::from_mut(to), end)
+    }
+
+    /// Both ends of a range.
+    pub fn ends(&self, name: &str, to: &mut [f64; 2]) -> Read<bool> {
+        self.fill_with(name, 2, to, end)
     }
 
     /// One whole number.
@@ -138,8 +158,14 @@ fn numbers<T>(attr: &Attr, parse: impl Fn(&str) -> Result<T, &'static str>) -> R
         .collect()
 }
 
-fn number(token: &str) -> Result<f64, &'static str> {
+/// A number, or an infinite one.
+fn end(token: &str) -> Result<f64, &'static str> {
     let value: f64 = token.parse().map_err(|_| "is not a number")?;
+    (!value.is_nan()).then_some(value).ok_or("is not a number")
+}
+
+fn number(token: &str) -> Result<f64, &'static str> {
+    let value = end(token)?;
     value
         .is_finite()
         .then_some(value)

@@ -13,11 +13,11 @@ unsafe extern "C" {
     ) -> i32;
 }
 
-/// Where a string touches, and the length between.
+/// Where a string touches, and its whole length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wrapped {
     pub touch: [Vec3; 2],
-    pub arc: f64,
+    pub length: f64,
 }
 
 /// The way from `from` to `to` around a sphere at the origin, or a cylinder along z;
@@ -44,7 +44,7 @@ pub(crate) fn wrap(
     };
     (wraps != 0).then_some(Wrapped {
         touch: [[out[0], out[1], out[2]], [out[3], out[4], out[5]]],
-        arc: out[6],
+        length: out[6],
     })
 }
 
@@ -63,7 +63,8 @@ mod tests {
         )
         .unwrap();
         let third = std::f64::consts::FRAC_PI_3;
-        assert!((w.arc - third).abs() < 1e-14, "{w:?}");
+        let tangents = 2.0 * 3f64.sqrt();
+        assert!((w.length - third - tangents).abs() < 1e-14, "{w:?}");
         assert!(
             (w.touch[0][0] + 0.5).abs() < 1e-14 && w.touch[0][1] > 0.8,
             "{w:?}"

@@ -5,6 +5,7 @@ mod robot;
 
 use super::{ConfigArgs, natives};
 use crate::config::{Config, Gpus};
+use crate::export::ExportError;
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
@@ -47,7 +48,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
-    robot::actions(config, &model, &env);
+    robot::actions(config, &model, &env).map_err(ExportError::from)?;
     robot::pose(&model, env.pose());
     commands(config);
     resets(config);
@@ -181,8 +182,8 @@ fn parts(m: &Model) {
     for line in m.lacks() {
         outln!("  {line}");
     }
-    for i in &m.ignored {
-        outln!("  ignored {} at {}: {}", i.what, i.place, i.why);
+    for line in m.ignored_lines() {
+        outln!("  ignored {line}");
     }
 }
 

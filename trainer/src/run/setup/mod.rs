@@ -66,7 +66,7 @@ impl Setup {
     pub fn task(&self) -> TaskMark {
         TaskMark {
             num_envs: self.num_envs(),
-            ..mark(&self.model, &self.spec)
+            ..mark(&self.model, &self.spec, &self.config().task.action)
         }
     }
 

@@ -183,7 +183,10 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
-    let (mut counters, task) = (Counters::default(), mark(&model, &parts.spec));
+    let (mut counters, task) = (
+        Counters::default(),
+        mark(&model, &parts.spec, &loaded.config.task.action),
+    );
     restore(&earlier, &task, true, &mut parts, &mut counters)?;
     set_aside(&earlier.dir, counters.iteration)?;
     let at = |e| RunError::file("write into", earlier.dir.path())(e);
@@ -203,8 +206,8 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
 fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
     let Some(saved) = saved else {
         tracing::warn!(
-            "the checkpoint is without the replay buffer: {} transitions of before are there, and \
-             the run goes on with other numbers than without the interruption",
+            "the checkpoint is without the replay buffer: {} transitions of before are there; the \
+             run goes on, but does not repeat bit for bit what it would have been",
             buffer.len()
         );
         return Ok(());
@@ -212,15 +215,16 @@ fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<()
     let restored = buffer.restore(saved).map_err(LearnError::from)?;
     if !restored.exact() {
         tracing::warn!(
-            "the replay buffer lacks {} of its oldest and {} of its newest transitions{}: the run \
-             goes on, with other numbers than without the interruption",
+            "the replay buffer lacks {} of its oldest and {} of its newest transitions{}, and has \
+             {}: the run goes on, but does not repeat bit for bit what it would have been",
             restored.lost_oldest,
             restored.lost_newest,
             if restored.lost_priorities {
                 ", and all priorities"
             } else {
                 ""
-            }
+            },
+            restored.rows
         );
     }
     Ok(())

@@ -117,6 +117,9 @@ pub struct Meta {
     /// Results of the evaluations.
     #[serde(default)]
     pub evaluations: crate::run::evaluate::history::Record,
+    /// The evaluation after this iteration was cut short: whoever goes on makes it first.
+    #[serde(default)]
+    pub evaluation_owed: bool,
     /// The last iteration with pressure on memory.
     #[serde(default)]
     pub last_pressure: u64,
@@ -171,6 +174,12 @@ pub struct TaskMark {
     pub critic_obs: Option<usize>,
     /// Floats per action.
     pub action: usize,
+    /// Names of the outputs, in order; none in older files.
+    #[serde(default)]
+    pub outputs: Vec<String>,
+    /// They are in an order that the task writes, and not in the robot's.
+    #[serde(skip)]
+    pub by_name: bool,
     /// Environments.
     pub num_envs: usize,
 }
@@ -286,6 +295,7 @@ impl Checkpoint {
             task,
             health: crate::run::guards::health::Record::default(),
             evaluations: crate::run::evaluate::history::Record::default(),
+            evaluation_owed: false,
             last_pressure: 0,
             schedules: Vec::new(),
             replay: None,

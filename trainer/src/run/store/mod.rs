@@ -64,6 +64,14 @@ impl Store {
         &self.dir
     }
 
+    /// As [`RunDir::still_ours`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn still_ours(&mut self) -> Result<(), RunError> {
+        self.dir.still_ours()
+    }
+
     /// The checkpoint's file of an iteration.
     pub fn file_of(&self, iteration: u64) -> PathBuf {
         keep::file_of(&self.dir.checkpoints(), iteration)
@@ -78,6 +86,11 @@ impl Store {
     /// A checkpoint could not be written: the next try comes when the next one is due.
     pub fn failed(&mut self) {
         self.saved = Instant::now();
+    }
+
+    /// The newest checkpoint lacks something that came after it.
+    pub fn outdated(&mut self) {
+        self.saved_iteration = None;
     }
 
     /// Whether this iteration has a checkpoint with all that it should have.
@@ -125,7 +138,7 @@ impl Store {
             return false;
         }
         tracing::warn!("{} vanished and is made again", folder.display());
-        let _ = std::fs::create_dir_all(folder);
+        let _ = files::own_folder(&folder);
         !self.dir.path().join(CONFIG).exists()
     }
 

@@ -55,7 +55,6 @@ const NAMED: &str = "name class";
 
 nodes! {
     EXTENSION "extension" Role::Refused("MuJoCo's plugins do not run here");
-    DEFORMABLE "deformable" Role::Refused("only rigid bodies are supported");
     CAMERA "camera" Role::Ignored(DRAWING);
     LIGHT "light" Role::Ignored(DRAWING);
     VISUAL "visual" Role::Ignored(DRAWING);
@@ -245,6 +244,12 @@ static EQUALITY: Node = Node {
         &FLEXVERT,
         &FLEXSTRAIN,
     ],
+    ..LEAF
+};
+
+static DEFORMABLE: Node = Node {
+    name: "deformable",
+    children: &[&EQUALITY_FLEX, &SKIN],
     ..LEAF
 };
 

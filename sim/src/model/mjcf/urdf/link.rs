@@ -1,6 +1,6 @@
 //! Parts of a URDF link.
 
-use super::{attr, made, numbers, only, origin, place_attrs, renamed};
+use super::{attr, list_others, made, numbers, only, origin, place_attrs, renamed};
 use crate::model::mjcf::Note;
 use crate::model::mjcf::compiler::Compiler;
 use crate::model::mjcf::files::Dir;
@@ -9,6 +9,9 @@ use crate::model::mjcf::source::{At, Attr, Element, Fault, Read};
 use crate::model::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+/// What `<geometry>` may be.
+const SHAPES: [&str; 5] = ["box", "cylinder", "sphere", "capsule", "mesh"];
 
 /// What tells meshes apart: the file, links followed, and how its name ends, which says how it is
 /// read; the scale's bits; whether the mesh is left out.
@@ -92,9 +95,18 @@ impl<'a> Links<'a> {
     /// Inertia and geoms of a link.
     pub fn content(&mut self, e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
         let mut colour: Option<String> = None;
+        list_others(e, &["inertial", "visual", "collision"], notes);
         for part in &e.children {
+            if matches!(part.name.as_str(), "visual" | "collision") {
+                list_others(part, &["origin", "geometry", "material"], notes);
+                part.children_named("geometry")
+                    .for_each(|g| list_others(g, &SHAPES, notes));
+            }
             match part.name.as_str() {
-                "inertial" => body.children.push(inertial(part)?),
+                "inertial" => {
+                    list_others(part, &["origin", "mass", "inertia"], notes);
+                    body.children.push(inertial(part)?);
+                }
                 "visual" => {
                     if let Some(material) = only(part, "material")? {
                         if let Some(own) = only(material, "color")? {
@@ -127,15 +139,7 @@ impl<'a> Links<'a> {
                     let geom = self.geom(part, &colour, false, notes)?;
                     body.children.push(geom);
                 }
-                "contact" | "gravity" | "self_collide" => notes.push(Note {
-                    at: part.at,
-                    what: format!("<{}>", part.name),
-                    why: "for other programs: MuJoCo does not read it",
-                }),
-                other => {
-                    let why = format!("unknown element <{other}> in a link");
-                    return Err(Fault::new(part.at, why));
-                }
+                _ => {}
             }
         }
         Ok(())
@@ -150,9 +154,14 @@ impl<'a> Links<'a> {
     ) -> Read<Element> {
         let geometry = only(e, "geometry")?
             .ok_or_else(|| Fault::new(e.at, format!("<{}> needs <geometry>", e.name)))?;
-        let [shape] = &geometry.children[..] else {
-            let why = "<geometry> holds one of box, cylinder, sphere, capsule, mesh";
-            return Err(Fault::new(geometry.at, why));
+        let known = |e: &&Element| SHAPES.contains(&e.name.as_str());
+        let mut shapes = geometry.children.iter().filter(known);
+        let (Some(shape), None) = (shapes.next(), shapes.next()) else {
+            let other = geometry.children.iter().find(|e| !known(e));
+            let place = other.map_or(geometry.at, |e| e.at);
+            let other = other.map_or(String::new(), |e| format!("unknown shape <{}>; ", e.name));
+            let why = format!("{other}<geometry> holds one of {}", SHAPES.join(", "));
+            return Err(Fault::new(place, why));
         };
         let mut geom = made("geom", e.at);
         // The first of a name has it, the others have none.
@@ -178,15 +187,10 @@ impl<'a> Links<'a> {
             "cylinder" => ("cylinder", vec![number("radius")?, 0.5 * number("length")?]),
             "capsule" => ("capsule", vec![number("radius")?, 0.5 * number("length")?]),
             "sphere" => ("sphere", vec![number("radius")?]),
-            "mesh" => {
+            _ => {
                 let name = self.mesh(shape, left_out, notes)?;
                 geom.attrs.push(attr("mesh", &name, shape.at));
                 ("mesh", Vec::new())
-            }
-            other => {
-                let why =
-                    format!("unknown shape <{other}>; use box, cylinder, sphere, capsule, mesh");
-                return Err(Fault::new(shape.at, why));
             }
         };
         geom.attrs.push(attr("type", kind, shape.at));

@@ -5,14 +5,16 @@
 //! without joints are fused, visual shapes are left out, angles are radians,
 //! `<mujoco>` may hold `<compiler>`, `<option>` and `<size>`.
 
+mod joint;
 mod link;
 mod plain;
 
 use super::Note;
 use super::reach::Reach;
 use super::source::{At, Attr, Element, Fault, Read};
-use crate::model::rotation::{Pose, matrix, normalized, z_to};
+use crate::model::rotation::Pose;
 use crate::names::nearest;
+use joint::{joints, mimics};
 use link::{Links, MeshFiles};
 pub use plain::{PlainUrdf, plain};
 use std::collections::BTreeMap;
@@ -20,17 +22,16 @@ use std::collections::BTreeMap;
 /// Links nested deeper than this are refused (the reader recurses).
 const MAX_DEPTH: usize = 190;
 
-/// A link's place in the tree.
-struct LinkPlace<'a> {
-    parent: usize,
-    joint: &'a Element,
-}
-
 /// Said of a file for xacro, which writes URDF.
 const XACRO: &str = "this is a file for xacro, which makes a URDF of it: xacro FILE > robot.urdf";
 
-/// Whether it has an element that only xacro knows.
-fn is_xacro(root: &Element) -> bool {
+/// The first element that only xacro knows.
+fn xacro(root: &Element) -> Option<&Element> {
+    fn prefixed(e: &Element) -> Option<&Element> {
+        let here = e.name.starts_with("xacro:").then_some(e);
+        here.or_else(|| e.children.iter().find_map(prefixed))
+    }
+    // Old files have no prefix.
     let known = [
         "property",
         "macro",
@@ -40,9 +41,29 @@ fn is_xacro(root: &Element) -> bool {
         "unless",
         "insert_block",
     ];
-    root.children
-        .iter()
-        .any(|e| known.contains(&e.name.as_str()))
+    let plain = |e: &&Element| known.contains(&e.name.as_str());
+    prefixed(root).or_else(|| root.children.iter().find(plain))
+}
+
+/// Lists what in `e` is none of `known`, which is for other programs.
+fn list_others(e: &Element, known: &[&str], notes: &mut Vec<Note>) {
+    if let Some(at) = e.stray {
+        notes.push(Note {
+            at,
+            what: format!("text inside <{}>", e.name),
+            why: "URDF has attributes only",
+        });
+    }
+    let others = e.children.iter();
+    for part in others.filter(|part| !known.contains(&part.name.as_str())) {
+        let guess = nearest(&part.name, known.iter().copied());
+        let guess = guess.map_or(String::new(), |g| format!(" (did you mean <{g}>?)"));
+        notes.push(Note {
+            at: part.at,
+            what: format!("<{}> in <{}>{guess}", part.name, e.name),
+            why: "for other programs: MuJoCo does not read it",
+        });
+    }
 }
 
 /// The `<mujoco>` element with the meaning of the `<robot>`, whose files lie in `reach`.
@@ -54,49 +75,42 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
     let mut compiler = made("compiler", root.at);
     compiler.attrs.push(attr("fusestatic", "true", root.at));
     out.children.push(compiler);
-    let mut discard = true;
-    for section in root.children_named("mujoco").flat_map(|m| &m.children) {
-        match section.name.as_str() {
-            "compiler" => {
-                if let Some(text) = section.text("discardvisual") {
-                    discard = text == "true";
-                }
-            }
-            "option" | "size" => {}
-            other => {
-                let why = format!("<{other}> in a URDF's <mujoco>; it has compiler, option, size");
-                return Err(Fault::new(section.at, why));
-            }
+    let (mut discard, mut fuses) = (true, true);
+    const SECTIONS: [&str; 3] = ["compiler", "option", "size"];
+    if let Some(mujoco) = only(root, "mujoco")? {
+        list_others(mujoco, &SECTIONS, notes);
+        for name in SECTIONS {
+            let Some(section) = only(mujoco, name)? else {
+                continue;
+            };
+            discard = section
+                .text("discardvisual")
+                .map_or(discard, |t| t == "true");
+            fuses = section.text("fusestatic").map_or(fuses, |t| t == "true");
+            out.children.push(section.clone());
         }
-        out.children.push(section.clone());
     }
     let mut compiler = made("compiler", root.at);
     compiler.attrs.push(attr("angle", "radian", root.at));
     out.children.push(compiler);
 
+    if let Some(e) = xacro(root) {
+        return Err(Fault::new(e.at, XACRO));
+    }
+    list_others(root, &["link", "joint", "mujoco", "material"], notes);
     let mut links = Links::new(root, discard, MeshFiles::new(&out, reach))?;
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut elements = Vec::new();
-    for e in &root.children {
-        match e.name.as_str() {
-            "link" => {
-                if names.insert(e.required("name")?, elements.len()).is_some() {
-                    let why = format!("there are two links called \"{}\"", e.required("name")?);
-                    return Err(Fault::new(e.at, why));
-                }
-                elements.push(e);
-            }
-            "joint" | "mujoco" | "material" => {}
-            "transmission" | "gazebo" | "sensor" => notes.push(Note {
-                at: e.at,
-                what: format!("<{}>", e.name),
-                why: "for other programs: MuJoCo does not read it",
-            }),
-            _ if is_xacro(root) => return Err(Fault::new(e.at, XACRO)),
-            _ => return Err(Fault::new(e.at, format!("unknown element <{}>", e.name))),
+    let elements: Vec<_> = root.children_named("link").collect();
+    for (i, e) in elements.iter().enumerate() {
+        if names.insert(e.required("name")?, i).is_some() {
+            let why = format!("there are two links called \"{}\"", e.required("name")?);
+            return Err(Fault::new(e.at, why));
         }
     }
-    let mut places: Vec<Option<LinkPlace>> = elements.iter().map(|_| None).collect();
+    // The joint that places each link.
+    let mut places: Vec<Option<&Element>> = vec![None; elements.len()];
+    // As MuJoCo: in the order of the joints.
+    let mut children: Vec<Vec<usize>> = elements.iter().map(|_| Vec::new()).collect();
     for joint in root.children_named("joint") {
         let end = |which: &str| -> Read<usize> {
             let e = only(joint, which)?
@@ -109,23 +123,31 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
             })
         };
         let (parent, child) = (end("parent")?, end("child")?);
-        if places[child].replace(LinkPlace { parent, joint }).is_some() {
+        if places[child].replace(joint).is_some() {
             let why = format!(
                 "link \"{}\" has two parents",
                 elements[child].required("name")?
             );
             return Err(Fault::new(joint.at, why));
         }
+        children[parent].push(child);
     }
 
-    let mut children: Vec<Vec<usize>> = elements.iter().map(|_| Vec::new()).collect();
-    for (child, place) in places.iter().enumerate() {
-        if let Some(place) = place {
-            children[place.parent].push(child);
-        }
+    // As MuJoCo: names and meshes go to links in their own order.
+    let mut bodies = Vec::with_capacity(elements.len());
+    for e in &elements {
+        let mut body = made("body", e.at);
+        body.attrs
+            .extend(e.attr("name").map(|a| renamed(a, "name")));
+        links.content(e, &mut body, notes)?;
+        bodies.push(Some(body));
     }
     let mut world = made("worldbody", root.at);
-    let mut placed = 0;
+    let mut tree = Tree {
+        places: &places,
+        children: &children,
+        bodies,
+    };
     let roots = || {
         elements
             .iter()
@@ -146,231 +168,112 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
                     why: "no joint connects it: it stands still in the world, with its shapes alone",
                 });
             }
-            let tree = Tree {
-                elements: &elements,
-                places: &places,
-                children: &children,
-            };
-            let content = tree.link(i, &mut links, notes, 0, &mut placed)?;
-            if e.text("name") == Some("world") {
-                // The mass of the world has no meaning.
-                let children = content.children.into_iter();
-                world
-                    .children
-                    .extend(children.filter(|c| c.name != "inertial"));
+            let mut whole = Vec::new();
+            if fuses && tree.floats(i, 0) {
+                tree.apart(i, Pose::IDENTITY, 0, &mut whole, notes)?;
             } else {
-                world.children.push(content);
+                whole.push(tree.link(i, notes, 0)?);
+            }
+            for body in whole {
+                if body.text("name") == Some("world") {
+                    // The mass of the world has no meaning.
+                    let children = body.children.into_iter();
+                    world
+                        .children
+                        .extend(children.filter(|c| c.name != "inertial"));
+                } else {
+                    world.children.push(body);
+                }
             }
         }
     }
-    if placed < elements.len() {
+    if tree.bodies.iter().any(Option::is_some) {
         let why = "some links are each other's parents: there is no root among them";
         return Err(Fault::new(root.at, why));
     }
     out.children.push(links.assets(root.at));
     out.children.push(world);
-    out.children.extend(mimics(root)?);
+    out.children.extend(mimics(root, notes)?);
     Ok(out)
 }
 
-/// `<equality>` with the joints that follow others: position = multiplier * other + offset.
-fn mimics(root: &Element) -> Read<Option<Element>> {
-    let mut all = made("equality", root.at);
-    for joint in root.children_named("joint") {
-        let Some(mimic) = only(joint, "mimic")? else {
-            continue;
-        };
-        let (mut multiplier, mut offset) = (1.0, 0.0);
-        mimic.scalar("multiplier", &mut multiplier)?;
-        mimic.scalar("offset", &mut offset)?;
-        let other = mimic.required("joint")?;
-        let kind = |name: &str| {
-            let named = |j: &&Element| j.text("name") == Some(name);
-            root.children_named("joint")
-                .find(named)
-                .and_then(|j| j.text("type"))
-        };
-        let scalar = ["revolute", "continuous", "prismatic"];
-        let turns = |kind: Option<&str>| kind.is_some_and(|k| scalar.contains(&k));
-        if kind(other).is_none() {
-            let names = root.children_named("joint").filter_map(|j| j.text("name"));
-            let guess = nearest(other, names);
-            let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-            let why = format!("no joint called \"{other}\"{guess}");
-            return Err(Fault::new(mimic.at, why));
-        }
-        if !turns(joint.text("type")) {
-            // What cannot move follows nothing.
-            continue;
-        }
-        if !turns(kind(other)) {
-            let why = format!("joint \"{other}\" is not revolute, continuous or prismatic");
-            return Err(Fault::new(mimic.at, why));
-        }
-        let mut equality = made("joint", mimic.at);
-        let follower = joint.required("name")?;
-        equality.attrs.push(attr("joint1", follower, mimic.at));
-        equality.attrs.push(attr("joint2", other, mimic.at));
-        let coefficients = numbers(&[offset, multiplier, 0.0, 0.0, 0.0]);
-        equality
-            .attrs
-            .push(attr("polycoef", &coefficients, mimic.at));
-        all.children.push(equality);
-    }
-    Ok((!all.children.is_empty()).then_some(all))
-}
-
 struct Tree<'a> {
-    elements: &'a [&'a Element],
-    places: &'a [Option<LinkPlace<'a>>],
-    /// Links on each link, in their order.
+    places: &'a [Option<&'a Element>],
+    /// Links on each link, in the order of their joints.
     children: &'a [Vec<usize>],
+    /// What is in each link, until it is placed.
+    bodies: Vec<Option<Element>>,
 }
 
 impl Tree<'_> {
-    /// The body of a link with everything that hangs on it.
-    fn link(
-        &self,
-        i: usize,
-        links: &mut Links,
-        notes: &mut Vec<Note>,
-        depth: usize,
-        placed: &mut usize,
-    ) -> Read<Element> {
-        let e = self.elements[i];
+    /// The link alone: with the joint that moves it, without those that hang on it.
+    fn alone(&mut self, i: usize, notes: &mut Vec<Note>, depth: usize) -> Read<Element> {
+        let mut body = self.bodies[i].take().unwrap_or(made("body", At::START));
         if depth > MAX_DEPTH {
             let why = format!("links are nested more than {MAX_DEPTH} deep");
-            return Err(Fault::new(e.at, why));
+            return Err(Fault::new(body.at, why));
         }
-        *placed += 1;
-        let mut body = made("body", e.at);
-        body.attrs
-            .extend(e.attr("name").map(|a| renamed(a, "name")));
-        if let Some(place) = &self.places[i] {
-            place_attrs(place.joint, &mut body)?;
-            joints(place.joint, &mut body, notes)?;
+        if let Some(joint) = self.places[i] {
+            let content = std::mem::take(&mut body.children);
+            place_attrs(joint, &mut body)?;
+            joints(joint, &mut body, notes)?;
+            body.children.extend(content);
         }
-        links.content(e, &mut body, notes)?;
+        Ok(body)
+    }
+
+    /// The body of a link with everything that hangs on it.
+    fn link(&mut self, i: usize, notes: &mut Vec<Note>, depth: usize) -> Read<Element> {
+        let mut body = self.alone(i, notes, depth)?;
         for &child in &self.children[i] {
-            let child = self.link(child, links, notes, depth + 1, placed)?;
+            let child = self.link(child, notes, depth + 1)?;
             body.children.push(child);
         }
         Ok(body)
     }
-}
 
-/// The MJCF joints of a URDF joint.
-fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
-    let name = e.required("name")?;
-    let kind = e.required("type")?;
-    let mut axis = [1.0, 0.0, 0.0];
-    let mut limit = None;
-    let mut dynamics = None;
-    for part in &e.children {
-        match part.name.as_str() {
-            "axis" => {
-                part.required("xyz")?;
-                part.array("xyz", &mut axis)?;
-            }
-            "limit" => limit = Some(part),
-            "dynamics" => dynamics = Some(part),
-            "origin" | "parent" | "child" => {}
-            "safety_controller" | "calibration" | "joint_properties" => notes.push(Note {
-                at: part.at,
-                what: format!("<{}>", part.name),
-                why: "MuJoCo does not read it",
-            }),
-            "mimic" => notes.push(Note {
-                at: part.at,
-                what: "<mimic>".into(),
-                why: "read as an equality of joints, which MuJoCo's reader leaves out",
-            }),
-            other => {
-                let why = format!("unknown element <{other}> in a joint");
-                return Err(Fault::new(part.at, why));
-            }
-        }
+    fn kind(&self, i: usize) -> Option<&str> {
+        self.places[i].and_then(|joint| joint.text("type"))
     }
-    let mut made_joints = Vec::new();
-    let mut add = |suffix: &str, kind: &str, axis: Option<[f64; 3]>| {
-        let mut joint = made("joint", e.at);
-        joint
-            .attrs
-            .push(attr("name", &format!("{name}{suffix}"), e.at));
-        joint.attrs.push(attr("type", kind, e.at));
-        if let Some(axis) = axis {
-            joint.attrs.push(attr("axis", &numbers(&axis), e.at));
-        }
-        made_joints.push(joint);
-    };
-    match kind {
-        "revolute" | "continuous" => add("", "hinge", Some(axis)),
-        "prismatic" => add("", "slide", Some(axis)),
-        "fixed" => return Ok(()),
-        "floating" => add("", "free", None),
-        "spherical" => add("", "ball", None),
-        "planar" => {
-            let z = normalized(axis)
-                .ok_or_else(|| Fault::new(e.at, "the axis has no direction (zero)"))?;
-            let rows = matrix(z_to(z));
-            add("_TX", "slide", Some([rows[0][0], rows[1][0], rows[2][0]]));
-            add("_TY", "slide", Some([rows[0][1], rows[1][1], rows[2][1]]));
-            add("_RZ", "hinge", Some(axis));
-        }
-        _ => {
-            let why = format!(
-                "joint type \"{kind}\" is not one of revolute, continuous, prismatic, fixed, \
-                 floating, planar, spherical"
-            );
-            return Err(Fault::new(e.at, why));
-        }
+
+    /// Whether a link that does not move bears one that floats.
+    fn floats(&self, i: usize, depth: usize) -> bool {
+        let below = |c: &usize| match self.kind(*c) {
+            Some("floating") => true,
+            Some("fixed") => self.floats(*c, depth + 1),
+            _ => false,
+        };
+        depth <= MAX_DEPTH && self.children[i].iter().any(below)
     }
-    if let Some(dynamics) = dynamics {
-        for joint in &mut made_joints {
-            for (theirs, ours) in [("damping", "damping"), ("friction", "frictionloss")] {
-                joint
-                    .attrs
-                    .extend(dynamics.attr(theirs).map(|a| renamed(a, ours)));
+
+    /// A link that does not move, at `pose`, and those that hang on it, each directly in the
+    /// world, which it becomes a part of: what floats has to stand there.
+    fn apart(
+        &mut self,
+        i: usize,
+        pose: Pose,
+        depth: usize,
+        whole: &mut Vec<Element>,
+        notes: &mut Vec<Note>,
+    ) -> Read<()> {
+        let mut body = self.alone(i, notes, depth)?;
+        place(pose, body.at, &mut body);
+        whole.push(body);
+        for &child in &self.children[i] {
+            let Some(joint) = self.places[child] else {
+                continue;
+            };
+            let pose = pose.then(origin(joint)?);
+            if self.kind(child) == Some("fixed") {
+                self.apart(child, pose, depth + 1, whole, notes)?;
+            } else {
+                let mut body = self.link(child, notes, depth + 1)?;
+                place(pose, joint.at, &mut body);
+                whole.push(body);
             }
         }
+        Ok(())
     }
-    if limit.is_none() && matches!(kind, "revolute" | "prismatic") {
-        notes.push(Note {
-            at: e.at,
-            what: format!("<joint type=\"{kind}\">"),
-            why: "it has no <limit>: the joint has no end, as in MuJoCo",
-        });
-    }
-    if let (Some(limit), Some(first)) = (limit, made_joints.first_mut()) {
-        let (mut range, mut effort) = ([0.0; 2], 0.0);
-        let lower = limit.scalar("lower", &mut range[0])?;
-        let upper = limit.scalar("upper", &mut range[1])?;
-        limit.scalar("effort", &mut effort)?;
-        first.attrs.push(attr("range", &numbers(&range), limit.at));
-        // As MuJoCo: an empty range is no limit.
-        if lower != upper || range[0] > range[1] {
-            notes.push(Note {
-                at: limit.at,
-                what: "limit".into(),
-                why: "lower is above upper, or one is missing: the joint has no limit, as in MuJoCo",
-            });
-            first.attrs.push(attr("limited", "false", limit.at));
-        }
-        if effort != 0.0 && !matches!(kind, "floating" | "spherical") {
-            let effort = f64::abs(effort);
-            let range = numbers(&[-effort, effort]);
-            first.attrs.push(attr("actuatorfrcrange", &range, limit.at));
-        }
-        if let Some(velocity) = limit.attr("velocity") {
-            notes.push(Note {
-                at: velocity.at,
-                what: "limit/velocity".into(),
-                why: "MuJoCo does not limit speeds",
-            });
-        }
-    }
-    body.children.extend(made_joints);
-    Ok(())
 }
 
 /// The pose in `<origin>`: angles are radians about fixed axes.
@@ -393,10 +296,15 @@ fn origin(e: &Element) -> Read<Pose> {
 /// Writes `<origin>` as `pos` and `quat`.
 fn place_attrs(e: &Element, to: &mut Element) -> Read<()> {
     let at = only(e, "origin")?.map_or(e.at, |o| o.at);
-    let pose = origin(e)?;
+    place(origin(e)?, at, to);
+    Ok(())
+}
+
+/// Writes a pose that the file gives at `at`.
+fn place(pose: Pose, at: At, to: &mut Element) {
+    to.attrs.retain(|a| a.name != "pos" && a.name != "quat");
     to.attrs.push(attr("pos", &numbers(&pose.pos), at));
     to.attrs.push(attr("quat", &numbers(&pose.quat), at));
-    Ok(())
 }
 
 /// The child of that name; there cannot be two.

@@ -19,7 +19,10 @@ fn errors_name_the_place_in_the_urdf() {
     };
     let link = |inside: &str| format!("<robot>\n<link name=\"a\">{inside}</link>\n</robot>");
     let table = [
-        ("<robot>\n~<lnk/></robot>".to_string(), "unknown element <lnk>"),
+        (
+            "<robot>\n<link name=\"a\"><visual>~<xacro:box/></visual></link></robot>".to_string(),
+            "xacro FILE > robot.urdf",
+        ),
         (
             "<robot>\n~<property name=\"w\" value=\"1\"/><link name=\"a\"/></robot>".into(),
             "xacro FILE > robot.urdf",
@@ -47,14 +50,20 @@ fn errors_name_the_place_in_the_urdf() {
         (joint("~<mimic joint=\"k\"/>"), "no joint called \"k\""),
         (joint("~<mimic/>"), "needs joint"),
         (joint("<mimic joint=\"j\" multiplier=\"~x\"/>"), "not a number"),
-        (joint("~<limits/>"), "unknown element <limits>"),
+        (
+            joint("<limit lower=\"0\"/>~<limit upper=\"1\"/>"),
+            "a second <limit> in <joint>",
+        ),
+        (joint("<axis xyz=\"1 0 0\"/>~<axis xyz=\"0 1 0\"/>"), "a second <axis>"),
+        (joint("<limit lower=\"~nan\" upper=\"1\"/>"), "\"nan\" in lower is not a number"),
+        (joint("<limit lower=\"-1\" upper=\"1\" effort=\"~NaN\"/>"), "is not a number"),
+        (joint("~<mimic joint=\"j\"/>"), "follows itself"),
         (joint("<origin xyz=\"0 ~x 0\"/>"), "not a number"),
         (joint("<dynamics damping=\"~no\"/>"), "not a number"),
         (
             joint("<axis xyz=\"1 0 0\"/>") .replace("<joint", "~<joint").replace("1 0 0", "0 0 0"),
             "no direction",
         ),
-        (link("~<colision/>"), "unknown element <colision>"),
         (link("~<collision/>"), "needs <geometry>"),
         (
             link("<collision><geometry>~<blob/></geometry></collision>"),
@@ -73,8 +82,9 @@ fn errors_name_the_place_in_the_urdf() {
             "needs iyy",
         ),
         (
-            "<robot><mujoco>~<worldbody/></mujoco></robot>".into(),
-            "compiler, option, size",
+            link("<inertial><mass value=\"1\"/><inertia ixx=\"1e-6\" ixy=\"1e-6\" ixz=\"1e-6\" iyy=\"1e-6\" iyz=\"1e-6\" izz=\"1e-6\"/></inertial>")
+                .replace("<inertia ", "~<inertia "),
+            "task.balance_inertia = true makes them their mean",
         ),
     ];
     for (marked, words) in table {
@@ -131,10 +141,10 @@ fn what_mujoco_does_not_read_is_listed() {
     assert_eq!(
         what,
         [
-            "<transmission>",
-            "<gazebo>",
+            "<transmission> in <robot>",
+            "<gazebo> in <robot>",
             "limit/velocity",
-            "<safety_controller>"
+            "<safety_controller> in <joint>"
         ]
     );
     assert_eq!((model.bodies.len(), model.joints.len()), (2, 1));
@@ -171,8 +181,11 @@ fn a_joint_that_follows_another_is_an_equality() {
     };
     assert_eq!((Some(joint1), joint2), (named("k"), named("j")));
     assert_eq!(polycoef, [0.5, -2.0, 0.0, 0.0, 0.0]);
-    // Beside the joint that has no limit.
-    assert!(model.ignored.iter().any(|i| i.what == "<mimic>"));
+    // One that cannot move follows nothing.
+    let fixed = text("<mimic joint=\"j\"/>").replace("prismatic", "fixed");
+    let fixed = read(&fixed).unwrap();
+    assert!(fixed.equalities.is_empty());
+    assert_eq!(fixed.ignored[1].what, "<mimic>");
     let alike = read(&text("<mimic joint=\"j\"/>")).unwrap();
     let EqualityKind::Joint { polycoef, .. } = alike.equalities[0].kind else {
         panic!("{:?}", alike.equalities);
@@ -211,9 +224,234 @@ fn elements_of_other_programs_have_no_effect() {
     let said: Vec<_> = more.ignored.iter().map(|i| i.what.as_str()).collect();
     // No joint has the first link.
     let base = "<link name=\"base\">";
-    assert_eq!(said, [base, "<contact>", "<gravity>", "<joint_properties>"]);
+    let others = [
+        "<contact> in <link>",
+        "<gravity> in <link>",
+        "<joint_properties> in <joint>",
+    ];
+    assert_eq!(said, [&[base], &others[..]].concat());
     assert_eq!((more.bodies, more.joints), (plain.bodies, plain.joints));
     // Blank lines in front shift no place.
-    let error = read(&text("<colision/>", "")).unwrap_err();
+    let error = read(&text("<collision/>", "")).unwrap_err();
     assert!(error.contains("robot.urdf:5:"), "{error}");
+}
+
+/// Wherever they stand, whatever they are called: each kind is one line of what is said.
+#[test]
+fn unknown_elements_anywhere_are_ignored_and_named_once_a_kind() {
+    let others = "<frame name=\"f\"/><inertial/><ros2_control><joint name=\"j\"/></ros2_control>\
+                  <group/><group/><group/><disable_collisions/><drake:joint/><controller:link/>";
+    let text = |robot: &str, link: &str, shape: &str, joint: &str| {
+        format!(
+            "<robot name=\"r\">{robot}{LINKS}<link name=\"tip\">{link}<inertial>{joint}<mass value=\"1\"/>\
+             <inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>\
+             <collision>{shape}<geometry>{shape}<sphere radius=\"1\"/></geometry></collision></link>\
+             <joint name=\"j\" type=\"revolute\">{joint}<parent link=\"base\"/><child link=\"tip\"/>\
+             <limit lower=\"-1\" upper=\"1\"/></joint>\
+             <joint name=\"k\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint></robot>"
+        )
+    };
+    let plain = read(&text("", "", "", "")).unwrap();
+    assert_eq!(plain.ignored, []);
+    let more = text(
+        &format!("{others}<mujoco><contact/></mujoco>"),
+        "<origin/><self_filter/><x:collision/>",
+        "<verbose/><drake:sphere/>",
+        "<hardwareInterface>words</hardwareInterface><limits/>",
+    );
+    let more = read(&more).unwrap();
+    let alike = |m: &Model| (m.bodies.clone(), m.joints.clone(), m.geoms.clone());
+    assert_eq!(alike(&more), alike(&plain));
+    let lines = more.ignored_lines();
+    for (kind, count) in [
+        ("<group> in <robot> (3) at robot.urdf:1:", 1),
+        ("<frame> in <robot> at", 1),
+        ("<inertial> in <robot>", 1),
+        ("<ros2_control> in <robot>", 1),
+        ("<drake:joint> in <robot>", 1),
+        ("<controller:link> in <robot>", 1),
+        ("<contact> in <mujoco>", 1),
+        ("<origin> in <link>", 1),
+        ("<self_filter> in <link>", 1),
+        ("<x:collision> in <link>", 1),
+        ("<verbose> in <collision>", 1),
+        ("<verbose> in <geometry>", 1),
+        ("<drake:sphere> in <geometry>", 1),
+        ("<hardwareInterface> in <joint>", 1),
+        ("<hardwareInterface> in <inertial>", 1),
+        ("<limits> in <joint> (did you mean <limit>?)", 1),
+    ] {
+        let found = lines.iter().filter(|l| l.starts_with(kind)).count();
+        assert_eq!(found, count, "{kind}: {lines:#?}");
+    }
+}
+
+#[test]
+fn an_infinite_limit_is_none() {
+    let joint = |limit: &str| {
+        let text = format!(
+            "<robot name=\"r\">{LINKS}<joint name=\"j\" type=\"revolute\"><parent link=\"base\"/><child link=\"arm\"/><limit {limit}/></joint></robot>"
+        );
+        read(&text).unwrap().joints.remove(0)
+    };
+    for ends in [
+        "lower=\"-inf\" upper=\"inf\"",
+        "lower=\"-Infinity\" upper=\"INFINITY\"",
+        "lower=\"-1e999\" upper=\"+inf\"",
+        "lower=\"1\" upper=\"1\"",
+        "effort=\"inf\"",
+    ] {
+        let joint = joint(ends);
+        assert_eq!((joint.range, joint.actfrcrange), (None, None), "{ends}");
+    }
+    for effort in ["inf", "-inf", "1e999", "0"] {
+        let joint = joint(&format!("lower=\"-1\" upper=\"1\" effort=\"{effort}\""));
+        let range = Some([-1.0, 1.0]);
+        assert_eq!((joint.range, joint.actfrcrange), (range, None), "{effort}");
+    }
+    // No number gets farther in MuJoCo.
+    let range = joint("lower=\"-inf\" upper=\"2\"").range;
+    assert_eq!(range, Some([-1e10, 2.0]));
+}
+
+/// MuJoCo makes what does not move a part of the world, so that a link may float on it.
+#[test]
+fn a_link_floats_behind_links_that_do_not_move() {
+    let link = |name: &str| {
+        format!(
+            "<link name=\"{name}\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>"
+        )
+    };
+    let joint = |kind: &str, parent: &str, child: &str, origin: &str| {
+        format!(
+            "<joint name=\"{child}_joint\" type=\"{kind}\"><parent link=\"{parent}\"/><child link=\"{child}\"/><origin {origin}/></joint>"
+        )
+    };
+    let up = "xyz=\"0 0 0.5\"";
+    let turned = "xyz=\"1 0 0\" rpy=\"0 0 1.5707963267948966\"";
+    for (links, joints, names, pos) in [
+        (
+            "map trunk leg",
+            [
+                joint("floating", "map", "trunk", up),
+                joint("continuous", "trunk", "leg", ""),
+                String::new(),
+                String::new(),
+            ],
+            ["trunk", "leg", "", ""],
+            [0.0, 0.0, 0.5],
+        ),
+        (
+            "world odom trunk leg",
+            [
+                joint("fixed", "world", "odom", turned),
+                joint("floating", "odom", "trunk", turned),
+                joint("continuous", "trunk", "leg", ""),
+                String::new(),
+            ],
+            ["trunk", "leg", "", ""],
+            [1.0, 1.0, 0.0],
+        ),
+        (
+            "a stand arm trunk leg",
+            [
+                joint("fixed", "a", "stand", turned),
+                joint("continuous", "stand", "arm", up),
+                joint("floating", "stand", "trunk", up),
+                joint("continuous", "a", "leg", up),
+            ],
+            ["arm", "trunk", "leg", ""],
+            [1.0, 0.0, 0.5],
+        ),
+    ] {
+        let links: String = links.split(' ').map(link).collect();
+        let text = format!("<robot name=\"r\">{links}{}</robot>", joints.concat());
+        let model = read(&text).unwrap();
+        let bodies: Vec<_> = model
+            .bodies
+            .iter()
+            .skip(1)
+            .map(|b| b.name.as_str())
+            .collect();
+        let wanted: Vec<_> = names.into_iter().filter(|n| !n.is_empty()).collect();
+        assert_eq!(bodies, wanted);
+        let free = model
+            .joints
+            .iter()
+            .find(|j| j.kind == JointKind::Free)
+            .unwrap();
+        assert_eq!(free.name, "trunk_joint");
+        let at = &model.qpos0[free.qpos_adr..free.qpos_adr + 3];
+        let near = at.iter().zip(pos).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near, "{at:?} {pos:?}");
+    }
+    // Below one that moves it cannot.
+    let text = format!(
+        "<robot name=\"r\">{}{}{}{}{}</robot>",
+        link("a"),
+        link("b"),
+        link("c"),
+        joint("continuous", "a", "b", ""),
+        joint("floating", "b", "c", "")
+    );
+    assert!(read(&text).unwrap_err().contains("a free joint belongs"));
+}
+
+/// As MuJoCo: links stand in the order of the joints that bear them.
+#[test]
+fn bodies_and_joints_stand_in_the_order_of_the_joints() {
+    let link = |name: &str| {
+        LINKS
+            .replace("<link name=\"base\"/>", "")
+            .replace("arm", name)
+    };
+    let joint = |parent: &str, child: &str| {
+        format!(
+            "<joint name=\"{child}_j\" type=\"continuous\"><parent link=\"{parent}\"/><child link=\"{child}\"/></joint>"
+        )
+    };
+    let links: String = ["base", "left", "right", "foot"].map(link).concat();
+    let joints = [
+        joint("right", "foot"),
+        joint("base", "right"),
+        joint("base", "left"),
+    ]
+    .concat();
+    let model = read(&format!("<robot name=\"r\">{links}{joints}</robot>")).unwrap();
+    let names: Vec<_> = model.joints.iter().map(|j| j.name.as_str()).collect();
+    assert_eq!(names, ["right_j", "foot_j", "left_j"]);
+    let bodies: Vec<_> = model.bodies.iter().map(|b| b.name.as_str()).collect();
+    assert_eq!(bodies, ["world", "right", "foot", "left"]);
+}
+
+/// A circle of followers holds nobody.
+#[test]
+fn joints_that_follow_each_other_in_a_circle_are_refused() {
+    let text = |leaders: [&str; 3]| {
+        let mut text = format!("<robot name=\"r\"><link name=\"base\"/>");
+        for (name, leader) in ["a", "b", "c"].into_iter().zip(leaders) {
+            text += &LINKS
+                .replace("<link name=\"base\"/>", "")
+                .replace("arm", name);
+            let mimic = match leader {
+                "" => String::new(),
+                leader => format!("<mimic joint=\"{leader}_j\"/>"),
+            };
+            text += &format!(
+                "<joint name=\"{name}_j\" type=\"continuous\"><parent link=\"base\"/><child link=\"{name}\"/>{mimic}</joint>"
+            );
+        }
+        text + "</robot>"
+    };
+    assert_eq!(read(&text(["", "a", "b"])).unwrap().equalities.len(), 2);
+    assert_eq!(read(&text(["b", "c", ""])).unwrap().equalities.len(), 2);
+    for circle in [
+        ["b", "c", "a"],
+        ["b", "a", ""],
+        ["a", "", ""],
+        ["", "c", "b"],
+    ] {
+        let error = read(&text(circle)).unwrap_err();
+        assert!(error.contains("follows itself"), "{circle:?}: {error}");
+    }
 }

@@ -1,0 +1,144 @@
+//! URDFs: names, order, poses and followers as in MuJoCo.
+
+use super::*;
+
+/// A model of a URDF's text, and both engines.
+fn urdf(text: &str) -> Option<(Arc<Model>, native::NativePhysics, MuJoCoWorlds)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("robot.urdf");
+    std::fs::write(&path, text).unwrap();
+    let model = Arc::new(mjcf::load(&path).unwrap_or_else(|e| panic!("{e}\n{text}")));
+    let (ours, theirs) = pair(&model)?;
+    Some((model, ours, theirs))
+}
+
+const MASS: &str = r#"<inertial><origin xyz="0 0.01 0.05"/><mass value="0.5"/><inertia ixx="2e-3" iyy="2e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>"#;
+
+/// A tree whose links and joints are written in any order.
+fn tree(seed: usize) -> String {
+    let mut drawn = 0;
+    let mut below = |n: usize| {
+        drawn += 1;
+        (n as f32 * 0.5 * (1.0 + draw(seed, drawn, n))) as usize % n.max(1)
+    };
+    let kinds = [
+        "fixed",
+        "continuous",
+        "revolute",
+        "prismatic",
+        "fixed",
+        "planar",
+    ];
+    let (mut links, mut joints, mut still) = (vec![], vec![], vec![true]);
+    for i in 0..10 {
+        let parent = below(i);
+        let mut kind = kinds[below(kinds.len())];
+        if i > 0 && still[parent] && below(4) == 0 {
+            kind = "floating";
+        }
+        if i > 0 {
+            still.push(still[parent] && kind == "fixed");
+            let [x, y, z] = [0, 1, 2].map(|_| 0.4 * (below(9) as f64 - 4.0) / 4.0);
+            joints.push(format!(
+                r#"<joint name="j{i}" type="{kind}"><parent link="l{parent}"/><child link="l{i}"/><origin xyz="{x} {y} {z}" rpy="{y} {z} {x}"/><axis xyz="{x} 1 {z}"/><dynamics damping="0.1"/></joint>"#
+            ));
+        }
+        // Of a name that comes twice, one link has it.
+        let shape = match below(3) {
+            0 => String::new(),
+            n => format!(
+                r#"<collision name="c{}"><geometry><sphere radius="0.01"/></geometry></collision>"#,
+                n * below(3)
+            ),
+        };
+        let mass = if kind == "fixed" && below(2) == 0 {
+            ""
+        } else {
+            MASS
+        };
+        links.push(format!(r#"<link name="l{i}">{mass}{shape}</link>"#));
+    }
+    let mut shuffled = |mut list: Vec<String>| {
+        (1..list.len())
+            .rev()
+            .for_each(|i| list.swap(i, below(i + 1)));
+        list.concat()
+    };
+    let (links, joints) = (shuffled(links), shuffled(joints));
+    format!(r#"<robot name="r">{links}{joints}</robot>"#)
+}
+
+/// Names, order, masses and poses are MuJoCo's, however links and joints are written.
+#[test]
+fn a_urdf_has_mujocos_order() {
+    let mut floating = 0;
+    for seed in 0..30 {
+        let text = tree(seed);
+        let Some((model, mut ours, mut theirs)) = urdf(&text) else {
+            return;
+        };
+        floating += usize::from(text.contains("floating"));
+        let ctrl = vec![0.0; model.nu() * WORLDS];
+        for step in 0..5 {
+            ours.step(&ctrl, 1);
+            theirs.step(&ctrl, 1);
+            compare(&text, step, ours.state(), theirs.state());
+        }
+    }
+    assert!(floating > 3, "{floating}");
+}
+
+/// Joints that follow others, one of them in a chain, feel each equality once.
+#[test]
+fn a_urdfs_followers_go_as_mujocos() {
+    let link = |name: &str| format!(r#"<link name="{name}">{MASS}</link>"#);
+    let joint = |name: &str, kind: &str, parent: &str, child: &str, mimic: &str| {
+        format!(
+            r#"<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="0 0.04 0.02"/><axis xyz="1 0 0"/><limit lower="-0.8" upper="0.8" effort="3" velocity="4"/>{mimic}</joint>"#
+        )
+    };
+    let links: String = ["palm", "a", "b", "c", "d"].map(link).concat();
+    let joints = [
+        joint(
+            "tip",
+            "prismatic",
+            "b",
+            "c",
+            r#"<mimic joint="follow" multiplier="0.1"/>"#,
+        ),
+        joint(
+            "still",
+            "revolute",
+            "a",
+            "d",
+            r#"<mimic joint="tip" multiplier="0" offset="-0.2"/>"#,
+        ),
+        joint("lead", "revolute", "palm", "a", ""),
+        joint(
+            "follow",
+            "revolute",
+            "palm",
+            "b",
+            r#"<mimic joint="lead" multiplier="-0.5" offset="0.1"/>"#,
+        ),
+    ];
+    let text = format!(r#"<robot name="claw">{links}{}</robot>"#, joints.concat());
+    let Some((model, mut ours, mut theirs)) = urdf(&text) else {
+        return;
+    };
+    assert_eq!(model.equalities.len(), 3);
+    for step in 0..200 {
+        ours.step(&[], 1);
+        theirs.step(&[], 1);
+        compare("claw", step, ours.state(), theirs.state());
+    }
+    let at = |name: &str, e: usize| {
+        let joint = model.joints.iter().find(|j| j.name == name).unwrap();
+        theirs.state().qpos[joint.qpos_adr * WORLDS + e]
+    };
+    for e in 0..WORLDS {
+        let off = at("follow", e) - (0.1 - 0.5 * at("lead", e));
+        assert!(off.abs() < 0.02, "{off}");
+        assert!((at("still", e) + 0.2).abs() < 0.02);
+    }
+}
