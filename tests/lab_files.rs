@@ -171,24 +171,28 @@ fn packages_with_meshes_of_one_name_are_the_same_robot_to_mujoco() {
     };
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
-    let link = |name: &str, mesh: &str| {
+    // Far apart: nothing touches.
+    let link = |name: &str, x: u32, mesh: &str| {
         format!(
             r#"<link name="{name}"><collision><geometry><mesh {mesh}/></geometry></collision></link>
-            <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/><axis xyz="0 1 0"/></joint>"#
+            <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/><origin xyz="{x} 0 0"/><axis xyz="0 1 0"/></joint>"#
         )
     };
     let links = [
-        link("arm", r#"filename="package://arm/meshes/base_link.stl""#),
+        link("arm", 0, r#"filename="package://arm/meshes/base_link.stl""#),
         link(
             "gripper",
+            10,
             r#"filename="package://gripper/meshes/base_link.obj""#,
         ),
         link(
             "other",
+            20,
             r#"filename="../meshes/base_link.stl" scale="1 -1 2""#,
         ),
         link(
             "more",
+            30,
             r#"filename="package://gripper/meshes/base_link1.obj""#,
         ),
     ];

@@ -85,7 +85,7 @@ fn kept(dir: &Path, loaded: &Loaded) -> (Arc<Model>, PathBuf) {
 fn masses(model: &Model) -> Vec<f64> {
     let masses = model.bodies[1..]
         .iter()
-        .map(|b| (b.mass * 1e6).round() / 1e6);
+        .map(|b| (b.mass * 1e5).round() / 1e5);
     masses.collect()
 }
 

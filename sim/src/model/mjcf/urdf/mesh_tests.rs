@@ -38,7 +38,7 @@ fn meshes(shapes: &[&str]) -> String {
 fn weighed(model: &Model) -> (Vec<f64>, Vec<&str>) {
     let masses = model.bodies[1..]
         .iter()
-        .map(|b| (b.mass * 1e6).round() / 1e6);
+        .map(|b| (b.mass * 1e5).round() / 1e5);
     let names = model.meshes.iter().map(|m| m.name.as_str());
     (masses.collect(), names.collect())
 }

@@ -74,7 +74,8 @@ impl<'a> Plain<'a> {
             };
             let name = format!("mesh{}_.{ending}", self.names.len());
             let scale = mesh.text("scale").unwrap_or_default().to_string();
-            let name = self.names.entry((found.path, scale)).or_insert(name);
+            let file = found.path.canonicalize().unwrap_or(found.path);
+            let name = self.names.entry((file, scale)).or_insert(name);
             self.changes.push((attr, name.clone()));
         }
     }
