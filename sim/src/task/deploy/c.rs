@@ -1,7 +1,7 @@
 //! A deployment as C99: structs of what is measured and remembered, observations and controls.
 
+use super::controls::{Control, Mapping};
 use super::measured::Measured;
-use super::rows::{Control, Mapping};
 use crate::env::ActionSpace;
 use crate::model::JointKind;
 use crate::task::expr::{Cell, Code, Seen, Source, literal};
