@@ -79,8 +79,8 @@ mod tests {
     /// Neither the other way around nor a turn more, however little a string is bent.
     #[test]
     fn a_string_that_just_touches_is_as_long_as_a_straight_one() {
-        for (i, bend) in (0..6000).zip((0..).map(|k| 10f64.powf(-16.0 + f64::from(k % 140) / 10.0)))
-        {
+        for i in 0..6000 {
+            let bend = 10f64.powf(-16.0 + f64::from(i % 140) / 10.0);
             let (s, c) = (0.37 * f64::from(i)).sin_cos();
             let (l, k) = (
                 0.02 + 0.001 * f64::from(i % 300),
