@@ -75,4 +75,31 @@ mod tests {
             None
         );
     }
+
+    /// Neither the other way around nor a turn more, however little a string is bent.
+    #[test]
+    fn a_string_that_just_touches_is_as_long_as_a_straight_one() {
+        for i in 0..6000 {
+            let bend = 10f64.powf(-16.0 + f64::from(i % 140) / 10.0);
+            let (s, c) = (0.37 * f64::from(i)).sin_cos();
+            let (l, k) = (
+                0.02 + 0.001 * f64::from(i % 300),
+                0.5 - 0.001 * f64::from(i % 470),
+            );
+            let from = [c + l * s, s - l * c, 0.0];
+            let (e, d) = bend.sin_cos();
+            let to = [c - k * (d * s + e * c), s + k * (d * c - e * s), 0.0];
+            for (cylinder, side) in [
+                (false, None),
+                (true, None),
+                (true, Some([2.0 * c, 2.0 * s, 0.0])),
+            ] {
+                let length = wrap(from, to, side, 1.0, cylinder).map_or(l + k, |w| w.length);
+                assert!(
+                    (length - l - k).abs() < 0.01 * bend * bend + 1e-14,
+                    "{bend}: {length}"
+                );
+            }
+        }
+    }
 }
