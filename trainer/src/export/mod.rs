@@ -150,11 +150,11 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         Some(_) => std::fs::create_dir_all(&out),
         None => files::own_folder(&out),
     }
-    .map_err(failed(&out))?;
+    .map_err(unwritten(&out))?;
     for (path, content) in &written {
         match content {
             Content::Bytes(bytes) => {
-                files::replace(path, files::SHARED, bytes).map_err(failed(path))?;
+                files::replace(path, files::SHARED, bytes).map_err(unwritten(path))?;
             }
             Content::Traced => torchscript::write(&graph, &metadata, path)?,
         }
@@ -167,7 +167,7 @@ enum Content {
     Traced,
 }
 
-fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> ExportError {
+fn unwritten(path: &Path) -> impl FnOnce(std::io::Error) -> ExportError {
     let path = path.to_path_buf();
     move |source| ExportError::File { path, source }
 }

@@ -1,7 +1,7 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
 use super::graph::{Function, Graph, Node, Op};
-use super::{ExportError, failed};
+use super::{ExportError, unwritten};
 use crate::learner::nn::norm::EPS;
 use ostler_sim::files;
 use std::io::{Cursor, Read as _, Write as _};
@@ -137,14 +137,14 @@ pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Resul
         Some(e) => Err(e.into()),
         None => {
             // libtorch follows links: its file is written where there are none.
-            let folder = files::scratch("export").map_err(failed(path))?;
+            let folder = files::scratch("export").map_err(unwritten(path))?;
             let aside = folder.path().join("policy.pt");
             module.save(&aside)?;
             describe(&aside, metadata).map_err(failed(path))?;
             files::replace_with(path, files::SHARED, |to| {
                 std::io::copy(&mut files::open(&aside)?, to).map(drop)
             })
-            .map_err(failed(path))
+            .map_err(unwritten(path))
         }
     }
 }
