@@ -628,7 +628,10 @@ fn every_night_a_wheel_is_made_from_nothing_and_tried() {
     assert_eq!(uses, ["actions/checkout@v4"], "no cache");
     let place = Checkout::new();
     let ran = place.path("ran");
-    let note = format!("ls -A \"$CARGO_HOME\" | wc -l >> {0}; echo cargo \"$@\" >> {0}", ran.display());
+    let note = format!(
+        "ls -A \"$CARGO_HOME\" | wc -l >> {0}; echo cargo \"$@\" >> {0}",
+        ran.display()
+    );
     place.program("bin/cargo", &note);
     let scripts = scripts(&wheel);
     let step = |name: &str| &scripts.iter().find(|(n, _)| n == name).unwrap().1;

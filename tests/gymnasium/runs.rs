@@ -204,7 +204,15 @@ fn what_needs_a_robot_says_so() {
 
 /// Files of modules that Python, Gymnasium or numpy have; importing one leaves a mark, and fails.
 fn decoys(folder: &Path) {
-    for name in ["gymnasium", "numpy", "json", "struct", "signal", "typing", "sitecustomize"] {
+    for name in [
+        "gymnasium",
+        "numpy",
+        "json",
+        "struct",
+        "signal",
+        "typing",
+        "sitecustomize",
+    ] {
         let mark = folder.join(format!("imported-{name}"));
         let text = format!("open({mark:?}, 'w')\nraise SystemExit('a decoy')\n");
         std::fs::write(folder.join(format!("{name}.py")), text).unwrap();
@@ -242,7 +250,11 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
     // Of a folder that the user names, relative to where he stands.
     std::fs::create_dir(place.path("lib")).unwrap();
     std::fs::write(place.path("lib/extra.py"), "here = 1\n").unwrap();
-    std::fs::write(tasks.join("wide.py"), "import extra\nfrom worlds import make\n").unwrap();
+    std::fs::write(
+        tasks.join("wide.py"),
+        "import extra\nfrom worlds import make\n",
+    )
+    .unwrap();
     // Before Python 3.11 the variable means nothing.
     let old = place.path("old");
     let script = format!(
@@ -270,9 +282,16 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
         }
         let out = train.output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
-        assert!(out.status.success(), "{file} {python} {variable}={value}: {said}");
+        assert!(
+            out.status.success(),
+            "{file} {python} {variable}={value}: {said}"
+        );
         for folder in [place.0.path(), &tasks] {
-            assert_eq!(imported(folder), [""; 0], "{file} {python} {variable}={value}");
+            assert_eq!(
+                imported(folder),
+                [""; 0],
+                "{file} {python} {variable}={value}"
+            );
         }
         std::fs::remove_dir_all(place.path("a")).unwrap();
     }
@@ -281,5 +300,8 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
     let task = text.replace("mine.py:make", "here:Name-v0");
     std::fs::write(tasks.join("task.toml"), task).unwrap();
     let said = place.fails(2, &["train", "tasks/task.toml", "--out", "a", ALLOW]);
-    assert!(said.contains("No module named 'here'") && said.contains("PYTHONPATH"), "{said}");
+    assert!(
+        said.contains("No module named 'here'") && said.contains("PYTHONPATH"),
+        "{said}"
+    );
 }

@@ -256,7 +256,11 @@ fn other_origins_foreign_names_and_files_are_refused() {
         ("/etc/passwd", own.clone(), 404),
     ] {
         let target = served.own(target);
-        assert_eq!(served.get(&target, &headers).0, status, "{target} {headers}");
+        assert_eq!(
+            served.get(&target, &headers).0,
+            status,
+            "{target} {headers}"
+        );
     }
     assert_eq!(served.raw(&format!("POST / HTTP/1.1\r\n{own}\r\n")).0, 400);
     assert_eq!(served.raw("\u{0}\u{1}garbage\r\n\r\n").0, 400);

@@ -57,7 +57,9 @@ fn deaf(served: &Served) -> std::io::Result<TcpStream> {
 /// Sends the same again and again until told to stop, on new connections where one ends.
 fn flood(served: &Served, begin: &[u8], again: &[u8], stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        let Ok(mut stream) = deaf(served) else { continue };
+        let Ok(mut stream) = deaf(served) else {
+            continue;
+        };
         let wait = Some(Duration::from_millis(100));
         stream.set_write_timeout(wait).unwrap();
         let mut sent = stream.write(begin);
@@ -78,7 +80,12 @@ fn flood(served: &Served, begin: &[u8], again: &[u8], stop: &AtomicBool) {
 fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kib: u64 = line.unwrap().trim_end_matches(" kB").trim().parse().unwrap();
+    let kib: u64 = line
+        .unwrap()
+        .trim_end_matches(" kB")
+        .trim()
+        .parse()
+        .unwrap();
     kib >> 10
 }
 
@@ -93,14 +100,21 @@ fn connections(pid: u32) -> usize {
 fn floods_take_neither_memory_nor_the_turns_of_others() {
     let dir = odd();
     let train = ["train", "odd.toml", "--quiet", "--out", "run"];
-    let out = ostler().args(train).current_dir(dir.path()).output().unwrap();
+    let out = ostler()
+        .args(train)
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
     assert!(out.status.success());
     let served = Served::start(dir.path(), &["run"], "0");
     served.page();
     let mut looker = served.look();
     looker.say(json!({ "do": "agent", "who": "policy" }));
     (0..10).for_each(|_| drop(looker.row()));
-    let unknown = frame(TEXT, json!({ "do": "x".repeat(15_000) }).to_string().as_bytes());
+    let unknown = frame(
+        TEXT,
+        json!({ "do": "x".repeat(15_000) }).to_string().as_bytes(),
+    );
     let nobody = frame(
         TEXT,
         json!({ "do": "agent", "who": "x".repeat(15_000) })
@@ -222,8 +236,15 @@ fn what_comes_with_a_request_is_heard_and_answers_are_short() {
     looker.heard(|s| s["paused"] == true);
     drop(hasty);
     // A second request does not cut the answer to the first.
-    let get = format!("GET {} HTTP/1.1\r\nHost: {}\r\n", served.own("/"), served.host());
-    let (status, body) = served.get(&served.own("/"), &format!("Host: {}\r\n\r\n{get}", served.host()));
+    let get = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\n",
+        served.own("/"),
+        served.host()
+    );
+    let (status, body) = served.get(
+        &served.own("/"),
+        &format!("Host: {}\r\n\r\n{get}", served.host()),
+    );
     assert_eq!(status, 200);
     assert!(body.trim_end().ends_with("</html>"), "the whole page");
     for wish in [

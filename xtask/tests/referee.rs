@@ -316,7 +316,10 @@ fn wheels_are_built_once_every_crate_is_there_and_its_licence_is_listed() {
     machine.write("repo/xtask/src/dist/requirements.txt", REQUIREMENTS);
     machine.write("repo/configs/robots/a.xml", "");
     machine.write("repo/configs/a.toml", "");
-    let venv = PYTHON.replace("echo \"$(pwd) $PYTHONSAFEPATH $*\" >> STATE/pip", "exec STATE/python \"$@\"");
+    let venv = PYTHON.replace(
+        "echo \"$(pwd) $PYTHONSAFEPATH $*\" >> STATE/pip",
+        "exec STATE/python \"$@\"",
+    );
     let venv = venv.replace("STATE", state.to_str().unwrap());
     machine.program("bin/python3", &venv);
     let root = root.canonicalize().unwrap();
@@ -332,7 +335,10 @@ fn wheels_are_built_once_every_crate_is_there_and_its_licence_is_listed() {
         let out = machine.xtask(&["dist", "--environments"], &[("CXX", "c++")]);
         assert_eq!(out.status.success(), last == 3, "{fails}: {out:?}");
         let called = fs::read_to_string(machine.path("state/called")).unwrap();
-        let called: Vec<&str> = called.lines().filter(|c| !c.contains("pip install")).collect();
+        let called: Vec<&str> = called
+            .lines()
+            .filter(|c| !c.contains("pip install"))
+            .collect();
         assert_eq!(called.len(), last, "{called:?}");
         for (call, expected) in called.iter().zip(all) {
             assert!(call.starts_with(expected.as_str()), "{call}\n{expected}");

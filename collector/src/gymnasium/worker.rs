@@ -30,7 +30,9 @@ pub enum GymError {
     #[error("{env}: {why}")]
     Refused { env: String, why: String },
     /// A package is missing.
-    #[error("{env}: {why}; install \"{package}\" there, name another one in gymnasium.python, or put the folder that has it into PYTHONPATH")]
+    #[error(
+        "{env}: {why}; install \"{package}\" there, name another one in gymnasium.python, or put the folder that has it into PYTHONPATH"
+    )]
     Missing {
         env: String,
         why: String,

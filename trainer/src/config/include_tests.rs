@@ -237,7 +237,10 @@ fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
     };
     for key in ["extends", "include"] {
         let e = chain(10_000, key).unwrap_err();
-        assert!(e.contains("64.toml:1:") && e.contains("more than 64 files"), "{e}");
+        assert!(
+            e.contains("64.toml:1:") && e.contains("more than 64 files"),
+            "{e}"
+        );
         let e = chain(65, key).unwrap_err();
         assert!(e.contains("more than 64 files"), "{e}");
         // Whatever else the longest chain lacks, it is read.
@@ -250,7 +253,10 @@ fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
         std::fs::write(at(i), format!("include = [{below}]\n")).unwrap();
     }
     let e = load(&at(0), &[]).unwrap_err().to_string();
-    assert!(e.contains("more than 64 files") || e.contains("part of itself"), "{e}");
+    assert!(
+        e.contains("more than 64 files") || e.contains("part of itself"),
+        "{e}"
+    );
     // A file under another name is the same file.
     std::fs::write(at(0), "extends = \"link.toml\"\n").unwrap();
     std::os::unix::fs::symlink("0.toml", dir.path().join("link.toml")).unwrap();
@@ -274,7 +280,11 @@ fn values_that_are_nested_without_end_are_refused() {
     for text in [tables, lists, headers] {
         let e = files(&[("main.toml", &text)], &[]).unwrap_err();
         assert!(e.starts_with("main.toml:1:"), "{}", &e[..e.len().min(300)]);
-        assert!(e.contains("nested") || e.contains("recurs"), "{}", &e[..e.len().min(300)]);
+        assert!(
+            e.contains("nested") || e.contains("recurs"),
+            "{}",
+            &e[..e.len().min(300)]
+        );
         let set = format!("x={}", text.trim_end().trim_start_matches("a = "));
         assert!(files(&[("main.toml", "")], &[&set]).is_err());
     }

@@ -122,10 +122,7 @@ fn head(stream: &mut TcpStream) -> Result<Vec<u8>, Error> {
 }
 
 /// Does something in the time that is left.
-fn before<T>(
-    until: Instant,
-    what: impl FnOnce(Duration) -> Result<T, Error>,
-) -> Result<T, Error> {
+fn before<T>(until: Instant, what: impl FnOnce(Duration) -> Result<T, Error>) -> Result<T, Error> {
     let left = until.saturating_duration_since(Instant::now());
     match left.is_zero() {
         true => Err(ErrorKind::TimedOut.into()),
