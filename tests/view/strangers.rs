@@ -199,6 +199,7 @@ fn connections_without_progress_are_ended() {
     page.write_all(asked.as_bytes()).unwrap();
     let stop = &AtomicBool::new(false);
     let mut live = deaf(&served).unwrap();
+    live.set_write_timeout(Some(PATIENCE)).unwrap();
     std::thread::scope(|threads| {
         threads.spawn(|| {
             let mut slow = served.connect();
