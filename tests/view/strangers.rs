@@ -149,7 +149,8 @@ fn floods_take_neither_memory_nor_the_turns_of_others() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|threads| {
         for (begin, again) in &floods {
-            threads.spawn(|| flood(&served, begin, again, &stop));
+            let (served, stop) = (&served, &stop);
+            threads.spawn(move || flood(served, begin, again, stop));
         }
         let mut rows = 0;
         while rows < 60 || began.elapsed() < ATTACK {
@@ -196,9 +197,10 @@ fn connections_without_progress_are_ended() {
     let (host, target) = (served.host(), served.own("/"));
     let asked = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     page.write_all(asked.as_bytes()).unwrap();
-    let stop = AtomicBool::new(false);
+    let stop = &AtomicBool::new(false);
+    let mut live = deaf(&served).unwrap();
+    live.set_write_timeout(Some(PATIENCE)).unwrap();
     std::thread::scope(|threads| {
-        let mut live = deaf(&served).unwrap();
         threads.spawn(|| {
             let mut slow = served.connect();
             for byte in request(&served).bytes().cycle() {
