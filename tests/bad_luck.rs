@@ -191,7 +191,8 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
     let place = Place::new();
     let run = |kib: u64, more: &str| {
         let _ = std::fs::remove_dir_all(place.path("a"));
-        let args = format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
+        let args =
+            format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
         place.limited(&format!("-d {kib}"), &args)
     };
     let enough = |kib: u64| run(kib, "log.curve=false").status.success();
@@ -211,11 +212,18 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
         assert_eq!(out.status.code(), Some(0), "{kib} KiB\n{err}");
         assert_eq!(metrics(&place.path("a")).len(), 3, "{kib} KiB");
         let drawn = place.path("a/curve.png").exists();
-        assert_eq!(err.matches("no learning curve").count(), usize::from(!drawn), "{kib} KiB\n{err}");
+        assert_eq!(
+            err.matches("no learning curve").count(),
+            usize::from(!drawn),
+            "{kib} KiB\n{err}"
+        );
         assert!(drawn || err.contains("ostler plot a draws it"), "{err}");
         without += u64::from(!drawn);
     }
-    assert!((1..16).contains(&without), "some limits are in between: {without}");
+    assert!(
+        (1..16).contains(&without),
+        "some limits are in between: {without}"
+    );
 }
 
 /// One bit of any file of a run: it goes on, from an older checkpoint where there is one, or says
@@ -235,12 +243,20 @@ fn one_bit_of_any_file_of_a_run_ends_in_no_run_that_cannot_go_on() {
         (state % below.max(1) as u64) as usize
     };
     for file in files {
-        let name = file.strip_prefix(&run).unwrap().to_str().unwrap().to_string();
+        let name = file
+            .strip_prefix(&run)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_string();
         let whole = std::fs::read(&file).unwrap();
         // One bit, and a part that is lost.
         for cut in [false, true] {
             let _ = std::fs::remove_dir_all(place.path("b"));
-            let copied = Command::new("cp").args(["-a", "a", "b"]).current_dir(place.0.path()).status();
+            let copied = Command::new("cp")
+                .args(["-a", "a", "b"])
+                .current_dir(place.0.path())
+                .status();
             assert!(copied.unwrap().success());
             let mut bytes = whole.clone();
             match cut {
@@ -249,20 +265,32 @@ fn one_bit_of_any_file_of_a_run_ends_in_no_run_that_cannot_go_on() {
                 false => bytes[random(whole.len())] ^= 1 << random(7),
             }
             std::fs::write(place.path("b").join(&name), bytes).unwrap();
-            let out = place.run(&["train", "--resume", "b", "runner.max_iterations=4", "log.curve=false"]);
+            let out = place.run(&[
+                "train",
+                "--resume",
+                "b",
+                "runner.max_iterations=4",
+                "log.curve=false",
+            ]);
             let err = text(&out);
             let what = format!("{name}, cut: {cut}\n{err}");
             assert!(!err.contains("panicked"), "{what}");
             match out.status.code() {
                 Some(0) => {}
-                Some(2) => assert!(name.starts_with("robot") && err.contains("the original"), "{what}"),
+                Some(2) => assert!(
+                    name.starts_with("robot") && err.contains("the original"),
+                    "{what}"
+                ),
                 _ => panic!("{what}"),
             }
             if name.contains("iter_00000003") {
                 assert!(err.contains("an earlier one is taken"), "{what}");
             }
             if name.starts_with("robot") && out.status.success() {
-                assert!(err.contains("are not those that the newest checkpoint was trained"), "{what}");
+                assert!(
+                    err.contains("are not those that the newest checkpoint was trained"),
+                    "{what}"
+                );
             }
             if name == "meta.json" && cut {
                 assert!(err.contains("meta.damaged"), "{what}");
@@ -288,13 +316,23 @@ fn a_configuration_that_was_changed_is_said_and_one_that_is_damaged_comes_back()
     let now = std::fs::read_to_string(&own).unwrap();
     std::fs::write(&own, now.replace("gamma = 0.99\n", "gamma = 0.98\n")).unwrap();
     let err = resume(3);
-    assert!(err.contains("config.toml is not what the newest checkpoint was trained with"), "{err}");
+    assert!(
+        err.contains("config.toml is not what the newest checkpoint was trained with"),
+        "{err}"
+    );
     assert!(err.contains("ppo.gamma: was 0.99, is 0.98"), "{err}");
-    for damaged in [whole.replace("gamma", "gamla"), whole[..1000].into(), String::new()] {
+    for damaged in [
+        whole.replace("gamma", "gamla"),
+        whole[..1000].into(),
+        String::new(),
+    ] {
         std::fs::write(&own, &damaged).unwrap();
         let n = metrics(&run).len() as u64 + 1;
         let err = resume(n);
-        assert!(err.contains("the newest checkpoint's is in its place"), "{err}");
+        assert!(
+            err.contains("the newest checkpoint's is in its place"),
+            "{err}"
+        );
         let aside = std::fs::read_to_string(run.join("config.damaged")).unwrap();
         assert_eq!(aside, damaged);
     }
@@ -302,10 +340,19 @@ fn a_configuration_that_was_changed_is_said_and_one_that_is_damaged_comes_back()
 
 /// Regular files below a folder.
 fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     all.sort();
     all.into_iter()
-        .flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] })
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
         .collect()
 }
 

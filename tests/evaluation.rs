@@ -200,7 +200,11 @@ fn an_evaluation_that_was_cut_short_is_made_by_the_resume_and_the_rest_is_the_sa
     place.ok(&["train", "--resume", "cut", "--quiet"]);
     let whole = place.path("whole");
     assert_eq!(iterations(&cut), [2, 4, 5]);
-    for tag in ["Eval/mean_reward", "Train/mean_reward", "Curriculum/task.reward.alive.weight"] {
+    for tag in [
+        "Eval/mean_reward",
+        "Train/mean_reward",
+        "Curriculum/task.reward.alive.weight",
+    ] {
         assert_eq!(logged(&cut, tag), logged(&whole, tag), "{tag}");
     }
     assert_same_bits(&whole, &cut);
@@ -237,11 +241,21 @@ fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
 #[test]
 fn nothing_is_evaluated_where_that_would_take_longer_than_the_run() {
     let place = endless();
-    let args = ["train", "pole.toml", "--out", "a", "env.episode_length_s=8000000"];
+    let args = [
+        "train",
+        "pole.toml",
+        "--out",
+        "a",
+        "env.episode_length_s=8000000",
+    ];
     let out = place.run(&args);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
-    assert_eq!(err.matches("nothing is evaluated: 16 episodes").count(), 1, "{err}");
+    assert_eq!(
+        err.matches("nothing is evaluated: 16 episodes").count(),
+        1,
+        "{err}"
+    );
     let noted = std::fs::read_to_string(place.path("a/config.toml")).unwrap();
     assert!(noted.contains("eval_interval = 0"), "{noted}");
 }

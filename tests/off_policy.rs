@@ -126,7 +126,11 @@ fn a_damaged_memory_costs_what_is_damaged_and_no_resume() {
         std::fs::remove_dir_all(run.join("replay")).unwrap();
         let out = place.run(&["train", "--resume", "a", "runner.max_iterations=4"]);
         assert_eq!(out.status.code(), Some(0), "{}", text(&out));
-        assert!(text(&out).contains("does not repeat bit for bit"), "{}", text(&out));
+        assert!(
+            text(&out).contains("does not repeat bit for bit"),
+            "{}",
+            text(&out)
+        );
     }
 }
 

@@ -348,9 +348,8 @@ fn resume_auto_passes_over_runs_of_others_and_says_so() {
     let place = Place::new();
     place.ok(&["train", "pole.toml", "--quiet", "runner.max_iterations=2"]);
     let run = place.path("runs/pole/latest").canonicalize().unwrap();
-    let theirs = [&run, &run.join("config.toml")].map(|p| {
-        std::os::unix::fs::chown(p, Some(12_345), None)
-    });
+    let theirs =
+        [&run, &run.join("config.toml")].map(|p| std::os::unix::fs::chown(p, Some(12_345), None));
     let [Ok(()), Ok(())] = theirs else {
         eprintln!("only root can give files away: nothing is tested");
         return;
@@ -391,7 +390,10 @@ fn a_run_whose_lock_is_anothers_stops_and_writes_nothing_more() {
     assert!(err.contains("a is no longer this run's"), "{err}");
     // The last line may be one that was written before.
     let names = common::process::names(&run);
-    assert!(!names.contains("failure") && !names.contains("curve.png"), "{names:?}");
+    assert!(
+        !names.contains("failure") && !names.contains("curve.png"),
+        "{names:?}"
+    );
     let said = std::fs::read_to_string(run.join("log.txt")).unwrap();
     assert!(!said.contains("no longer this run's"), "{said}");
     let done = metrics(&run).len() as u64;
@@ -426,10 +428,18 @@ fn a_folder_that_is_moved_gets_the_last_checkpoint_and_the_run_stops() {
     let out = finish(child);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(2), "{err}");
-    assert!(err.contains("a was moved to ") && err.contains("/b while it was trained"), "{err}");
+    assert!(
+        err.contains("a was moved to ") && err.contains("/b while it was trained"),
+        "{err}"
+    );
     assert!(!run.exists(), "nothing is made at its old path");
     let done = metrics(&place.path("b")).len() as u64;
-    assert_eq!(newest(&place.path("b")), place.path("b").join(format!("checkpoints/iter_{done:08}.safetensors")));
+    assert_eq!(
+        newest(&place.path("b")),
+        place
+            .path("b")
+            .join(format!("checkpoints/iter_{done:08}.safetensors"))
+    );
     let n = format!("runner.max_iterations={}", done + 1);
     place.ok(&["train", "--resume", "b", "--quiet", &n]);
     // A link to where it is now is as good as the path.
@@ -462,8 +472,14 @@ fn a_run_that_is_done_is_not_started_again_when_its_process_dies() {
     let out = finish(child);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
-    assert!(err.contains("the run is done and saved, but the training process died of SIGABRT"), "{err}");
-    assert!(err.contains("ostler plot") && !err.contains("the run goes on"), "{err}");
+    assert!(
+        err.contains("the run is done and saved, but the training process died of SIGABRT"),
+        "{err}"
+    );
+    assert!(
+        err.contains("ostler plot") && !err.contains("the run goes on"),
+        "{err}"
+    );
     assert_eq!(metrics(&place.path("a")).len(), 3);
     let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
     assert!(log.contains("the run is done and saved"), "{log}");

@@ -199,7 +199,8 @@ impl Progress {
     pub fn show_evaluating(&mut self, (iteration, of): (u64, u64), step: (u64, u64)) {
         let width = of.to_string().len();
         let [step, steps] = [step.0, step.1].map(|n| thousands(n as f64));
-        let text = format!("iteration {iteration:>width$}/{of}  evaluating, step {step} of {steps}");
+        let text =
+            format!("iteration {iteration:>width$}/{of}  evaluating, step {step} of {steps}");
         let now = Some(Instant::now());
         match self {
             Self::Quiet => {}

@@ -374,7 +374,10 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let aside = dir.path().join("events.damaged");
         // The third's data, and the length of the fourth.
-        for (at, left) in [(ends[1] + 20, vec![0, 1, 2, 4, 5]), (ends[2], vec![0, 1, 2, 3])] {
+        for (at, left) in [
+            (ends[1] + 20, vec![0, 1, 2, 4, 5]),
+            (ends[2], vec![0, 1, 2, 3]),
+        ] {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();

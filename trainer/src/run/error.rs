@@ -274,7 +274,10 @@ impl RunError {
     /// Whether an iteration was given up for a signal or a time limit.
     pub fn is_given_up(&self) -> bool {
         use CollectError::Stopped;
-        matches!(self, Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped)))
+        matches!(
+            self,
+            Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped))
+        )
     }
 
     /// Whether the GPU refuses everything until this process ends: what CUDA calls a

@@ -309,7 +309,9 @@ impl Run {
     fn give_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         parts.learner.restore()?;
         let iteration = self.counters.iteration + 1;
-        tracing::warn!("iteration {iteration} was given up, as it was not done in time: a resume begins with it");
+        tracing::warn!(
+            "iteration {iteration} was given up, as it was not done in time: a resume begins with it"
+        );
         Ok(())
     }
 

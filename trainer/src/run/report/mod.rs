@@ -160,7 +160,12 @@ impl Report {
         // A picture is no reason to call a run failed.
         let name = &run.setup.config().name;
         let draw = || curve::redraw(&dir.join(METRICS), &file, name);
-        let remedy = || format!("the run is complete; ostler plot {} draws it", dir.display());
+        let remedy = || {
+            format!(
+                "the run is complete; ostler plot {} draws it",
+                dir.display()
+            )
+        };
         match std::panic::catch_unwind(AssertUnwindSafe(draw)) {
             Ok(Ok(())) => self.curve = Some(file),
             Ok(Err(e @ CurveError::Empty(_))) => tracing::info!("no learning curve: {e}"),
