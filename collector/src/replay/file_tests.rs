@@ -1,4 +1,5 @@
 use super::super::disk::Disk;
+use super::super::format::{SLOT, SLOTS};
 use super::super::rows::Rows;
 use super::super::{Field, OnFullDisk};
 use super::*;

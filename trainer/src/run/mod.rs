@@ -129,7 +129,12 @@ impl Run {
             }
             match self.iterate(&mut parts) {
                 Ok(()) => {}
-                Err(e) if e.is_given_up() => self.give_up(&mut parts)?,
+                Err(e) if e.is_given_up() => {
+                    self.give_up(&mut parts)?;
+                    if let Some(ended) = self.ended() {
+                        break ended;
+                    }
+                }
                 Err(e @ RunError::Moved { .. }) => {
                     self.save(&mut parts)?;
                     return Err(e);
@@ -367,6 +372,10 @@ impl Run {
         while let Err(e) = self.save(&mut parts) {
             match e.out_of_memory() {
                 Some(_) => parts = self.survive(parts, e)?,
+                None if matches!(e, RunError::Moved { .. }) => {
+                    self.save(&mut parts)?;
+                    return Err(e);
+                }
                 None => return Err(self.rescue(&mut parts, e)),
             }
         }

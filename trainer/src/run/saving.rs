@@ -114,6 +114,8 @@ impl Run {
                 evaluation_owed: self.evaluations.owed,
                 last_pressure: self.guards.memory.last_pressure,
                 schedules: self.schedules.progress.clone(),
+                config: self.store.config.clone(),
+                sources: self.store.sources.clone(),
                 replay,
                 ..Checkpoint::meta(self.setup.task())
             },

@@ -11,8 +11,8 @@ use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
-    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
-    wandb,
+    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, hash, restore, resumed,
+    set_aside, wandb,
 };
 use super::signals::{LATE, StopFlag};
 use super::store::Store;
@@ -96,7 +96,8 @@ impl Run {
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());
-        dir.write_config(&as_asked(config, asked_envs), &model)?;
+        let text = dir.write_config(&as_asked(config, asked_envs), &model)?;
+        let written = (text, hash(&model.sources).unwrap_or_default());
         read_back(dir.path(), &model)?;
         let begun = match options.restarted {
             true => last_iteration(&dir.path().join(METRICS)) + 1,
@@ -157,7 +158,7 @@ impl Run {
                 drill: RunDrill::new(faults, begun),
                 reporter: options.reporter.clone(),
             },
-            store: Store::new(dir, meta, git_folder, saved),
+            store: Store::new(dir, written, meta, git_folder, saved),
             report: Report::new(sinks, progress, iteration),
         })
     }

@@ -1,7 +1,7 @@
 //! A run that goes on from a checkpoint.
 
 use super::plan::{Options, Plan, plan};
-use super::same_run;
+use super::{same_run, unchanged};
 use crate::config::Gpus;
 use crate::learner::LearnError;
 use crate::log::sinks::Sinks;
@@ -36,8 +36,15 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
     let dir = RunDir::open(&folder)?;
     // Read under the lock: nobody adds to them meanwhile.
     let (_, file, checkpoint, note) = newest_whole(run)?;
+    let changed = unchanged::own_config(&dir, &checkpoint.meta)?;
     let own = folder.join(dir::CONFIG);
-    let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust)?;
+    let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust).map_err(|e| match e {
+        RunError::Robot(e) => RunError::Usage(format!(
+            "{e}\n  the files in {} are the run's own: if one is damaged, put the original in its place",
+            folder.display()
+        )),
+        e => e,
+    })?;
     let path = options.config.as_deref().unwrap_or(&own);
     let (mut loaded, model, notes) =
         plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
@@ -67,12 +74,13 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
         )));
     }
     loaded.config.name.clone_from(&before.config.name);
+    let robot = unchanged::own_robot(&folder, &old_model.sources, &checkpoint.meta);
     let plan = Plan {
         loaded,
         // From the run's own copy, so that copying it anew changes nothing.
         model: old_model,
         notes,
-        warnings: note.into_iter().collect(),
+        warnings: [note, changed, robot].into_iter().flatten().collect(),
     };
     Ok((
         plan,

@@ -126,6 +126,12 @@ pub struct Meta {
     /// How far the schedules of the curriculum have come.
     #[serde(default)]
     pub schedules: Vec<Option<f64>>,
+    /// The run's `config.toml`.
+    #[serde(default)]
+    pub config: String,
+    /// Hash of the robot's files, see `setup::hash`.
+    #[serde(default)]
+    pub sources: String,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     #[serde(default)]
     pub replay: Option<ostler_collector::replay::Saved>,
@@ -298,6 +304,8 @@ impl Checkpoint {
             evaluation_owed: false,
             last_pressure: 0,
             schedules: Vec::new(),
+            config: String::new(),
+            sources: String::new(),
             replay: None,
         }
     }

@@ -237,11 +237,11 @@ impl RunDir {
         self.path.join(CHECKPOINTS)
     }
 
-    /// Writes the resolved configuration, with its robot in the run's own copy.
+    /// Writes the resolved configuration, with its robot in the run's own copy; its text.
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn write_config(&self, config: &Config, model: &Model) -> Result<(), RunError> {
+    pub fn write_config(&self, config: &Config, model: &Model) -> Result<String, RunError> {
         self.write_config_into(&self.path, config, model)
     }
 
@@ -254,7 +254,7 @@ impl RunDir {
         folder: &Path,
         config: &Config,
         model: &Model,
-    ) -> Result<(), RunError> {
+    ) -> Result<String, RunError> {
         let mut config = config.clone();
         let copies = robot::copy(folder, model)?;
         config.task.robot = copies.main;
@@ -269,7 +269,8 @@ impl RunDir {
              # `ostler train` with this file repeats the run.\n\n{body}"
         );
         let path = folder.join(CONFIG);
-        write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))
+        write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))?;
+        Ok(text)
     }
 }
 
