@@ -78,7 +78,7 @@ fn header(task: &Task, model: &Model, foreign: &mut impl Iterator<Item = String>
     }
     for control in &mut of.controls {
         give(&mut control.name);
-        give(control.joint.as_mut().unwrap());
+        give(&mut control.joint.as_mut().unwrap().name);
     }
     let parts = of.measured(&[]).unwrap().c("p");
     format!(
