@@ -141,11 +141,11 @@ impl PolicyFile {
                 .collect(),
             of.outputs.iter().map(|o| o.name.as_str()).collect(),
         );
-        let sorted = |names: &[&str]| {
+        fn sorted<'n>(names: &[&'n str]) -> Vec<&'n str> {
             let mut names = names.to_vec();
             names.sort_unstable();
             names
-        };
+        }
         if theirs != ours && sorted(&theirs) == sorted(&ours) {
             return Err(unusable(format!(
                 "its actions are {}, those of the task {}",

@@ -140,7 +140,7 @@ pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Resul
             let folder = files::scratch("export").map_err(unwritten(path))?;
             let aside = folder.path().join("policy.pt");
             module.save(&aside)?;
-            describe(&aside, metadata).map_err(failed(path))?;
+            describe(&aside, metadata).map_err(unwritten(path))?;
             files::replace_with(path, files::SHARED, |to| {
                 std::io::copy(&mut files::open(&aside)?, to).map(drop)
             })

@@ -83,7 +83,7 @@ impl Run {
         )?;
         notes.push(foreseen.note);
         if let Some(other) = weights {
-            let task = mark(&model, &parts.spec);
+            let task = mark(&model, &parts.spec, &loaded.config.task.action);
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
             parts.learner.load_weights(&other.checkpoint.learner)?;
         }
@@ -302,7 +302,7 @@ fn open(
     let opened = parts.open(earlier.dir.path(), true)?;
     // What follows changes files that are there.
     stop.begun();
-    let task = mark(model, &parts.spec);
+    let task = mark(model, &parts.spec, &config.task.action);
     let spread = config.runner.init_at_random_ep_len;
     restore(&earlier, &task, spread, parts, &mut past.counters)?;
     past.aside = set_aside(&earlier.dir, past.counters.iteration)?;
