@@ -8,7 +8,7 @@ mod common;
 mod support;
 
 use common::{Place, assert_same_bits, metrics, text};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use support::disk;
 
@@ -183,6 +183,177 @@ fn more_memory_than_there_is_is_refused_before_it_is_taken() {
     );
     assert!(err.contains("MiB are free"), "{err}");
     assert!(!place.path("runs").exists(), "nothing is left behind");
+}
+
+/// Below every limit with which a run does its iterations, by two mebibytes.
+#[test]
+fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
+    let place = Place::new();
+    let run = |kib: u64, more: &str| {
+        let _ = std::fs::remove_dir_all(place.path("a"));
+        let args =
+            format!("train pole.toml --out a runner.supervise=false sim.specialize=off {more}");
+        place.limited(&format!("-d {kib}"), &args)
+    };
+    let enough = |kib: u64| run(kib, "log.curve=false").status.success();
+    let (mut low, mut high) = (16 << 10, 512 << 10);
+    assert!(enough(high));
+    while high - low > 1024 {
+        let middle = (low + high) / 2;
+        match enough(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    let mut without = 0;
+    for kib in (high + 2048..).step_by(2048).take(16) {
+        let out = run(kib, "");
+        let err = text(&out);
+        assert_eq!(out.status.code(), Some(0), "{kib} KiB\n{err}");
+        assert_eq!(metrics(&place.path("a")).len(), 3, "{kib} KiB");
+        let drawn = place.path("a/curve.png").exists();
+        assert_eq!(
+            err.matches("no learning curve").count(),
+            usize::from(!drawn),
+            "{kib} KiB\n{err}"
+        );
+        assert!(drawn || err.contains("ostler plot a draws it"), "{err}");
+        without += u64::from(!drawn);
+    }
+    assert!(
+        (1..16).contains(&without),
+        "some limits are in between: {without}"
+    );
+}
+
+/// One bit of any file of a run: it goes on, from an older checkpoint where there is one, or says
+/// which file it cannot do without; and it says what it lost.
+#[test]
+fn one_bit_of_any_file_of_a_run_ends_in_no_run_that_cannot_go_on() {
+    let place = Place::new();
+    let run = place.train("a", 3, &["runner.save_interval=1", "log.curve=false"]);
+    let files: Vec<PathBuf> = walk(&run);
+    assert!(files.len() > 8, "{files:?}");
+    // xorshift64: Marsaglia 2003.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    for file in files {
+        let name = file
+            .strip_prefix(&run)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_string();
+        let whole = std::fs::read(&file).unwrap();
+        // One bit, and a part that is lost.
+        for cut in [false, true] {
+            let _ = std::fs::remove_dir_all(place.path("b"));
+            let copied = Command::new("cp")
+                .args(["-a", "a", "b"])
+                .current_dir(place.0.path())
+                .status();
+            assert!(copied.unwrap().success());
+            let mut bytes = whole.clone();
+            match cut {
+                true => bytes.truncate(random(whole.len())),
+                false if bytes.is_empty() => continue,
+                false => bytes[random(whole.len())] ^= 1 << random(7),
+            }
+            std::fs::write(place.path("b").join(&name), bytes).unwrap();
+            let out = place.run(&[
+                "train",
+                "--resume",
+                "b",
+                "runner.max_iterations=4",
+                "log.curve=false",
+            ]);
+            let err = text(&out);
+            let what = format!("{name}, cut: {cut}\n{err}");
+            assert!(!err.contains("panicked"), "{what}");
+            match out.status.code() {
+                Some(0) => {}
+                Some(2) => assert!(
+                    name.starts_with("robot") && err.contains("the original"),
+                    "{what}"
+                ),
+                _ => panic!("{what}"),
+            }
+            if name.contains("iter_00000003") {
+                assert!(err.contains("an earlier one is taken"), "{what}");
+            }
+            if name.starts_with("robot") && out.status.success() {
+                assert!(
+                    err.contains("are not those that the newest checkpoint was trained"),
+                    "{what}"
+                );
+            }
+            if name == "meta.json" && cut {
+                assert!(err.contains("meta.damaged"), "{what}");
+            }
+        }
+    }
+}
+
+/// The same for the configuration, whose every bit may be another number.
+#[test]
+fn a_configuration_that_was_changed_is_said_and_one_that_is_damaged_comes_back() {
+    let place = Place::new();
+    let run = place.train("a", 1, &[]);
+    let own = run.join("config.toml");
+    let whole = std::fs::read_to_string(&own).unwrap();
+    let resume = |n: u64| {
+        let n = format!("runner.max_iterations={n}");
+        let out = place.run(&["train", "--resume", "a", &n]);
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+        text(&out)
+    };
+    assert!(!resume(2).contains("checkpoint was trained with"));
+    let now = std::fs::read_to_string(&own).unwrap();
+    std::fs::write(&own, now.replace("gamma = 0.99\n", "gamma = 0.98\n")).unwrap();
+    let err = resume(3);
+    assert!(
+        err.contains("config.toml is not what the newest checkpoint was trained with"),
+        "{err}"
+    );
+    assert!(err.contains("ppo.gamma: was 0.99, is 0.98"), "{err}");
+    for damaged in [
+        whole.replace("gamma", "gamla"),
+        whole[..1000].into(),
+        String::new(),
+    ] {
+        std::fs::write(&own, &damaged).unwrap();
+        let n = metrics(&run).len() as u64 + 1;
+        let err = resume(n);
+        assert!(
+            err.contains("the newest checkpoint's is in its place"),
+            "{err}"
+        );
+        let aside = std::fs::read_to_string(run.join("config.damaged")).unwrap();
+        assert_eq!(aside, damaged);
+    }
+}
+
+/// Regular files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    all.sort();
+    all.into_iter()
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
 }
 
 #[test]

@@ -285,8 +285,10 @@ fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
         "  thigh_fl               0.9000 rad\n",
         "  4 other joints at 0\n",
         "position on *_f*, about the default pose",
-        "control -2.818..-0.888, held at -1.8\n",
-        "control -2.818..-0.888\n",
+        // The calf that nothing drives holds its pose; one that an output drives is scaled.
+        "held  calf_rl",
+        "-1.8  ",
+        "-2.818..-0.888",
     ] {
         assert!(out.contains(expected), "{expected:?} not in\n{out}");
     }

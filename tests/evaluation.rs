@@ -5,9 +5,12 @@
 
 mod common;
 
+use common::process::{kill, wait};
 use common::{Place, assert_same_bits, metrics, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Iteration and value of a tag, where it was logged.
 fn logged(run: &Path, tag: &str) -> Vec<(u64, f64)> {
@@ -113,6 +116,148 @@ fn a_time_limit_brings_evaluations_though_iterations_would_not() {
     assert!((2..=25).contains(&all.len()), "{all:?}");
     // 16 episodes of 20 steps are worth 5 iterations of 128.
     assert!(all.windows(2).all(|w| w[1] - w[0] >= 5), "{all:?}");
+}
+
+/// `TASK` whose episodes end by their time alone.
+fn endless() -> Place {
+    Place::with(&common::TASK.replace("> 0.2", "> 1e9"))
+}
+
+/// A training that is stopped once it has logged an iteration, and its end.
+fn stopped(mut command: std::process::Command, run: &Path, after: Duration) -> Output {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    wait("an iteration", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended early");
+        let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+        (!text.is_empty()).then_some(())
+    });
+    std::thread::sleep(after);
+    kill(child.id() as i32, libc::SIGTERM);
+    // It hangs for ever, or not.
+    let clock = Instant::now();
+    wait("the end", || child.try_wait().unwrap());
+    let out = child.wait_with_output().unwrap();
+    assert!(clock.elapsed() < Duration::from_secs(30), "{}", text(&out));
+    out
+}
+
+#[test]
+fn a_signal_and_the_time_limit_end_an_evaluation_that_takes_for_ever() {
+    let place = endless();
+    let set = [
+        "env.episode_length_s=8000000",
+        "runner.eval_interval=1",
+        "runner.eval_episodes=1",
+        "runner.max_iterations=3",
+    ];
+    let args = |out| [&["train", "pole.toml", "--out", out][..], &set].concat();
+    let out = stopped(
+        place.ostler(&[&args("a")[..], &["runner.eval_interval=2"]].concat()),
+        &place.path("a"),
+        Duration::from_secs(7),
+    );
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(130), "{err}");
+    assert!(err.contains("iteration 2/3  evaluating, step "), "{err}");
+    assert!(err.contains(" of 400,000,000"), "{err}");
+    assert_eq!(iteration_of(&common::newest(&place.path("a"))), 2);
+    // By its time.
+    let out = place.run(&[&args("b")[..], &["--max-time", "1s"]].concat());
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert_eq!(metrics(&place.path("b")).len(), 1, "{err}");
+    for run in ["a", "b"] {
+        let run = place.path(run);
+        assert!(iterations(&run).is_empty());
+        assert!(!run.join("checkpoints/best.safetensors").exists());
+        assert!(said(&run).contains("was cut short and counts as none"));
+    }
+}
+
+#[test]
+fn an_evaluation_that_was_cut_short_is_made_by_the_resume_and_the_rest_is_the_same() {
+    let place = endless();
+    // An evaluation takes some seconds; whatever follows from it shows.
+    let set = [
+        "env.episode_length_s=800",
+        "runner.eval_interval=2",
+        "runner.eval_episodes=1",
+        "runner.max_iterations=5",
+        "curriculum=[{ key = \"task.reward.alive.weight\", over = \"Eval/mean_reward\", points = [[0, 1], [1e6, 2]] }]",
+    ];
+    let args = |out| [&["train", "pole.toml", "--quiet", "--out", out][..], &set].concat();
+    place.ok(&args("whole"));
+    let cut = place.path("cut");
+    wait("an evaluation that is cut", || {
+        let _ = std::fs::remove_dir_all(&cut);
+        let out = stopped(place.ostler(&args("cut")), &cut, Duration::from_millis(200));
+        assert_eq!(out.status.code(), Some(130), "{}", text(&out));
+        // It may have come before the second iteration.
+        let done = iteration_of(&common::newest(&cut));
+        (done == 2 && iterations(&cut).is_empty()).then_some(())
+    });
+    assert!(!cut.join("checkpoints/best.safetensors").exists());
+    place.ok(&["train", "--resume", "cut", "--quiet"]);
+    let whole = place.path("whole");
+    assert_eq!(iterations(&cut), [2, 4, 5]);
+    for tag in [
+        "Eval/mean_reward",
+        "Train/mean_reward",
+        "Curriculum/task.reward.alive.weight",
+    ] {
+        assert_eq!(logged(&cut, tag), logged(&whole, tag), "{tag}");
+    }
+    assert_same_bits(&whole, &cut);
+    let best = |run: &Path| iteration_of(&run.join("checkpoints/best.safetensors"));
+    assert_eq!(best(&cut), best(&whole));
+}
+
+#[test]
+fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
+    let place = endless();
+    for (run, kind) in [("a", "sync"), ("b", "async")] {
+        let kind = format!("collector.kind={kind}");
+        let args = ["train", "pole.toml", "--out", run, &kind];
+        // Minutes for a rollout, of which nothing is logged.
+        let set = ["runner.num_steps_per_env=1000000", "env.num_envs=2"];
+        let mut child = (place.ostler(&[&args[..], &set].concat()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait("the run", || {
+            place.path(run).join("meta.json").exists().then_some(())
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        kill(child.id() as i32, libc::SIGTERM);
+        wait("the end", || child.try_wait().unwrap());
+        let out = child.wait_with_output().unwrap();
+        let err = text(&out);
+        assert_eq!(out.status.code(), Some(130), "{err}");
+        assert!(err.contains("iteration 1 was given up"), "{err}");
+        assert_eq!(iteration_of(&common::newest(&place.path(run))), 0);
+    }
+}
+
+#[test]
+fn nothing_is_evaluated_where_that_would_take_longer_than_the_run() {
+    let place = endless();
+    let args = [
+        "train",
+        "pole.toml",
+        "--out",
+        "a",
+        "env.episode_length_s=8000000",
+    ];
+    let out = place.run(&args);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert_eq!(
+        err.matches("nothing is evaluated: 16 episodes").count(),
+        1,
+        "{err}"
+    );
+    let noted = std::fs::read_to_string(place.path("a/config.toml")).unwrap();
+    assert!(noted.contains("eval_interval = 0"), "{noted}");
 }
 
 #[test]

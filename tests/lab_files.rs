@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "lab_files/foreign.rs"]
+mod foreign;
 #[path = "support/meshes.rs"]
 mod meshes;
 mod support;
@@ -128,6 +130,97 @@ fn a_package_trains_with_the_keys_that_its_mistakes_name() {
     let (content, words) = said(at, &["train", "hand.toml", "--quiet", "--out", "run"]);
     assert!(content, "{words}");
     assert!(at.join("run/robot/meshes/palm.stl").is_file());
+}
+
+/// A package's folder far above the robot's: the run stands on its own, whatever becomes of that.
+#[test]
+fn a_run_of_a_package_above_its_robot_serves_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let palm =
+        r#"<mesh filename="package://lab/robots/hand/meshes/palm.stl" scale="0.1 0.1 0.1"/>"#;
+    put(&at.join("src/lab/robots/hand/urdf/hand.urdf"), hand(palm));
+    put(&at.join("src/lab/robots/hand/meshes/palm.stl"), wedge());
+    let keys = "robot_folder = \"src\"\nbalance_inertia = true\n";
+    let robot = "src/lab/robots/hand/urdf/hand.urdf";
+    put(&at.join("hand.toml"), task(robot, keys, DRIVE));
+    let ok = |args: &[&str]| {
+        let (content, words) = said(at, args);
+        assert!(content, "{args:?}\n{words}");
+    };
+    ok(&["train", "hand.toml", "--quiet", "--out", "run"]);
+    std::fs::rename(at.join("src"), at.join("moved")).unwrap();
+    ok(&["eval", "run", "--episodes", "2"]);
+    ok(&["play", "run", "--episodes", "1", "--png", "a.png"]);
+    ok(&["export", "run"]);
+    ok(&[
+        "train",
+        "--quiet",
+        "--resume",
+        "run",
+        "runner.max_iterations=3",
+    ]);
+    ok(&["eval", "run", "--episodes", "2"]);
+}
+
+/// Two packages with meshes of one name are the same robot to MuJoCo.
+#[test]
+fn packages_with_meshes_of_one_name_are_the_same_robot_to_mujoco() {
+    let Some(python) = referee::referee_python() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    // Far apart: nothing touches.
+    let link = |name: &str, x: u32, mesh: &str| {
+        format!(
+            r#"<link name="{name}"><collision><geometry><mesh {mesh}/></geometry></collision></link>
+            <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/><origin xyz="{x} 0 0"/><axis xyz="0 1 0"/></joint>"#
+        )
+    };
+    let links = [
+        link("arm", 0, r#"filename="package://arm/meshes/base_link.stl""#),
+        link(
+            "gripper",
+            10,
+            r#"filename="package://gripper/meshes/base_link.obj""#,
+        ),
+        link(
+            "other",
+            20,
+            r#"filename="../meshes/base_link.stl" scale="1 -1 2""#,
+        ),
+        link(
+            "more",
+            30,
+            r#"filename="package://gripper/meshes/base_link1.obj""#,
+        ),
+    ];
+    let links = links.concat();
+    put(
+        &at.join("src/arm/urdf/arm.urdf"),
+        format!(
+            r#"<robot name="arm"><mujoco><compiler meshdir="nowhere" discardvisual="true"/></mujoco><link name="base"/>{links}</robot>"#
+        ),
+    );
+    put(&at.join("src/arm/meshes/base_link.stl"), wedge());
+    let obj = |x: f64| {
+        format!("v 0 0 0\nv {x} 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    };
+    put(&at.join("src/gripper/meshes/base_link.obj"), obj(2.0));
+    put(&at.join("src/gripper/meshes/base_link1.obj"), obj(3.0));
+    let args = [
+        "compare",
+        "src/arm/urdf/arm.urdf",
+        "--folder",
+        "src",
+        "--states",
+        "40",
+        "--python",
+    ];
+    let python = python.to_str().unwrap();
+    let (same, words) = said(at, &[&args[..], &[python]].concat());
+    assert!(same, "{words}");
 }
 
 /// The engines that are here, and what each says of the policy in `run`.

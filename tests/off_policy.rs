@@ -78,6 +78,62 @@ fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
 
 /// `[[replay.transform]]` in a run's file: it acts, a resumed run has the bits of one never
 /// stopped, and mistakes are shown in the file.
+/// One bit in each part of the file, cuts, and no file: the run goes on and says what it lost.
+#[test]
+fn a_damaged_memory_costs_what_is_damaged_and_no_resume() {
+    let place = place();
+    for storage in ["host", "memmap"] {
+        let storage = format!("replay.storage={storage}");
+        let _ = std::fs::remove_dir_all(place.path("a"));
+        let run = place.train("a", 3, &["--profile=sac", &storage]);
+        let file = run.join("replay/rows.bin");
+        let whole = std::fs::read(&file).unwrap();
+        let place_of = (whole.len() - 12_288) / 2000;
+        for (at, cut, lost) in [
+            (Some(3), None, false),
+            (Some(40), None, false),
+            (Some(12_288 + 10), None, true),
+            (Some(12_288 + 400 * place_of), None, true),
+            (None, Some(20_000), true),
+            (None, Some(5_000), true),
+            (None, Some(0), true),
+        ] {
+            let again = place.path("b");
+            let _ = std::fs::remove_dir_all(&again);
+            let copied = std::process::Command::new("cp")
+                .args(["-r", "a", "b"])
+                .current_dir(place.0.path())
+                .status();
+            assert!(copied.unwrap().success());
+            let mut bytes = whole[..cut.unwrap_or(whole.len())].to_vec();
+            if let Some(at) = at {
+                bytes[at] ^= 1;
+            }
+            std::fs::write(again.join("replay/rows.bin"), bytes).unwrap();
+            let out = place.run(&["train", "--resume", "b", "runner.max_iterations=4"]);
+            let err = text(&out);
+            assert_eq!(out.status.code(), Some(0), "{at:?} {cut:?}\n{err}");
+            assert_eq!(metrics(&again).len(), 4);
+            let said = std::fs::read_to_string(again.join("log.txt")).unwrap();
+            for words in [&err, &said] {
+                let said = words.contains("does not repeat bit for bit");
+                assert_eq!(said, lost, "{storage} {at:?} {cut:?}\n{words}");
+            }
+            if cut.is_some() || at.is_some_and(|at| at < 12_288) {
+                assert!(err.contains("replay/rows.bin: "), "{err}");
+            }
+        }
+        std::fs::remove_dir_all(run.join("replay")).unwrap();
+        let out = place.run(&["train", "--resume", "a", "runner.max_iterations=4"]);
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+        assert!(
+            text(&out).contains("does not repeat bit for bit"),
+            "{}",
+            text(&out)
+        );
+    }
+}
+
 #[test]
 fn transforms_act_and_resume_and_their_mistakes_have_a_place() {
     const TRANSFORMS: &str = "

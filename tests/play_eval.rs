@@ -146,6 +146,17 @@ fn mujoco_judges_a_policy_as_native_does() {
     let out = ostler().arg("eval").arg(&run).args(&asked[2..]).output();
     let text = String::from_utf8_lossy(&out.unwrap().stderr).to_string();
     assert!(text.contains("--backend mujoco"), "{text}");
+    // Whatever the user tells Pythons about where they look: the program's own find their parts.
+    let out = ostler()
+        .arg("eval")
+        .arg(&run)
+        .args(asked)
+        .args(["--episodes", "1"])
+        .env("PYTHONSAFEPATH", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.success(), "{text}");
 }
 
 #[test]

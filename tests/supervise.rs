@@ -344,6 +344,148 @@ fn resume_auto_finds_the_newest_run_that_is_not_finished() {
 }
 
 #[test]
+fn resume_auto_passes_over_runs_of_others_and_says_so() {
+    let place = Place::new();
+    place.ok(&["train", "pole.toml", "--quiet", "runner.max_iterations=2"]);
+    let run = place.path("runs/pole/latest").canonicalize().unwrap();
+    let theirs =
+        [&run, &run.join("config.toml")].map(|p| std::os::unix::fs::chown(p, Some(12_345), None));
+    let [Ok(()), Ok(())] = theirs else {
+        eprintln!("only root can give files away: nothing is tested");
+        return;
+    };
+    let more = "runner.max_iterations=3";
+    let out = place.run(&["train", "pole.toml", "--resume", "auto", more]);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    let said = "belongs to another user (uid 12345)";
+    assert!(err.contains("passed over: ") && err.contains(said), "{err}");
+    assert!(err.contains("a new run begins"), "{err}");
+    assert_eq!(metrics(&run).len(), 2);
+    // In a folder of its own there is no other.
+    let run = run.to_str().unwrap();
+    let args = ["train", "pole.toml", "--resume", "auto", more, "--out", run];
+    let err = place.fails(2, &args);
+    assert!(err.contains(said) && err.contains("--resume /"), "{err}");
+    place.ok(&["train", "--quiet", "--resume", run, more]);
+}
+
+/// A training that goes on for ever in `a`, with some iterations and a checkpoint.
+fn endless(place: &Place) -> Child {
+    let child = start(place, &["runner.max_iterations=100000000"]);
+    beyond(place, &child, 1);
+    child
+}
+
+#[test]
+fn a_run_whose_lock_is_anothers_stops_and_writes_nothing_more() {
+    let place = Place::new();
+    let (run, child) = (place.path("a"), endless(&place));
+    // As another process makes it that found none.
+    std::fs::write(run.join("lock"), "").unwrap();
+    std::fs::rename(run.join("lock"), run.join(".lock")).unwrap();
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("a is no longer this run's"), "{err}");
+    // The last line may be one that was written before.
+    let names = common::process::names(&run);
+    assert!(
+        !names.contains("failure") && !names.contains("curve.png"),
+        "{names:?}"
+    );
+    let said = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    assert!(!said.contains("no longer this run's"), "{said}");
+    let done = metrics(&run).len() as u64;
+    let n = format!("runner.max_iterations={}", done + 1);
+    place.ok(&["train", "--resume", "a", "--quiet", &n]);
+}
+
+#[test]
+fn a_lock_or_a_folder_that_is_deleted_is_made_again() {
+    let place = Place::new();
+    let (run, child) = (place.path("a"), endless(&place));
+    std::fs::remove_file(run.join(".lock")).unwrap();
+    wait("a lock", || run.join(".lock").exists().then_some(()));
+    // Nobody else gets in.
+    let err = place.fails(2, &["train", "--resume", "a"]);
+    assert!(err.contains("is in use by another process"), "{err}");
+    std::fs::remove_dir_all(&run).unwrap();
+    wait("a checkpoint", || (checkpoints(&run) > 0).then_some(()));
+    kill(id(&child), libc::SIGTERM);
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(130), "{err}");
+    assert!(err.contains(".lock vanished and is made again"), "{err}");
+    assert!(run.join("config.toml").exists());
+}
+
+#[test]
+fn a_folder_that_is_moved_gets_the_last_checkpoint_and_the_run_stops() {
+    let place = Place::new();
+    let (run, child) = (place.path("a"), endless(&place));
+    std::fs::rename(&run, place.path("b")).unwrap();
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(2), "{err}");
+    assert!(
+        err.contains("a was moved to ") && err.contains("/b while it was trained"),
+        "{err}"
+    );
+    assert!(!run.exists(), "nothing is made at its old path");
+    let done = metrics(&place.path("b")).len() as u64;
+    assert_eq!(
+        newest(&place.path("b")),
+        place
+            .path("b")
+            .join(format!("checkpoints/iter_{done:08}.safetensors"))
+    );
+    let n = format!("runner.max_iterations={}", done + 1);
+    place.ok(&["train", "--resume", "b", "--quiet", &n]);
+    // A link to where it is now is as good as the path.
+    let child = start(&place, &["runner.max_iterations=100000000"]);
+    beyond(&place, &child, 1);
+    std::fs::rename(&run, place.path("c")).unwrap();
+    std::os::unix::fs::symlink("c", &run).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    kill(id(&child), libc::SIGTERM);
+    let code = finish(child).status.code();
+    assert!(code == Some(130) || code == Some(2), "{code:?}");
+}
+
+#[test]
+fn a_run_that_is_done_is_not_started_again_when_its_process_dies() {
+    let place = Place::new();
+    // Something behind the last checkpoint that takes long: a client that says nothing.
+    let client = place.path("client.sh");
+    std::fs::write(&client, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&client, mode).unwrap();
+    let child = start(
+        &place,
+        &["--allow-native", "log.wandb={ python = \"./client.sh\" }"],
+    );
+    let drawn = place.path("a/curve.png");
+    wait("the picture", || drawn.exists().then_some(()));
+    let trainer = wait("the training process", || trainer_of(id(&child)));
+    kill(trainer, libc::SIGABRT);
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert!(
+        err.contains("the run is done and saved, but the training process died of SIGABRT"),
+        "{err}"
+    );
+    assert!(
+        err.contains("ostler plot") && !err.contains("the run goes on"),
+        "{err}"
+    );
+    assert_eq!(metrics(&place.path("a")).len(), 3);
+    let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
+    assert!(log.contains("the run is done and saved"), "{log}");
+}
+
+#[test]
 fn a_run_that_reached_its_goal_is_finished_for_resume_auto() {
     let place = Place::new();
     let args = [

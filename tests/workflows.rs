@@ -619,6 +619,29 @@ fn every_night_all_proofs_are_run_in_full() {
     assert!(known("nightly"));
 }
 
+/// What a release would get, of a machine that has no crate, and tried as the release's.
+#[test]
+fn every_night_a_wheel_is_made_from_nothing_and_tried() {
+    let wheel = job_named(&workflow("nightly.yml"), "wheel");
+    let steps = wheel["steps"].as_vec().unwrap();
+    let uses: Vec<_> = steps.iter().filter_map(|s| s["uses"].as_str()).collect();
+    assert_eq!(uses, ["actions/checkout@v4"], "no cache");
+    let place = Checkout::new();
+    let ran = place.path("ran");
+    let note = format!(
+        "ls -A \"$CARGO_HOME\" | wc -l >> {0}; echo cargo \"$@\" >> {0}",
+        ran.display()
+    );
+    place.program("bin/cargo", &note);
+    let scripts = scripts(&wheel);
+    let step = |name: &str| &scripts.iter().find(|(n, _)| n == name).unwrap().1;
+    place.ok(step("dist"), &[]);
+    assert_eq!(place.taken("ran"), "0\ncargo xtask dist\n");
+    let check = "python3 xtask/src/dist/check.py target/dist/out";
+    assert_eq!(step("check"), check);
+    assert!(root().join("xtask/src/dist/check.py").is_file());
+}
+
 /// The nightly check of where crates come from, at every change.
 #[test]
 fn crates_come_from_the_registry_with_a_checksum() {

@@ -71,6 +71,9 @@ pub enum CollectError {
     /// Environments of Python.
     #[error(transparent)]
     Gymnasium(Box<gymnasium::GymError>),
+    /// A signal or a time limit wants the end, and what was in the making has taken too long.
+    #[error("stopped before it was done")]
+    Stopped,
     /// Saved state that does not fit.
     #[error(
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
@@ -117,9 +120,21 @@ impl CollectError {
             | Self::NotRows(_)
             | Self::Blob(_)
             | Self::NotReplicable
+            | Self::Stopped
             | Self::Gymnasium(_)
             | Self::Worker { .. } => None,
         }
+    }
+}
+
+/// Asked between two steps of what takes long, a collection or an update.
+///
+/// # Errors
+/// [`CollectError::Stopped`] where it is to be given up.
+pub fn go_on() -> Result<(), CollectError> {
+    match ostler_sim::process::gives_up() {
+        true => Err(CollectError::Stopped),
+        false => Ok(()),
     }
 }
 

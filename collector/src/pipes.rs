@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long a program may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
+/// How often is looked whether to [give up](ostler_sim::process::gives_up).
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A program that is told things over its standard input and says some on its standard output.
 /// It ends with this value: its input is closed; one that hangs is killed.
@@ -19,6 +21,9 @@ pub struct Piped {
     /// Closed to end it.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
+    /// Whether waiting for it ends where what is in the making is [given
+    /// up](ostler_sim::process::gives_up).
+    pub may_be_given_up: bool,
 }
 
 impl Piped {
@@ -36,6 +41,7 @@ impl Piped {
             child,
             to: Some(to),
             from: BufReader::new(from),
+            may_be_given_up: false,
         };
         let to = piped.to.as_ref();
         // Nothing waits for it without end.
@@ -56,7 +62,9 @@ impl Piped {
         while !bytes.is_empty() {
             match to.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
-                Err(e) if e.kind() == ErrorKind::WouldBlock => ready(to, PollFlags::OUT, until)?,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    ready(to, PollFlags::OUT, until, self.may_be_given_up)?;
+                }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
@@ -137,7 +145,8 @@ impl Piped {
 
     /// Until there is something to read.
     fn wait(&self, until: Instant) -> Result<()> {
-        ready(self.from.get_ref(), PollFlags::IN, until)
+        let from = self.from.get_ref();
+        ready(from, PollFlags::IN, until, self.may_be_given_up)
     }
 }
 
@@ -157,12 +166,17 @@ impl Drop for Piped {
 }
 
 /// Until a pipe can be read or written.
-fn ready(pipe: &impl AsFd, flags: PollFlags, until: Instant) -> Result<()> {
+fn ready(pipe: &impl AsFd, flags: PollFlags, until: Instant, looks: bool) -> Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).ok();
+        let wait = if looks { left.min(LOOK) } else { left };
+        let time = Timespec::try_from(wait).ok();
         let mut fds = [PollFd::new(pipe, flags)];
-        match poll(&mut fds, left.as_ref()) {
+        match poll(&mut fds, time.as_ref()) {
+            Ok(0) if looks && ostler_sim::process::gives_up() => {
+                return Err(Error::other("was given up"));
+            }
+            Ok(0) if wait < left => {}
             Ok(0) => return Err(Error::new(ErrorKind::TimedOut, "did not answer in time")),
             Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}

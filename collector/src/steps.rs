@@ -151,6 +151,7 @@ impl<E: Environments> Stepper<E> {
         while made < steps {
             let t = made;
             let before = Instant::now();
+            crate::go_on()?;
             let look = actor.look(t)?;
             if !look.go_on {
                 break;

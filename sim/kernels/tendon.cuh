@@ -70,7 +70,7 @@ template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work
   const bool winds = m.seg_kind[s] != 0;
   auto touches = mask_of<typename Lane<R>::Mask>(false);
   if (winds) {
-    R centre[3], quat[4], mat[9], x0[3], x1[3], side[3], v[3], touch[6], arc;
+    R centre[3], quat[4], mat[9], x0[3], x1[3], side[3], v[3], touch[6], along[6], wound;
     spot_point(m, w, spot[2], tree, centre);
     spot_turn(m, w, spot[2], quat);
     quat_mat(quat, mat);
@@ -86,13 +86,14 @@ template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work
       spot_point(m, w, spot[3], tree, p);
       local(p, side);
     }
-    touches = wrap<R>(x0, x1, spot[3] >= 0 ? side : nullptr, m.seg_radius[s], m.seg_kind[s] == 2, m.seg_inside[s], touch, &arc);
+    touches = wrap<R>(x0, x1, spot[3] >= 0 ? side : nullptr, m.seg_radius[s], m.seg_kind[s] == 2, m.seg_inside[s], touch, along, &wound);
     mat_vec(mat, touch, c);
     mat_vec(mat, touch + 3, d);
     for (int k = 0; k < 3; k++) c[k] = c[k] + centre[k], d[k] = d[k] + centre[k];
     R u[3], x[3];
-    const R l0 = way(a, c, u), l1 = way(d, b, x);
-    straight = sel(touches, l0 + arc + l1, straight);
+    mat_vec(mat, along, u);
+    mat_vec(mat, along + 3, x);
+    straight = sel(touches, wound, straight);
     for (int k = 0; k < 3; k++) from[k] = sel(touches, u[k], from[k]), to[k] = sel(touches, x[k], to[k]);
   }
   *length = fma(straight, share, *length);

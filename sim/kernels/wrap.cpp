@@ -9,5 +9,6 @@ namespace {
 }
 
 extern "C" int ostler_wrap(const double* from, const double* to, const double* side, double radius, int cylinder, double* out) {
-  return wrap<double>(from, to, side, radius, cylinder != 0, 2, out, out + 6);
+  double way[6];
+  return wrap<double>(from, to, side, radius, cylinder != 0, 2, out, way, out + 6);
 }

@@ -4,7 +4,8 @@
 #pragma once
 
 template<class R> OSTLER_FN R dot2(const R* a, const R* b) { return fma(a[1], b[1], a[0] * b[0]); }
-template<class R> OSTLER_FN R cross2(const R* a, const R* b) { return fms(a[0], b[1], a[1] * b[0]); }
+// Each product rounded: of a vector and a multiple of it nothing is left.
+template<class R> OSTLER_FN R cross2(const R* a, const R* b) { return a[0] * b[1] - a[1] * b[0]; }
 // Scales to unit length; (1, 0, ..) where there is none.
 template<int N, class R> OSTLER_FN R unit_(R* v) {
   R n2 = v[0] * v[0];
@@ -15,69 +16,60 @@ template<int N, class R> OSTLER_FN R unit_(R* v) {
   return sel(none, bc<R>(0), n);
 }
 
-// Whether the segments p1 p2 and p3 p4 cross.
-template<class R> OSTLER_FN typename Lane<R>::Mask segments_cross(const R* p1, const R* p2, const R* p3, const R* p4) {
-  const R u[2] = {p2[0] - p1[0], p2[1] - p1[1]}, v[2] = {p4[0] - p3[0], p4[1] - p3[1]};
-  const R d[2] = {p1[0] - p3[0], p1[1] - p3[1]};
-  const R det = cross2(u, v);
-  const auto parallel = abs_(det) < bc<R>(Tiny<R>::value);
-  const R s = sel(parallel, bc<R>(1), det);
-  const R a = cross2(v, d) / s, b = cross2(u, d) / s;
-  const R zero = bc<R>(0), one = bc<R>(1);
-  return (a >= zero) & (a <= one) & (b >= zero) & (b <= one) & !parallel;
-}
+// A string around a circle in the plane: where it meets the circle and leaves it, its
+// direction there, and its length before, on and behind the circle.
+template<class R> struct Around { R touch[4], way[4], before, arc, after; };
 
-// Around a circle in the plane: from `end` to `end + 2`, touching it in `pnt`, `pnt + 2`;
-// `side` (or null) is on the circle, where the string passes. Lanes that wrap; the
-// length of the arc in *arc.
-template<class R> OSTLER_FN typename Lane<R>::Mask wrap_circle(const R* end, const R* side, double radius, R* pnt, R* arc) {
-  const R r = bc<R>(radius), r2 = bc<R>(radius * radius), zero = bc<R>(0), one = bc<R>(1);
+// Around a circle from `end` to `end + 2`; `side` (or null) is a unit vector to where the
+// string passes. Lanes that wrap.
+//
+// Whether it wraps and the arc are one number, the angle between the ends less the angles
+// of the tangents: two numbers that round apart would take an arc of no length for a whole
+// turn. The angles are added as complex numbers.
+template<class R> OSTLER_FN typename Lane<R>::Mask wrap_circle(const R* end, const R* side, double radius, Around<R>& o) {
+  const R r = bc<R>(radius), r2 = bc<R>(radius * radius), zero = bc<R>(0), tiny = bc<R>(Tiny<R>::value);
   const R n0 = dot2(end, end), n1 = dot2(end + 2, end + 2);
-  const R dif[2] = {end[2] - end[0], end[3] - end[1]};
-  const R dd = dot2(dif, dif);
-  auto wraps = (n0 >= r2) & (n1 >= r2) & (dd >= bc<R>(Tiny<R>::value));
-  const R a = max_(min_(-dot2(dif, end) / max_(dd, bc<R>(Tiny<R>::value)), one), zero);
-  const R near[2] = {fma(a, dif[0], end[0]), fma(a, dif[1], end[1])};
-  auto passes = dot2(near, near) > r2;
-  const auto left = cross2(end, end + 2) > zero;
-  auto first = left;  // of the solutions
-  if (side) {
-    // The string never crosses the ray opposite of the side point.
-    const R u0 = dot2(side, end), v0 = cross2(side, end), u1 = dot2(side, end + 2), v1 = cross2(side, end + 2);
-    const R at = fms(v0, u1, u0 * v1);
-    const auto down = (v0 > zero) & (v1 <= zero), up = (v0 <= zero) & (v1 > zero);
-    const auto crosses = (down & (at < zero)) | (up & (at > zero));
-    passes = passes & !crosses;
-    first = !mask_xor(left, crosses);
-  }
-  wraps = wraps & !passes;
-  // Lanes that do not wrap go on with numbers that mean nothing and do no harm.
   const R s0 = sqrt_(max_(n0 - r2, zero)), s1 = sqrt_(max_(n1 - r2, zero));
-  const R i0 = one / max_(n0, bc<R>(Tiny<R>::value)), i1 = one / max_(n1, bc<R>(Tiny<R>::value));
-  R sol[2][4], good[2];
-  for (int i = 0; i < 2; i++) {
-    const R t0 = i == 0 ? r * s0 : -(r * s0), t1 = i == 0 ? r * s1 : -(r * s1);
-    sol[i][0] = fma(end[1], t0, end[0] * r2) * i0;
-    sol[i][1] = fnma(end[0], t0, end[1] * r2) * i0;
-    sol[i][2] = fnma(end[3], t1, end[2] * r2) * i1;
-    sol[i][3] = fma(end[2], t1, end[3] * r2) * i1;
-    const R way[2] = {sol[i][0] - sol[i][2], sol[i][1] - sol[i][3]};
-    good[i] = -dot2(way, way);
-    good[i] = sel(segments_cross(end, sol[i], end + 2, sol[i] + 2), bc<R>(-10000), good[i]);
+  const R dif[2] = {end[2] - end[0], end[3] - end[1]};
+  const R across = dot2(end, end + 2);
+  R turn = cross2(end, end + 2);
+  auto clockwise = turn < zero;
+  auto far = mask_of<typename Lane<R>::Mask>(false);  // more than half a turn
+  if (side) {
+    // The string never crosses the ray opposite of the side point. The turn from the same
+    // numbers: its sign is theirs where both ends are near the ray.
+    const R u[2] = {dot2(side, end), cross2(side, end)}, v[2] = {dot2(side, end + 2), cross2(side, end + 2)};
+    turn = cross2(u, v);
+    const auto down = (u[1] > zero) & (v[1] <= zero), up = (u[1] <= zero) & (v[1] > zero);
+    far = (down & (turn > zero)) | (up & (turn < zero));
+    clockwise = down | ((turn < zero) & !up);
   }
-  if (!side) first = good[0] > good[1];
-  for (int k = 0; k < 4; k++) pnt[k] = sel(first, sol[0][k], sol[1][k]);
-  wraps = wraps & !segments_cross(end, pnt, end + 2, pnt + 2);
-  // The angle from the second to the first point, the way round that was chosen.
-  const R turn = cross2(pnt + 2, pnt);
-  const R angle = atan2_(abs_(turn), dot2(pnt, pnt + 2));
-  const auto back = ((turn < zero) & first) | ((turn > zero) & !first);
-  *arc = r * sel(back, bc<R>(6.28318530717958647692) - angle, angle);
+  const R sine = sel(far, -abs_(turn), abs_(turn));
+  const R c = fnma(s0, s1, r2), s = r * (s0 + s1);  // of the tangents
+  const R re = fma(across, c, sine * s), im = fms(sine, c, across * s);
+  const auto half = (re < zero) & (across < zero) & !far;  // may round to the other side of pi
+  const R on = bc<R>(radius * radius * (1 - 1e4 * Tiny<R>::value));  // an end on the circle, rounded
+  const auto wraps = (n0 >= on) & (n1 >= on) & (dot2(dif, dif) >= tiny) & (far | (im > zero) | half);
+  // The tangents take less than half a turn: the fourth quarter is behind the third.
+  const auto over = far & (((re > zero) & (across > zero)) | ((re <= zero) & (im < zero)));
+  const R angle = atan2_(abs_(im), re);
+  o.before = s0, o.after = s1;
+  o.arc = r * sel(over, bc<R>(6.28318530717958647692) - angle, angle);
+  // Lanes that do not wrap go on with numbers that mean nothing and do no harm.
+  const R t0 = sel(clockwise, s0, -s0), t1 = sel(clockwise, -s1, s1);
+  const R i0 = recip_(max_(n0, tiny)), i1 = recip_(max_(n1, tiny));
+  const R out[4] = {fma(end[1], t0, end[0] * r) * i0, fnma(end[0], t0, end[1] * r) * i0,
+                    fma(end[3], t1, end[2] * r) * i1, fnma(end[2], t1, end[3] * r) * i1};
+  for (int k = 0; k < 4; k++) o.touch[k] = r * out[k];
+  for (int k = 0; k < 4; k += 2) {
+    o.way[k] = sel(clockwise, out[k + 1], -out[k + 1]);
+    o.way[k + 1] = sel(clockwise, -out[k], out[k]);
+  }
   return wraps;
 }
 
-// Inside a circle, as through a ring: the string touches it in one point, `pnt`.
-template<class R> OSTLER_FN typename Lane<R>::Mask wrap_inside(const R* end, double radius, R* pnt) {
+// Inside a circle, as through a ring: the string touches it in one point.
+template<class R> OSTLER_FN typename Lane<R>::Mask wrap_inside(const R* end, double radius, Around<R>& o) {
   const R r = bc<R>(radius), zero = bc<R>(0), one = bc<R>(1), tiny = bc<R>(Tiny<R>::value);
   const R n0 = dot2(end, end), n1 = dot2(end + 2, end + 2);
   const R len0 = sqrt_(n0), len1 = sqrt_(n1);
@@ -114,27 +106,45 @@ template<class R> OSTLER_FN typename Lane<R>::Mask wrap_inside(const R* end, dou
   R axis[2] = {end[0], end[1]};
   unit_<2>(axis);
   sincos_(x, sx, cx);
-  sx = sel(turn < zero, -sx, sx);
-  const R touch[2] = {fms(cx, axis[0], sx * axis[1]), fma(cx, axis[1], sx * axis[0])};
-  for (int k = 0; k < 2; k++) pnt[k] = pnt[2 + k] = r * touch[k];
+  // Tangent and normal of both straight parts: the longer one has the digits.
+  R part[2] = {sx + fms(sG, cx, cG * sx), (cx - A) + (fma(cG, cx, sG * sx) - B)};
+  unit_<2>(part);
+  const auto back = turn < zero;
+  sx = sel(back, -sx, sx);
+  part[0] = sel(back, -part[0], part[0]);
+  const R out[2] = {fms(cx, axis[0], sx * axis[1]), fma(cx, axis[1], sx * axis[0])};
+  R d0[2], d1[2];
+  for (int k = 0; k < 2; k++) {
+    o.touch[k] = o.touch[2 + k] = r * out[k];
+    d0[k] = o.touch[k] - end[k], d1[k] = end[2 + k] - o.touch[k];
+  }
+  const R along[2] = {-(part[0] * out[1]), part[0] * out[0]};
+  for (int k = 0; k < 2; k++) o.way[k] = fnma(part[1], out[k], along[k]), o.way[2 + k] = fma(part[1], out[k], along[k]);
+  o.before = sqrt_(dot2(d0, d0)), o.arc = zero, o.after = sqrt_(dot2(d1, d1));
   return wraps;
 }
 
 // From x0 to x1 around a sphere or (along z) a cylinder at the origin; `side` is null or
 // a point by which the string passes; inside: 0 never, 1 always, 2 where the side point
-// lies inside. Lanes that wrap; where they touch in out[0..5], the length between in *arc.
+// lies inside. Lanes that wrap; where the string touches and its directions there in
+// touch[0..5] and way[0..5], its length in *length.
 template<class R>
-OSTLER_FN typename Lane<R>::Mask wrap(const R* x0, const R* x1, const R* side, double radius, bool cylinder, int inside, R* out, R* arc) {
+OSTLER_FN typename Lane<R>::Mask wrap(const R* x0, const R* x1, const R* side, double radius, bool cylinder, int inside, R* touch, R* way, R* length) {
   const R tiny = bc<R>(Tiny<R>::value);
   R e0[3] = {bc<R>(1), bc<R>(0), bc<R>(0)}, e1[3] = {bc<R>(0), bc<R>(1), bc<R>(0)};
-  auto wraps = (dot3(x0, x0) >= tiny * tiny) & (dot3(x1, x1) >= tiny * tiny);
+  const R d0 = dot3(x0, x0), d1 = dot3(x1, x1);
+  auto wraps = (d0 >= tiny * tiny) & (d1 >= tiny * tiny);
+  auto line = mask_of<typename Lane<R>::Mask>(false);
   if (!cylinder) {
     // The plane of both points and the centre; any through x0 where they are on a line.
     R normal[3], other[3];
     for (int k = 0; k < 3; k++) e0[k] = x0[k];
     unit_<3>(e0);
     cross(x0, x1, normal);
-    const auto line = unit_<3>(normal) < tiny;
+    // Relative to both, or what rounding leaves would be the plane.
+    constexpr double parallel = 1e4 * Tiny<R>::value;
+    line = dot3(normal, normal) < bc<R>(parallel * parallel) * (d0 * d1);
+    unit_<3>(normal);
     const R ax = abs_(e0[0]), ay = abs_(e0[1]), az = abs_(e0[2]);
     const auto z = (az > ax) & (az > ay);
     const auto y = (ay > ax) & (ay > az) & !z;
@@ -146,39 +156,40 @@ OSTLER_FN typename Lane<R>::Mask wrap(const R* x0, const R* x1, const R* side, d
     cross(normal, e0, e1);
     unit_<3>(e1);
   }
-  const R end[4] = {dot3(x0, e0), dot3(x0, e1), dot3(x1, e0), dot3(x1, e1)};
-  R pnt[4];
-  R length = bc<R>(0);
+  const R none = bc<R>(0);
+  const R end[4] = {dot3(x0, e0), cylinder ? dot3(x0, e1) : none, dot3(x1, e0), sel(line, none, dot3(x1, e1))};
+  Around<R> o;
   if (side) {
     R at[2] = {dot3(side, e0), dot3(side, e1)};
     unit_<2>(at);
-    for (int k = 0; k < 2; k++) at[k] = at[k] * bc<R>(radius);
-    if (inside == 0) wraps = wraps & wrap_circle(end, at, radius, pnt, &length);
-    if (inside == 1) wraps = wraps & wrap_inside(end, radius, pnt);
+    if (inside == 0) wraps = wraps & wrap_circle(end, at, radius, o);
+    if (inside == 1) wraps = wraps & wrap_inside(end, radius, o);
     if (inside == 2) {
-      R in[4];
+      Around<R> in;
       const auto within = dot3(side, side) < bc<R>(radius * radius);
       const auto a = wrap_inside(end, radius, in);
-      const auto b = wrap_circle(end, at, radius, pnt, &length);
-      for (int k = 0; k < 4; k++) pnt[k] = sel(within, in[k], pnt[k]);
-      length = sel(within, bc<R>(0), length);
+      const auto b = wrap_circle(end, at, radius, o);
+      for (int k = 0; k < 4; k++) o.touch[k] = sel(within, in.touch[k], o.touch[k]), o.way[k] = sel(within, in.way[k], o.way[k]);
+      o.before = sel(within, in.before, o.before), o.arc = sel(within, in.arc, o.arc), o.after = sel(within, in.after, o.after);
       wraps = wraps & ((within & a) | ((!within) & b));
     }
   } else {
-    wraps = wraps & wrap_circle<R>(end, nullptr, radius, pnt, &length);
+    wraps = wraps & wrap_circle<R>(end, nullptr, radius, o);
   }
   for (int i = 0; i < 2; i++)
-    for (int k = 0; k < 3; k++) out[3 * i + k] = fma(e1[k], pnt[2 * i + 1], e0[k] * pnt[2 * i]);
+    for (int k = 0; k < 3; k++) {
+      touch[3 * i + k] = fma(e1[k], o.touch[2 * i + 1], e0[k] * o.touch[2 * i]);
+      way[3 * i + k] = fma(e1[k], o.way[2 * i + 1], e0[k] * o.way[2 * i]);
+    }
+  *length = o.before + o.arc + o.after;
   if (cylinder) {
     // Along the axis in proportion to the way in the plane.
-    const R a[2] = {x0[0] - out[0], x0[1] - out[1]}, b[2] = {x1[0] - out[3], x1[1] - out[4]};
-    const R l0 = sqrt_(dot2(a, a)), l1 = sqrt_(dot2(b, b));
-    const R rise = (x1[2] - x0[2]) / max_(l0 + length + l1, tiny);
-    out[2] = fma(rise, l0, x0[2]);
-    out[5] = fma(rise, l0 + length, x0[2]);
-    const R height = out[5] - out[2];
-    length = sqrt_(fma(height, height, length * length));
+    const R flat = *length, height = x1[2] - x0[2], rise = height / max_(flat, tiny);
+    *length = sqrt_(fma(height, height, flat * flat));
+    const R i = recip_(max_(*length, tiny));
+    touch[2] = fma(rise, o.before, x0[2]);
+    touch[5] = fma(rise, o.before + o.arc, x0[2]);
+    for (int k = 0; k < 6; k++) way[k] = (k % 3 == 2 ? height : way[k] * flat) * i;
   }
-  *arc = length;
   return wraps;
 }

@@ -7,8 +7,9 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Permissions of files that others may read, where the user's mask lets them.
 pub const SHARED: u32 = 0o666;
@@ -84,13 +85,16 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
     String::from_utf8(read(path, most)?).map_err(|e| Error::new(ErrorKind::InvalidData, e))
 }
 
-/// Opens a file to append to it; makes it where there is none.
+/// Opens a file to append to it and to read it; makes it where there is none.
 ///
 /// # Errors
 /// The system's; the name is a link's, a file's with another name, or no regular file's
 /// (`InvalidInput`).
 pub fn append(path: &Path) -> Result<File> {
-    own(OpenOptions::new().create(true).append(true), path)
+    own(
+        OpenOptions::new().create(true).read(true).append(true),
+        path,
+    )
 }
 
 /// Opens a file to read and write it in place; makes it where there is none.
@@ -109,7 +113,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = options.custom_flags(flags).open(path);
     let file = opened.map_err(|e| match e.raw_os_error() {
-        Some(libc::ELOOP) => refused("it is a link, which is not written through"),
+        Some(libc::ELOOP) => refused(THROUGH),
         _ => not_opened(e),
     })?;
     regular(&file)?;
@@ -121,6 +125,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
     }
 }
 
+const THROUGH: &str = "it is a link, which is not written through";
 const NO_FILE: &str = "it is a device, a pipe or a socket, not a file";
 
 /// The system's errors for a socket, and of a pipe that nobody reads, in plain words.
@@ -171,18 +176,179 @@ pub fn replace_with(
     mode: u32,
     put: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<()> {
-    let folder = match path.parent() {
+    let mut new = NewFile::replacing(path, mode)?;
+    put(new.file_mut())?;
+    new.finish()
+}
+
+/// Makes a file that is not there yet.
+///
+/// # Errors
+/// The system's: the name is taken, if only by a link (`AlreadyExists`).
+pub fn create(path: &Path) -> Result<File> {
+    File::create_new(path)
+}
+
+/// As [`create`], with `bytes` in it.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_with(path: &Path, bytes: &[u8]) -> Result<()> {
+    create(path)?.write_all(bytes)
+}
+
+/// Makes a folder and those above it, unless it is there. Its own name may not be a link's.
+///
+/// # Errors
+/// The system's; the name is a link's (`InvalidInput`).
+pub fn own_folder(path: &Path) -> Result<()> {
+    match path.is_symlink() {
+        true => Err(refused(THROUGH)),
+        false => std::fs::create_dir_all(path),
+    }
+}
+
+/// A file in the making, which is put in the place of whatever has its name once it is whole;
+/// nothing is left of it otherwise.
+#[derive(Debug)]
+pub struct NewFile {
+    made: Made,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+enum Made {
+    Aside(NamedTempFile),
+    /// A device or a pipe, written as it is.
+    Stream(File),
+}
+
+impl NewFile {
+    /// Begins what [`replace`] does. `mode`: its permissions before the user's mask.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn replacing(path: &Path, mode: u32) -> Result<Self> {
+        // A name that nobody can foresee, and a file that is new.
+        let new = temporary()
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder_of(path))?;
+        Ok(Self {
+            made: Made::Aside(new),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Begins a file under a name that the user gave: it may be that of a device, a pipe or an
+    /// open file of this process (`/dev/stdout`), which are written into. A file of the user's
+    /// that is replaced leaves its permissions.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn output(path: &Path) -> Result<Self> {
+        if let Some(stream) = stream(path)? {
+            return Ok(Self {
+                made: Made::Stream(stream),
+                path: path.to_path_buf(),
+            });
+        }
+        let new = Self::replacing(path, SHARED)?;
+        let old = path.symlink_metadata().ok().filter(|m| m.is_file());
+        let file = new.file();
+        if let Some(old) = old
+            && old.uid() == file.metadata()?.uid()
+        {
+            file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+        }
+        Ok(new)
+    }
+
+    fn file(&self) -> &File {
+        match &self.made {
+            Made::Aside(new) => new.as_file(),
+            Made::Stream(file) => file,
+        }
+    }
+
+    fn file_mut(&mut self) -> &mut File {
+        match &mut self.made {
+            Made::Aside(new) => new.as_file_mut(),
+            Made::Stream(file) => file,
+        }
+    }
+
+    /// Ends it: the file has its name now.
+    ///
+    /// # Errors
+    /// The system's; nothing is left of the new file then.
+    pub fn finish(self) -> Result<()> {
+        let Made::Aside(new) = self.made else {
+            return Ok(());
+        };
+        new.as_file().sync_all()?;
+        new.persist(&self.path).map_err(|e| e.error)?;
+        File::open(folder_of(&self.path))?.sync_all()
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file_mut().flush()
+    }
+}
+
+impl Seek for NewFile {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        self.file_mut().seek(to)
+    }
+}
+
+/// Writes `bytes` into what the user named: see [`NewFile::output`].
+///
+/// # Errors
+/// The system's.
+pub fn output(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut new = NewFile::output(path)?;
+    new.write_all(bytes)?;
+    new.finish()
+}
+
+/// A device, a pipe or an open file of this process, if that is what `path` names itself, not
+/// by a link of somebody's.
+fn stream(path: &Path) -> Result<Option<File>> {
+    let own = ["/dev/stdout", "/dev/stderr"]
+        .map(Path::new)
+        .contains(&path)
+        || ["/dev/fd", "/proc/self/fd"]
+            .map(Path::new)
+            .contains(&folder_of(path));
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if own {
+        return options.truncate(true).open(path).map(Some);
+    }
+    let kind = path.symlink_metadata().map(|m| m.file_type());
+    if !kind.is_ok_and(|k| k.is_char_device() || k.is_fifo()) {
+        return Ok(None);
+    }
+    let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let file = options.custom_flags(flags).open(path)?;
+    // It may be another one by now.
+    match file.metadata()?.is_file() {
+        true => Err(refused("it changed while it was opened")),
+        false => Ok(Some(file)),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
-    // A name that nobody can foresee, and a file that is new.
-    let mut new = temporary()
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)?;
-    put(new.as_file_mut())?;
-    new.as_file().sync_all()?;
-    new.persist(path).map_err(|e| e.error)?;
-    File::open(folder)?.sync_all()
+    }
 }
 
 /// Gives a file a second name, in the place of whatever has that name; copies it where the
@@ -191,14 +357,12 @@ pub fn replace_with(
 /// # Errors
 /// The system's.
 pub fn replace_by_link(original: &Path, path: &Path) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let made = temporary().make_in(folder, |new| {
+    let made = temporary().make_in(folder_of(path), |new| {
         std::fs::hard_link(original, new).or_else(|e| match e.kind() {
             ErrorKind::AlreadyExists => Err(e),
             _ => {
                 let mut from = open(original)?;
-                let mut to = OpenOptions::new().write(true).create_new(true).open(new)?;
-                std::io::copy(&mut from, &mut to).map(|_| ())
+                std::io::copy(&mut from, &mut create(new)?).map(|_| ())
             }
         })
     })?;
@@ -226,6 +390,35 @@ pub fn remove_leftovers(folder: &Path) {
         if is_leftover(&entry.file_name()) {
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+/// A path from the root without `.` and `..`; each `..` takes the name before it off, wherever
+/// a link of that name leads.
+pub fn plain(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut plain = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            // Above the root is the root.
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Whether a path is one in a folder, links followed. Of what is not there, its name says so.
+pub fn lies_within(path: &Path, folder: &Path) -> bool {
+    let here = Path::new(".");
+    let folder = match folder.as_os_str().is_empty() {
+        true => here,
+        false => folder,
+    };
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => plain(path).starts_with(plain(folder)),
     }
 }
 

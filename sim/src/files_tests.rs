@@ -108,6 +108,67 @@ fn permissions_are_those_asked_for_under_the_mask() {
 }
 
 #[test]
+fn what_a_user_names_is_replaced_and_keeps_its_permissions() {
+    let bait = Bait::new();
+    let link = bait.link("page.html");
+    output(&link, b"page").unwrap();
+    assert!(!link.is_symlink());
+    let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
+    std::fs::write(bait.path("plain"), "").unwrap();
+    assert_eq!(mode(&link), mode(&bait.path("plain")));
+    // A second name does not change with it.
+    std::fs::hard_link(bait.path("other"), bait.path("second")).unwrap();
+    output(&bait.path("second"), b"page").unwrap();
+    // A page that nobody else may read stays one; no right to be somebody else is given on.
+    std::fs::set_permissions(&link, Permissions::from_mode(0o4700)).unwrap();
+    output(&link, b"newer").unwrap();
+    assert_eq!(mode(&link), 0o700);
+    assert_eq!(read(&link, 9).unwrap(), b"newer");
+    // One that is not finished leaves the old one and nothing else.
+    NewFile::output(&link).unwrap().write_all(b"half").unwrap();
+    assert_eq!(read(&link, 9).unwrap(), b"newer");
+    assert_eq!(bait.names(), ["other", "page.html", "plain", "second"]);
+}
+
+#[test]
+fn a_device_or_a_pipe_that_a_user_names_is_written_into() {
+    let bait = Bait::new();
+    output(Path::new("/dev/null"), b"page").unwrap();
+    assert!(!Path::new("/dev/null").metadata().unwrap().is_file());
+    let path = bait.path("pipe");
+    pipe(&path);
+    let reader = path.clone();
+    let reader = std::thread::spawn(move || std::fs::read(reader).unwrap());
+    output(&path, b"page").unwrap();
+    assert_eq!(reader.join().unwrap(), b"page");
+    // An open file of this process, as a shell's `>(...)` and redirections name it.
+    let file = create(&bait.path("open")).unwrap();
+    let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    output(Path::new(&name), b"page").unwrap();
+    assert_eq!(read(&bait.path("open"), 9).unwrap(), b"page");
+    // A link to a pipe is somebody's, and replaced.
+    symlink(&path, bait.path("link")).unwrap();
+    output(&bait.path("link"), b"page").unwrap();
+    assert!(bait.path("link").symlink_metadata().unwrap().is_file());
+    assert_eq!(bait.names(), ["link", "open", "other", "pipe"]);
+}
+
+#[test]
+fn a_folder_of_ours_is_no_link() {
+    let bait = Bait::new();
+    own_folder(&bait.path("a/b")).unwrap();
+    own_folder(&bait.path("a/b")).unwrap();
+    for target in ["a", "nowhere"] {
+        let link = bait.path("link");
+        let _ = std::fs::remove_file(&link);
+        symlink(bait.path(target), &link).unwrap();
+        let e = own_folder(&link).unwrap_err();
+        assert!(e.to_string().contains("it is a link"), "{e}");
+    }
+    assert_eq!(bait.names(), ["a", "link", "other"]);
+}
+
+#[test]
 fn a_second_name_takes_the_place_of_the_one_before() {
     let bait = Bait::new();
     for text in ["one", "two"] {

@@ -17,6 +17,7 @@ pub mod owner;
 pub mod physics;
 pub mod process;
 pub mod processor;
+pub mod python;
 pub mod referee;
 pub mod rng;
 pub mod snapshot;
@@ -26,6 +27,7 @@ pub mod task;
 #[cfg(test)]
 #[path = "../../tests/support/mod.rs"]
 mod test_support;
+pub mod text;
 
 pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};
 pub use model::Model;

@@ -1,8 +1,45 @@
-//! Other programs that are started.
+//! Other programs that are started; and when this one gives up what it is in the midst of.
 
 use std::io::{Error, Result};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// When what is in the making is given up, by the monotonic clock (ms). Signals are the
+/// process's, and so is this.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// What is in the making is given up where it is not done after this time; an earlier limit
+/// stays. A signal handler may call it.
+pub fn give_up_after(time: Duration) {
+    let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    LIMIT.fetch_min(now().saturating_add(time), Ordering::Relaxed);
+}
+
+/// Nothing is given up any more.
+pub fn never_give_up() {
+    LIMIT.store(u64::MAX, Ordering::Relaxed);
+}
+
+/// Whether to give up: asked by what takes long, between two of its steps.
+pub fn gives_up() -> bool {
+    let limit = LIMIT.load(Ordering::Relaxed);
+    limit != u64::MAX && now() >= limit
+}
+
+/// The monotonic clock (ms).
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is that of a live value, which the call fills; it is one of those
+    // that signal-safety(7) allows.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let part = |n: i64| u64::try_from(n).unwrap_or_default();
+    part(time.tv_sec) * 1000 + part(time.tv_nsec) / 1_000_000
+}
 
 /// A process that `command` starts takes signals, though a thread starts it that leaves them to
 /// another one: a signal mask is inherited.

@@ -715,6 +715,25 @@ fn before() -> usize {
 }
 
 #[test]
+fn numbers_of_parts_that_are_named_go_in_the_order_of_the_names() {
+    for set in ["mass([thigh_fr, thigh_fl])", "mass(thigh_fr, thigh_fl)"] {
+        let keys = format!("when = \"reset\"\nset = \"{set}\"\nrange = [0.5, 1.5]");
+        let seen = see("event.own - mass([thigh_fr, thigh_fl])");
+        let mut batch = Batch::new(20, &[event("own", &keys), seen].concat(), 0.1);
+        batch.reset();
+        for row in batch.seen(before(), before() + 2) {
+            assert!(row.iter().all(|x| x.abs() < 1e-6), "{set}: {row:?}");
+        }
+    }
+    let twice = event(
+        "own",
+        "when = \"reset\"\nset = \"mass(trunk, trunk)\"\nrange = [1, 2]",
+    );
+    let error = Batch::try_new(1, &twice, 1.0, 1).err().unwrap().to_string();
+    assert!(error.contains("\"trunk\" is in the list twice"), "{error}");
+}
+
+#[test]
 fn expressions_read_what_events_drew() {
     let text = [
         event(

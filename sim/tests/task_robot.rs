@@ -138,6 +138,39 @@ fn a_law_takes_the_place_of_the_files_actuator() {
     assert!(Arc::ptr_eq(&once, &twice));
 }
 
+#[test]
+fn numbers_of_joints_that_are_named_go_in_the_order_of_the_names() {
+    let law = |joints: &str, more: &str| {
+        let text = format!("[[actuator]]\njoints = [{joints}]\n{more}");
+        task::robot(&arm(""), &cfg(&text))
+    };
+    let all =
+        "stiffness = [10, 20]\ndamping = [1, 2]\neffort_limit = [5, 6]\narmature = [0.1, 0.2]";
+    let made = law("\"lift\", \"shoulder\"", all).unwrap();
+    let names: Vec<&str> = made.actuators.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["shoulder", "lift"]);
+    let [shoulder, lift] = [0, 1].map(|u| &made.actuators[u]);
+    assert_eq!((shoulder.gain[0], shoulder.bias[2]), (20.0, -2.0));
+    assert_eq!((lift.gain[0], lift.bias[2]), (10.0, -1.0));
+    assert_eq!(lift.forcerange, Some([-5.0, 5.0]));
+    assert_eq!([0, 2].map(|j| made.joints[j].armature), [0.2, 0.1]);
+    let wrong = law("\"lift\", \"s*\"", "stiffness = [10, 20]").unwrap_err();
+    assert!(
+        wrong.to_string().contains("in the model's order"),
+        "{wrong}"
+    );
+    let wrong = law("\"lift\", \"lift\"", "stiffness = 10").unwrap_err();
+    assert!(
+        wrong.to_string().contains("\"lift\" is in the list twice"),
+        "{wrong}"
+    );
+    let motors =
+        r#"<actuator><motor name="e" joint="elbow"/><motor name="s" joint="shoulder"/></actuator>"#;
+    let text = "[[action]]\nactuators = [\"s\", \"e\"]\nkind = \"position\"\nstiffness = [10, 20]";
+    let made = task::robot(&arm(motors), &cfg(text)).unwrap();
+    assert_eq!([0, 1].map(|u| made.actuators[u].gain[0]), [20.0, 10.0]);
+}
+
 /// Motors to which `kind = "position"` gives gains feel them in every physics step.
 #[test]
 fn gains_of_an_action_make_motors_servos() {

@@ -1,13 +1,16 @@
 //! Exported policies: onnxruntime and C decide as the program does, C observes what MuJoCo
 //! measures, and the files come back into `ostler eval`.
 //!
-//! Reading order: this file -> `closed_loop` (the C moves floating robots of MuJoCo's).
+//! Reading order: this file -> `order` (which number is whose) -> `closed_loop` (the C moves
+//! floating robots of MuJoCo's).
 
 #![allow(clippy::unwrap_used)]
 
 mod closed_loop;
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile;
+mod order;
 #[path = "../support/mod.rs"]
 mod support;
 

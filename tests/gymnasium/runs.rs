@@ -3,6 +3,7 @@
 use crate::common::Place;
 use crate::common::process::{kill, parent_of, trainer_of, wait};
 use crate::support::referee::referee_python;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -199,4 +200,108 @@ fn what_needs_a_robot_says_so() {
         let said = place.fails(2, &["train", "task.toml", "--set", set, ALLOW]);
         assert!(said.contains(words), "{set}: {said}");
     }
+}
+
+/// Files of modules that Python, Gymnasium or numpy have; importing one leaves a mark, and fails.
+fn decoys(folder: &Path) {
+    for name in [
+        "gymnasium",
+        "numpy",
+        "json",
+        "struct",
+        "signal",
+        "typing",
+        "sitecustomize",
+    ] {
+        let mark = folder.join(format!("imported-{name}"));
+        let text = format!("open({mark:?}, 'w')\nraise SystemExit('a decoy')\n");
+        std::fs::write(folder.join(format!("{name}.py")), text).unwrap();
+    }
+}
+
+fn imported(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+    names.filter(|n| n.starts_with("imported-")).collect()
+}
+
+#[test]
+fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_beside_it() {
+    let Some(python) = referee_python() else {
+        return;
+    };
+    let Some(place) = place("env = \"mine.py:make\"\nmax_episode_steps = 8") else {
+        return;
+    };
+    let tasks = place.path("tasks");
+    std::fs::create_dir(&tasks).unwrap();
+    for folder in [place.0.path(), &tasks] {
+        decoys(folder);
+    }
+    let text = std::fs::read_to_string(place.path("task.toml")).unwrap();
+    std::fs::rename(place.path("worlds.py"), tasks.join("worlds.py")).unwrap();
+    let mine = "import random\nimport beside\nassert random.random() < 1\nmake = beside.make\n";
+    std::fs::write(tasks.join("mine.py"), mine).unwrap();
+    std::fs::write(tasks.join("beside.py"), "from worlds import make\n").unwrap();
+    // One that has the name of a module of Python's, which others go on importing.
+    let named = "import beside\nmake = beside.make\nimport random as other\n\
+                 assert other.random() < 1\n";
+    std::fs::write(tasks.join("random.py"), named).unwrap();
+    // Of a folder that the user names, relative to where he stands.
+    std::fs::create_dir(place.path("lib")).unwrap();
+    std::fs::write(place.path("lib/extra.py"), "here = 1\n").unwrap();
+    std::fs::write(
+        tasks.join("wide.py"),
+        "import extra\nfrom worlds import make\n",
+    )
+    .unwrap();
+    // Before Python 3.11 the variable means nothing.
+    let old = place.path("old");
+    let script = format!(
+        "#!/bin/sh\nunset PYTHONSAFEPATH\nexec '{}' \"$@\"\n",
+        python.display()
+    );
+    std::fs::write(&old, script).unwrap();
+    std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (new, old) = (python.to_str().unwrap(), old.to_str().unwrap());
+    for (file, python, variable, value) in [
+        ("mine.py", new, "", ""),
+        ("mine.py", old, "", ""),
+        ("mine.py", new, "PYTHONSAFEPATH", "1"),
+        ("mine.py", old, "PYTHONPATH", ":/nowhere"),
+        ("wide.py", new, "PYTHONPATH", "lib"),
+        ("wide.py", old, "PYTHONPATH", ":lib:"),
+        ("random.py", new, "", ""),
+    ] {
+        let task = text.replace("mine.py", file).replace(new, python);
+        std::fs::write(tasks.join("task.toml"), task).unwrap();
+        let mut train = place.ostler(&["train", "tasks/task.toml", "--out", "a", ALLOW, "-q"]);
+        train.args(["runner.max_iterations=1", "gymnasium.workers=1"]);
+        if !variable.is_empty() {
+            train.env(variable, value);
+        }
+        let out = train.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(
+            out.status.success(),
+            "{file} {python} {variable}={value}: {said}"
+        );
+        for folder in [place.0.path(), &tasks] {
+            assert_eq!(
+                imported(folder),
+                [""; 0],
+                "{file} {python} {variable}={value}"
+            );
+        }
+        std::fs::remove_dir_all(place.path("a")).unwrap();
+    }
+    // A package where one stands is none; the message says how it becomes one.
+    std::fs::write(place.path("here.py"), "raise SystemExit('a decoy')\n").unwrap();
+    let task = text.replace("mine.py:make", "here:Name-v0");
+    std::fs::write(tasks.join("task.toml"), task).unwrap();
+    let said = place.fails(2, &["train", "tasks/task.toml", "--out", "a", ALLOW]);
+    assert!(
+        said.contains("No module named 'here'") && said.contains("PYTHONPATH"),
+        "{said}"
+    );
 }

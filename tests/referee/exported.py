@@ -1,6 +1,7 @@
 """Exported policies in onnxruntime, in C by gcc, and in MuJoCo's worlds.
 
     exported.py vectors FOLDER NAME      the manifest's test vectors: largest errors of each file
+    exported.py contract FOLDER NAME     metadata of both files, and what the ONNX file decides
     exported.py sensors FOLDER NAME ROBOT.xml TERMS.json
                                          C's observations from MuJoCo's measurements
     exported.py balance FOLDER NAME ROBOT.xml EPISODES STEPS DECIMATION START
@@ -124,6 +125,30 @@ def vectors(folder, name):
             worst = max(worst, off(action, step["actions"]), off(control, step["controls"]))
         result["c"] = worst
     return result
+
+
+def contract(folder, name):
+    """What a program finds that knows the files' metadata, and actions and controls for an observation."""
+    import zipfile
+
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+    metadata = dict(session.get_modelmeta().custom_metadata_map)
+    with zipfile.ZipFile(folder / f"{name}.pt") as archive:
+        assert archive.testzip() is None
+        extra = {n.split("/extra/")[1]: archive.read(n).decode() for n in archive.namelist() if "/extra/" in n}
+    assert extra == metadata, (extra, metadata)
+    widths = {i.name: i.shape[1] for i in session.get_inputs()}
+    rng = np.random.default_rng(3)
+    feed = {k: rng.normal(size=(1, width)).astype(np.float32) for k, width in widths.items()}
+    actions, controls = (x[0].tolist() for x in session.run(["actions", "controls"], feed))
+    lists = {k: v.split(",") if v else [] for k, v in metadata.items()}
+    numbers = ("stiffness", "damping", "pos", "scale", "offset")
+    # As JSON has no NaN.
+    number = lambda x: None if np.isnan(float(x)) else float(x)
+    lists = {k: [number(x) for x in v] if k.endswith(numbers) else v for k, v in lists.items()}
+    return {"lists": lists, "actions": actions, "controls": controls}
 
 
 def measure(c, model, data, joints, base):

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
 pub mod disk;
+pub mod hostile;
 pub mod need;
 pub mod nvrtc;
 pub mod pretend;

@@ -10,6 +10,7 @@ mod pages;
 mod reports;
 mod served;
 mod shown;
+mod strangers;
 mod textures;
 
 use data_encoding::BASE64;

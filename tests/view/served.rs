@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::{Message, WebSocket};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that ends with the test.
-struct Served {
+pub struct Served {
     child: Child,
     url: String,
 }
@@ -27,7 +27,7 @@ impl Drop for Served {
 }
 
 impl Served {
-    fn start(dir: &Path, what: &[&str], address: &str) -> Self {
+    pub fn start(dir: &Path, what: &[&str], address: &str) -> Self {
         let mut child = ostler()
             .arg("play")
             .args(what)
@@ -44,19 +44,34 @@ impl Served {
         Self { child, url }
     }
 
-    fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.url.split('/').nth(2).unwrap()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A target with the token, which a machine with other users needs on any address.
+    pub fn own(&self, target: &str) -> String {
+        let query = self.url.split_once('?').map(|(_, query)| query);
+        query.map_or(target.into(), |query| format!("{target}?{query}"))
+    }
+
     /// Status and body of a GET with these header lines.
-    fn get(&self, target: &str, headers: &str) -> (u16, String) {
+    pub fn get(&self, target: &str, headers: &str) -> (u16, String) {
         self.raw(&format!("GET {target} HTTP/1.1\r\n{headers}\r\n"))
     }
 
-    fn raw(&self, request: &str) -> (u16, String) {
+    pub fn connect(&self) -> TcpStream {
         let port = self.host().rsplit(':').next().unwrap();
-        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    fn raw(&self, request: &str) -> (u16, String) {
+        let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
@@ -70,14 +85,15 @@ impl Served {
         (status, body.to_string())
     }
 
-    fn page(&self) -> Page {
-        let (status, body) = self.get("/", &format!("Host: {}\r\n", self.host()));
+    pub fn page(&self) -> Page {
+        let host = format!("Host: {}\r\n", self.host());
+        let (status, body) = self.get(&self.own("/"), &host);
         assert_eq!(status, 200, "{body}");
         Page::read(&body)
     }
 
-    fn look(&self) -> Looker {
-        let url = format!("ws://{}/live", self.host());
+    pub fn look(&self) -> Looker {
+        let url = format!("ws://{}{}", self.host(), self.own("/live"));
         let mut request = url.into_client_request().unwrap();
         let origin = format!("http://{}", self.host());
         request
@@ -90,19 +106,19 @@ impl Served {
     }
 }
 
-struct Looker {
+pub struct Looker {
     socket: WebSocket<TcpStream>,
 }
 
 impl Looker {
-    fn say(&mut self, wish: Value) {
+    pub fn say(&mut self, wish: Value) {
         self.socket
             .send(Message::Text(wish.to_string().into()))
             .unwrap();
     }
 
     /// The next row.
-    fn row(&mut self) -> Vec<f32> {
+    pub fn row(&mut self) -> Vec<f32> {
         loop {
             if let Message::Binary(bytes) = self.socket.read().unwrap() {
                 let numbers = bytes.chunks_exact(4);
@@ -114,7 +130,7 @@ impl Looker {
     }
 
     /// The next status or complaint that fits.
-    fn heard(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub fn heard(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
             if let Message::Text(text) = self.socket.read().unwrap() {
@@ -239,7 +255,12 @@ fn other_origins_foreign_names_and_files_are_refused() {
         ("/%2e%2e/odd.toml", own.clone(), 404),
         ("/etc/passwd", own.clone(), 404),
     ] {
-        assert_eq!(served.get(target, &headers).0, status, "{target} {headers}");
+        let target = served.own(target);
+        assert_eq!(
+            served.get(&target, &headers).0,
+            status,
+            "{target} {headers}"
+        );
     }
     assert_eq!(served.raw(&format!("POST / HTTP/1.1\r\n{own}\r\n")).0, 400);
     assert_eq!(served.raw("\u{0}\u{1}garbage\r\n\r\n").0, 400);

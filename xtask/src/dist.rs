@@ -6,7 +6,7 @@
 //! tries both.
 
 use crate::place::Place;
-use crate::{SetupError, cargo, libtorch, referee};
+use crate::{SetupError, cargo, libtorch, python, referee};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +32,8 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
     if !cargo::has_cpp_compiler() {
         return Err(SetupError::NoCompiler);
     }
+    // All crates, also those that tests alone need: the list of licences asks for them.
+    cargo::run(place, &FETCH)?;
     let list = place.root.join("xtask/src/dist/requirements.txt");
     let python = referee::environment(place, "dist", &list, "what builds wheels")?;
     let package = place.root.join("python/ostler");
@@ -42,6 +44,8 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
     }
     let notices = package.join(NOTICES);
     let _clean = Clean(vec![configs.clone(), bin.clone(), notices.clone()]);
+    // What can fail in a second does before what takes minutes.
+    write_notices(place, &python, &notices)?;
     copy_configs(&place.root.join("configs"), &configs)?;
     let mut files = Vec::new();
     let mut program = None;
@@ -53,7 +57,6 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
         copy(&built, &packed)?;
         program = Some(built);
     }
-    write_notices(place, &python, &notices)?;
     let wheel = build_wheel(place, &python, out)?;
     if let Some(program) = &program {
         let (needs, says) = (newest_glibc(program)?, tag(&wheel));
@@ -70,12 +73,14 @@ pub fn dist(place: &Place, out: &Path, parts: Parts) -> Result<Vec<PathBuf>, Set
     Ok(files)
 }
 
+/// Fetches the crates of `Cargo.lock`, for the platform of what is packed.
+const FETCH: [&str; 4] = ["fetch", "--locked", "--target", "x86_64-unknown-linux-gnu"];
 /// Licences of what is linked in.
 const NOTICES: &str = "THIRD-PARTY.txt";
 
-/// Writes them; the crates' sources are here by now.
+/// Writes them; the crates' sources are here by now, whether anything is built or not.
 fn write_notices(place: &Place, python: &Path, to: &Path) -> Result<(), SetupError> {
-    let mut script = Command::new(python);
+    let mut script = python::command(python);
     cargo::clean(&mut script, place);
     script
         .arg(place.root.join("xtask/src/dist/notices.py"))
@@ -150,7 +155,7 @@ fn build_wheel(place: &Place, python: &Path, out: &Path) -> Result<PathBuf, Setu
     for wheel in &earlier {
         fs::remove_file(wheel).map_err(SetupError::io("remove", wheel))?;
     }
-    let mut maturin = Command::new(python);
+    let mut maturin = python::command(python);
     cargo::clean(&mut maturin, place);
     maturin
         .args(["-m", "maturin", "build", "--release", "--locked"])

@@ -22,7 +22,14 @@ pub enum SetupError {
         /// File and line.
         place: String,
         /// Its reader.
-        conversion: &'static str,
+        call: &'static str,
+    },
+    /// A file is written where links may be followed.
+    FileWritten {
+        /// File and line.
+        place: String,
+        /// What writes it.
+        call: &'static str,
     },
     /// `LIBTORCH` names something that does not serve.
     Libtorch {
@@ -117,9 +124,14 @@ impl fmt::Display for SetupError {
                 write!(f, "Ostler runs on Linux x86-64 with glibc; this is {this}")
             }
             Self::Usage(what) => f.write_str(what),
-            Self::TensorRead { place, conversion } => write!(
+            Self::FileWritten { place, call } => write!(
                 f,
-                "{place}: {conversion}...) reads a tensor, which waits for its device\nhelp: \
+                "{place}: {call}...) follows links that a stranger may have laid\nhelp: \
+                 sim/src/files.rs has functions that make, replace and extend files"
+            ),
+            Self::TensorRead { place, call } => write!(
+                f,
+                "{place}: {call}...) reads a tensor, which waits for its device\nhelp: \
                  collector/src/transfer.rs has functions for what the host has to know; on the \
                  device, select by `where`"
             ),

@@ -2,7 +2,7 @@
 //! Rust: programs, configurations, code compiled for the GPU, one script (`xtask/gpu/run.py`).
 
 use crate::place::Place;
-use crate::{SetupError, cargo, libtorch, referee};
+use crate::{SetupError, cargo, libtorch, python, referee};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,8 +134,8 @@ impl Stage {
     /// Wheels of other engines, for the Python of the machine with the GPU.
     fn wheels(&self, place: &Place) -> Result<(), SetupError> {
         let python = referee::ensure(place)?;
-        let to = self.0.join("wheels");
-        let status = Command::new(&python)
+        let to = absolute(&self.0)?.join("wheels");
+        let status = python::command(&python)
             .args(["-m", "pip", "download", "--quiet", "--only-binary=:all:"])
             .args(["--python-version", "3.12"])
             .args(["--platform", "manylinux_2_28_x86_64"])
@@ -163,19 +163,20 @@ impl Stage {
         preset: &str,
     ) -> Result<Vec<PathBuf>, SetupError> {
         let items = ITEMS.replace("$COMMIT", commit);
-        let files = [("run.py", RUN), ("bundle.json", &items), ("pack.py", PACK)];
+        let out = &absolute(out)?;
+        let files = [("run.py", RUN), ("bundle.json", &items)];
         let mut paths = Vec::new();
         for (name, text) in files {
             let path = out.join(name);
             fs::write(&path, text).map_err(SetupError::io("write", &path))?;
             paths.push(path);
         }
-        let status = Command::new("python3")
-            .arg(out.join("pack.py"))
-            .args([&self.0, out])
+        let status = python::command("python3")
+            .args(["-c", PACK])
+            .args([&absolute(&self.0)?, out])
             .arg(limit.to_string())
             .arg(preset)
-            .args(&paths[..2])
+            .args(&paths)
             .status();
         let status = status.map_err(SetupError::io("start", "python3"))?;
         if !status.success() {
@@ -192,10 +193,15 @@ impl Stage {
     }
 }
 
+/// A path for a program that starts elsewhere.
+fn absolute(path: &Path) -> Result<PathBuf, SetupError> {
+    std::path::absolute(path).map_err(SetupError::io("find", path))
+}
+
 /// What a referees' Python prints.
 fn asked(place: &Place, text: &str, lack: &str) -> Result<PathBuf, SetupError> {
     let python = referee::ensure(place)?;
-    let out = Command::new(&python).args(["-c", text]).output();
+    let out = python::command(&python).args(["-c", text]).output();
     let out = out.map_err(SetupError::io("start", &python))?;
     let path = String::from_utf8_lossy(&out.stdout).trim().to_string();
     if !out.status.success() || path.is_empty() {

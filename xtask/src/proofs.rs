@@ -31,8 +31,8 @@ pub struct Proof {
 }
 
 /// All proofs. Sources are the kernels, what calls and prints them, the tests and their models;
-/// of what reads models every test's share has all there is.
-pub const PROOFS: [Proof; 6] = [
+/// what reads models is a source where the models' writing is drawn.
+pub const PROOFS: [Proof; 8] = [
     Proof {
         name: "native_referee",
         needs: "referee",
@@ -46,6 +46,25 @@ pub const PROOFS: [Proof; 6] = [
             "sim/tests/mjcf_referee/attached.rs",
             "sim/tests/native_referee",
             "tests/referee",
+        ],
+    },
+    // What reads a robot's file: all drawn robots, not only those of a share.
+    Proof {
+        name: "mjcf_referee",
+        needs: "referee",
+        sources: &["sim/src/model", "sim/tests/mjcf_referee"],
+    },
+    Proof {
+        name: "lab_files",
+        needs: "referee,compiler",
+        sources: &[
+            "sim/src/model",
+            "sim/src/task/deploy",
+            "sim/tests/mjcf_referee/foreign",
+            "tests/lab_files",
+            "tests/lab_files.rs",
+            "tests/referee/exported.py",
+            "trainer/src/export",
         ],
     },
     Proof {

@@ -1,14 +1,19 @@
 //! The user's Python: asked, never changed.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A command of `python` that imports nothing from the current folder: with `-c` and
 /// `-m`, Python looks there first, and a checkout from elsewhere could hold a `pip.py`.
-/// It starts in `/`, so paths among its arguments must be absolute.
+/// It starts in `/`, so paths among its arguments must be absolute. (The program's own Pythons
+/// are those of `sim/src/python.rs`, which go on where the user stands.)
 pub fn command(python: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(python);
+    let path = Path::new(python.as_ref());
+    let mut command = match std::path::absolute(path) {
+        Ok(whole) if path.components().count() > 1 => Command::new(whole),
+        _ => Command::new(path),
+    };
     // Python 3.11 and newer; for older ones the folder is what counts.
     command.env("PYTHONSAFEPATH", "1").current_dir("/");
     command

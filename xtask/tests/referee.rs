@@ -295,3 +295,53 @@ fn another_users_environment_counts_where_that_user_is_named() {
     assert!(said.contains("there is no such user"), "{said}");
     assert_eq!(named, "");
 }
+
+/// Notes how it is called, and fails in the part that the first argument names.
+const NOTES: &str = r#"#!/bin/sh
+case "$*" in *FAILS*) failed=1;; *) failed=0;; esac
+echo "NAME $(pwd) $PYTHONSAFEPATH $*" >> STATE/called
+case "$*" in *"maturin build"*) : > ROOT/target/dist/out/ostler-1-x.whl;; esac
+exit $failed
+"#;
+
+#[test]
+fn wheels_are_built_once_every_crate_is_there_and_its_licence_is_listed() {
+    let machine = Machine::new();
+    let (state, root) = (machine.path("state"), machine.path("repo"));
+    let notes = |name: &str, fails: &str| {
+        let text = NOTES.replace("NAME", name).replace("FAILS", fails);
+        let text = text.replace("STATE", state.to_str().unwrap());
+        text.replace("ROOT", root.to_str().unwrap())
+    };
+    machine.write("repo/xtask/src/dist/requirements.txt", REQUIREMENTS);
+    machine.write("repo/configs/robots/a.xml", "");
+    machine.write("repo/configs/a.toml", "");
+    let venv = PYTHON.replace(
+        "echo \"$(pwd) $PYTHONSAFEPATH $*\" >> STATE/pip",
+        "exec STATE/python \"$@\"",
+    );
+    let venv = venv.replace("STATE", state.to_str().unwrap());
+    machine.program("bin/python3", &venv);
+    let root = root.canonicalize().unwrap();
+    let root = root.display();
+    let fetch = format!("cargo {root}  fetch --locked --target x86_64-unknown-linux-gnu");
+    let notices = format!("python {root} 1 {root}/xtask/src/dist/notices.py ");
+    let build = format!("python {root} 1 -m maturin build ");
+    let all = [&fetch, &notices, &build];
+    for (fails, last) in [("fetch", 1), ("notices.py", 2), ("nothing", 3)] {
+        machine.program("state/cargo", &notes("cargo", fails));
+        machine.program("state/python", &notes("python", fails));
+        let _ = fs::remove_file(machine.path("state/called"));
+        let out = machine.xtask(&["dist", "--environments"], &[("CXX", "c++")]);
+        assert_eq!(out.status.success(), last == 3, "{fails}: {out:?}");
+        let called = fs::read_to_string(machine.path("state/called")).unwrap();
+        let called: Vec<&str> = called
+            .lines()
+            .filter(|c| !c.contains("pip install"))
+            .collect();
+        assert_eq!(called.len(), last, "{called:?}");
+        for (call, expected) in called.iter().zip(all) {
+            assert!(call.starts_with(expected.as_str()), "{call}\n{expected}");
+        }
+    }
+}

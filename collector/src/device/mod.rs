@@ -251,6 +251,7 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         self.env.begin_rollout(self.step)?;
         let before_loop = self.traffic();
         for t in 0..self.rows.action.len() {
+            crate::go_on()?;
             let before = Instant::now();
             let [Some(obs), _, hidden] = &self.carried else {
                 break;

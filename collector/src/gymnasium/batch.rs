@@ -123,6 +123,8 @@ impl GymEnvs {
         let mut renewed = Vec::new();
         for (w, sent) in sent.into_iter().enumerate() {
             if let Err(e) = sent.and_then(|()| self.workers[w].receive()) {
+                // Its process may be as good as any.
+                crate::go_on()?;
                 self.renew(w, &e)?;
                 renewed.push(self.workers[w].process.envs.clone());
             }

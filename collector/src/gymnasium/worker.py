@@ -5,7 +5,7 @@ settles what there is; then come frames of numbers, little-endian, until standar
 `worker.rs` has the other side.
 """
 
-import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -53,12 +53,7 @@ def maker(request):
         if limit is not None:
             kwargs = {**kwargs, "max_episode_steps": limit}
         return lambda: gymnasium.make(name, **kwargs)
-    file = pathlib.Path(path)
-    sys.path.insert(0, str(file.parent))
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
+    module = loaded(pathlib.Path(path))
     try:
         make = getattr(module, function)
     except AttributeError:
@@ -71,6 +66,21 @@ def maker(request):
         return env
 
     return limited
+
+
+def loaded(file):
+    """The module of a file, which may import what lies beside it."""
+    name, finder = file.stem, importlib.machinery.PathFinder
+    # A module of another kind keeps its name: others import it by that.
+    if name in sys.modules or name in sys.builtin_module_names or finder.find_spec(name):
+        name = f"_ostler_{name}"
+    # Behind everything else: nothing there stands for what Gymnasium or numpy import.
+    sys.path.append(str(file.parent))
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def time_limit(env):

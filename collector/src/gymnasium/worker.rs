@@ -6,7 +6,7 @@ use ostler_sim::env::ActionSpace;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("worker.py");
@@ -30,7 +30,9 @@ pub enum GymError {
     #[error("{env}: {why}")]
     Refused { env: String, why: String },
     /// A package is missing.
-    #[error("{env}: {why}; install \"{package}\" there, or name another one in gymnasium.python")]
+    #[error(
+        "{env}: {why}; install \"{package}\" there, name another one in gymnasium.python, or put the folder that has it into PYTHONPATH"
+    )]
     Missing {
         env: String,
         why: String,
@@ -181,8 +183,7 @@ pub(super) struct Worker {
 impl Worker {
     /// Starts a process; it is not waited for until [`ready`](Starting::ready).
     pub fn start(config: &GymnasiumConfig, envs: Range<usize>) -> Result<Starting, GymError> {
-        let mut command = Command::new(&config.python);
-        command.args(["-c", SCRIPT]);
+        let mut command = ostler_sim::python::text(&config.python, SCRIPT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // All of them would print the same warnings.
         let stderr = if envs.start == 0 {
@@ -195,16 +196,16 @@ impl Worker {
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
             command.env(variable, "1");
         }
-        ostler_sim::process::takes_signals(&mut command);
         let at = |source| GymError::Start {
             python: config.python.clone(),
             source,
         };
         let child = command.spawn().map_err(at)?;
-        let piped = Piped::of(child).map_err(|e| GymError::Gone {
+        let mut piped = Piped::of(child).map_err(|e| GymError::Gone {
             envs: envs.clone(),
             why: e.to_string(),
         })?;
+        piped.may_be_given_up = true;
         let mut process = Process {
             piped,
             envs: envs.clone(),

@@ -8,9 +8,9 @@
 //! looked for before each use, and is an error then; in the midst of one it ends the process
 //! with SIGBUS all the same, as no system call makes a map safe from it.
 
-use super::format::{Commit, Head, PLACES, SLOT, SLOTS, seal, whole};
+use super::format::{Commit, Head, PLACES, seal, whole};
 use super::layout::TRAILER;
-use super::make::{FIRST, check_head, lock, make};
+use super::make::{FIRST, check, commits, lock, make};
 use super::rows::Ring;
 use super::window::{Segment, Window};
 use super::{Layout, ReplayError};
@@ -66,6 +66,8 @@ pub struct Found {
 
 impl FileRing {
     /// Makes the file in a folder, or opens it and fills `window` with the committed transitions.
+    /// Of a file that is damaged or cut the longest whole part is taken; one of which nothing can
+    /// be known is set aside. Both are said.
     ///
     /// # Errors
     /// Another run uses it, it is of another layout or size, or the system refuses.
@@ -85,15 +87,18 @@ impl FileRing {
         let head = Head::new(layout, window.capacity(), window.physical());
         files::remove_leftovers(folder);
         // A link counts, wherever it leads.
-        let there = path.symlink_metadata().is_ok();
+        let mut there = path.symlink_metadata().is_ok();
         if there && expect == Expect::New {
             return Err(ReplayError::InUse { path });
+        }
+        if there {
+            let file = files::update(&path).map_err(io("cannot open it"))?;
+            there = check(&path, &file, &head)?;
         }
         if !there {
             make(&path, &head)?;
         }
         let file = files::update(&path).map_err(io("cannot open it"))?;
-        check_head(&path, &file, &head)?;
         // SAFETY: the map is read-only. The file is this process's: it is locked, its length
         // was checked and nothing here changes it, so that reads stay within it. Rows are
         // read under the lock of `Core` that their writers hold exclusively; the words are
@@ -136,15 +141,7 @@ impl FileRing {
 
     /// The newest commit, and the transitions that it speaks of.
     fn recover(&mut self, window: &mut Window) -> Result<Found, ReplayError> {
-        let slots = [0, 1].map(|i| {
-            let mut bytes = [0; 36];
-            let read = self.file.read_exact_at(&mut bytes, SLOTS + i * SLOT);
-            read.ok().and_then(|()| Commit::from_bytes(&bytes))
-        });
-        // One that speaks of more than the file holds would be looked for row by row.
-        let slots = slots.into_iter().flatten().filter(|c| c.fits(self.places));
-        let newest = slots.max_by_key(|c| c.sequence);
-        let commit = newest.ok_or_else(|| ReplayError::Format {
+        let commit = commits(&self.file, self.places).ok_or_else(|| ReplayError::Format {
             path: self.path.clone(),
             why: "both its commits are damaged".into(),
         })?;

@@ -1,4 +1,5 @@
 use super::super::disk::Disk;
+use super::super::format::{SLOT, SLOTS};
 use super::super::rows::Rows;
 use super::super::{Field, OnFullDisk};
 use super::*;
@@ -116,8 +117,13 @@ fn one_damaged_commit_leaves_the_one_before() {
     let other = if slot == SLOTS { SLOTS + SLOT } else { SLOTS };
     file.file.write_all_at(&[1; 4], other).unwrap();
     drop(file);
-    let e = open(dir.path(), &mut new()).unwrap_err().to_string();
-    assert!(e.contains("both its commits are damaged"), "{e}");
+    // Without a commit nothing can be known: another file takes its place.
+    let mut found = new();
+    let (file, said) = open(dir.path(), &mut found).unwrap();
+    assert_eq!((found.range(), said), (0..0, Found::default()));
+    assert!(dir.path().join("rows.damaged").is_file());
+    drop(file);
+    assert!(open(dir.path(), &mut new()).is_ok());
 }
 
 #[test]
@@ -138,17 +144,34 @@ fn a_file_of_another_memory_is_refused_with_what_differs() {
     let e = refused(&layout(), Window::new(20, 30), Expect::New);
     assert!(e.contains("there is a replay buffer already"), "{e}");
     let path = dir.path().join(ROWS);
-    File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(20_000)
-        .unwrap();
-    let e = refused(&layout(), Window::new(20, 30), Expect::Any);
-    assert!(e.contains("20000 bytes instead of"), "{e}");
     std::fs::write(&path, "something else").unwrap();
-    let e = refused(&layout(), Window::new(20, 30), Expect::Any);
-    assert!(e.contains("this is no replay buffer"), "{e}");
+    let e = refused(&layout(), Window::new(20, 30), Expect::New);
+    assert!(e.contains("there is a replay buffer already"), "{e}");
+    // What somebody else has written is kept.
+    drop(open(dir.path(), &mut Window::new(20, 30)).unwrap());
+    let aside = std::fs::read(dir.path().join("rows.damaged")).unwrap();
+    assert_eq!(aside, b"something else");
+}
+
+#[test]
+fn a_file_that_was_cut_gives_what_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut window = Window::new(20, 30);
+    let (mut file, _) = open(dir.path(), &mut window).unwrap();
+    extend(&mut file, &mut window, 12, 1, 0);
+    let place = 4 * (4 + TRAILER as u64);
+    let whole = file.file.metadata().unwrap().len();
+    file.file.set_len(PLACES + 7 * place + 3).unwrap();
+    drop(file);
+    let mut found = Window::new(20, 30);
+    let (file, said) = open(dir.path(), &mut found).unwrap();
+    let left = Found {
+        rows: 7,
+        dropped: 5,
+    };
+    assert_eq!((found.range(), said), (0..7, left));
+    assert_eq!(file.file.metadata().unwrap().len(), whole);
+    assert_eq!(seen(&file, &found)[6].1[0], 6_000);
 }
 
 #[test]

@@ -98,16 +98,18 @@ impl Head {
         (bytes.len() as u64 <= SLOTS).then_some(bytes)
     }
 
+    /// Whether these first bytes of a file are of a version that this program reads.
+    pub fn has_known_version(bytes: &[u8]) -> bool {
+        (VERSION..=HALVES).contains(&word(bytes, 8))
+    }
+
     /// Reads them, or says what they are not.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let word = |at: usize| {
-            let bytes = bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
-            bytes.map_or(0, u32::from_le_bytes)
-        };
+        let word = |at| word(bytes, at);
         if !bytes.starts_with(&MAGIC) {
             return Err("this is no replay buffer".into());
         }
-        if !(VERSION..=HALVES).contains(&word(8)) {
+        if !Self::has_known_version(bytes) {
             let got = word(8);
             return Err(format!(
                 "its format is {got}, this program reads {VERSION} and {HALVES}"
@@ -122,6 +124,11 @@ impl Head {
         }
         Ok(head)
     }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
+    bytes.map_or(0, u32::from_le_bytes)
 }
 
 /// The committed rows.

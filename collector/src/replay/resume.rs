@@ -60,11 +60,11 @@ impl ReplayBuffer {
         rows.saturating_mul(row as u64).saturating_add(priorities)
     }
 
-    /// Goes back to the saved state, in a buffer that was [reopened](super::Setup::reopen).
-    /// Without `replay.save` it is empty, and only its draws go on.
+    /// Goes back to the saved state, in a buffer that was [reopened](super::Setup::reopen), as
+    /// far as its file holds that. Without `replay.save` it is empty, and only its draws go on.
     ///
     /// # Errors
-    /// The saved state is another buffer's; the device fails.
+    /// The saved state cannot be; the device fails.
     pub fn restore(&mut self, saved: &Saved) -> Result<Restored, ReplayError> {
         self.settle();
         let inner = &mut *self.core.write();
@@ -73,16 +73,12 @@ impl ReplayBuffer {
             .map_err(|what| ReplayError::Saved(format!("{what} cannot be: it is damaged")))?;
         let (there, wanted) = (inner.window.end(), saved.place);
         let mut place = wanted;
-        place.end = wanted.end.min(saved.in_file);
+        // Damage, or another program, may have taken the newest.
+        place.end = wanted.end.min(saved.in_file).min(there);
         place.begin = wanted.begin.min(place.end);
-        // A buffer that was not saved is not expected in the file, and nothing is taken.
-        let lost_oldest = inner.window.rewind(&place).ok_or_else(|| {
-            ReplayError::Saved(format!(
-                "its file ends at transition {there}, the checkpoint needs those up to {}",
-                place.end
-            ))
-        })?;
-        let lost_newest = wanted.end - place.end;
+        // It is in the past, whatever the file holds.
+        let lost_oldest = inner.window.rewind(&place).unwrap_or_default();
+        let lost_newest = (wanted.end - place.end).min(wanted.end - wanted.begin);
         if lost_newest > 0 {
             inner.window.cut();
         }

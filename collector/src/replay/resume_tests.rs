@@ -146,10 +146,73 @@ fn what_cannot_come_back_is_said() {
     assert_eq!((restored.rows, restored.lost_oldest), (0, 60));
     assert!(restored.lost_priorities && !restored.exact());
     drop(again);
+    // No file: nothing is left, and the run goes on all the same.
     let elsewhere = tempfile::tempdir().unwrap();
     let mut empty = make(&config, elsewhere.path(), true).unwrap();
-    let e = empty.restore(&early).unwrap_err().to_string();
-    assert!(e.contains("its file ends at transition 0"), "{e}");
+    let restored = empty.restore(&early).unwrap();
+    assert_eq!((restored.rows, restored.lost_newest), (0, 60));
+    assert!(!restored.exact());
+    iterate(&mut empty, 4);
+}
+
+/// Bits at any place of the file, and cuts at any length.
+#[test]
+fn a_damaged_file_costs_what_is_damaged_and_no_resume() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("replay/rows.bin");
+    let config = config(StorageKind::Memmap, SamplerKind::Uniform, 0);
+    let mut buffer = make(&config, dir.path(), false).unwrap();
+    for i in 0..3 {
+        iterate(&mut buffer, i);
+    }
+    let saved = buffer.save().unwrap();
+    drop(buffer);
+    let whole = std::fs::read(&file).unwrap();
+    // 45 transitions, the first in the first place.
+    let (rows, places) = (45, 12_288);
+    let place = (whole.len() - places) / 90;
+    let restored = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        let mut again = make(&config, dir.path(), true).unwrap();
+        let restored = again.restore(&saved).unwrap();
+        assert_eq!(restored.rows, again.len());
+        iterate(&mut again, 3);
+        restored
+    };
+    assert!(restored(&whole).exact());
+    for (at, left) in [
+        // Of the head: what it says is known. Of the number of its version, too.
+        (0, rows),
+        (8, rows),
+        (13, rows),
+        (17, rows),
+        (60, rows),
+        // A commit: the one before is of the iteration before, or it is the older one.
+        (8192 + 9, rows),
+        (8704 + 9, rows - 15),
+        // A transition: the longer part, of two of the same length the newer one.
+        (places + 5, rows - 1),
+        (places + 9 * place, rows - 10),
+        (places + 22 * place, 22),
+        (places + 43 * place, 43),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 16;
+        let restored = restored(&bytes);
+        assert_eq!(restored.rows, left, "byte {at}");
+        assert_eq!(restored.exact(), left == rows, "byte {at}: {restored:?}");
+    }
+    for (length, left) in [
+        (0, 0),
+        (100, 0),
+        (9000, 0),
+        (places, 0),
+        (places + 20 * place + 7, 20),
+    ] {
+        assert_eq!(restored(&whole[..length]).rows, left, "{length}");
+    }
+    let aside = std::fs::read(dir.path().join("replay/rows.damaged")).unwrap();
+    assert_eq!(aside.len(), 100, "what nothing can be known of is kept");
 }
 
 #[test]

@@ -31,11 +31,12 @@ OSTLER_FN_BIG void nearest_edge(const T* size, T half_length, const P3<T>& centr
       P3<T> gap = middle - centre;
       const T qe = size[j] * size[j], cr = -size[j] * half[j], qs = half_length * half_length;
       const T ge = -size[j] * gap[j], gs = dot(half, gap);
-      const T det = qe * qs - cr * cr;
-      const T noise = Noise<T>::parallel * qe * qs;
-      if (mag(det) < (noise > Noise<T>::tiny ? noise : Noise<T>::tiny)) continue;
-      const T inverse = one / det;
-      T xe = (qs * ge - cr * gs) * inverse, xs = (qe * gs - cr * ge) * inverse;
+      // Across the edge, where nearly parallel ones do not cancel.
+      const int k = (j + 1) % 3, l = (j + 2) % 3;
+      const T across = half[k] * half[k] + half[l] * half[l];
+      const T noise = Noise<T>::parallel * Noise<T>::parallel * qe * qs;
+      if (qe * across < (noise > Noise<T>::tiny ? noise : Noise<T>::tiny)) continue;
+      T xs = (half[k] * gap[k] + half[l] * gap[l]) / across, xe = (half[j] * xs - gap[j]) / size[j];
       // The end of the edge that a clamp has touched last stays the verdict, even
       // where the second clamp moves the point back inside: MuJoCo's choice.
       int end = 0;
@@ -103,6 +104,15 @@ OSTLER_FN_BIG T second_step(const T* size, const P3<T>& centre, const P3<T>& axi
     return step * sign;
   }
   int turned = heading ^ at.vertex;
+  // A segment that lies along a face meets edges at its two sides at one distance, and which
+  // of them was taken says nothing of the segment's slope: the second contact is at the other.
+  int most = mag(half[0]) < mag(half[1]) ? 1 : 0;
+  if (mag(half[most]) < mag(half[2])) most = 2;
+  for (int i = 0; i < 3; i++) {
+    if (i == most || half[i] == T(0) || mag(half[i]) > T(4) * Noise<T>::parallel * mag(half[most])) continue;
+    const int other = (turned >> most) & 1 ? 0 : 1 << i;
+    turned = (turned & ~(1 << i)) | other;
+  }
   if (at.corner) {
     if (turned == 0 || turned == 7) return none;  // straight at the corner
     const bool single = turned == 1 || turned == 2 || turned == 4;

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTerm {
-    /// Actuators driven, by name or pattern with `*`; one output each, in the model's order.
+    /// Actuators driven, one output each: by name, in the order in which they are written; with a
+    /// pattern (`*`) among them all in the model's order.
     pub actuators: Vec<String>,
     /// How an output becomes a control.
     #[serde(default)]
     pub kind: ActionKind,
-    /// Multiplies the policy's output: one number for all, one per actuator, or by patterns of
-    /// the names of actuators or their joints.
+    /// Multiplies the policy's output: one number for all, a list with one per actuator in their
+    /// order, or by patterns of the names of actuators or their joints.
     #[serde(default = "one")]
     pub scale: OneOrMany,
     /// Added after scaling; likewise.
@@ -23,8 +24,8 @@ pub struct ActionTerm {
     /// Clip the policy's output to this range before scaling; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<Ranges>,
-    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`; for
-    /// `"binary"`: two rows.
+    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`, in the
+    /// order of the actuators; for `"binary"`: two rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Vec<f64>>,
     /// Gains for `kind = "position"` on motor actuators: stiffness (N/m or N m/rad); likewise.

@@ -16,8 +16,8 @@ pub struct ActuatorTerm {
     /// The law.
     #[serde(default)]
     pub model: ActuatorModel,
-    /// Effort per error of the position (N/m or N m/rad): one number for all joints, one per
-    /// joint, or by patterns of their names.
+    /// Effort per error of the position (N/m or N m/rad): one number for all joints, a list with
+    /// one per joint in the order of `joints`, or by patterns of their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stiffness: Option<OneOrMany>,
     /// Effort against the velocity (N s/m or N m s/rad); likewise.

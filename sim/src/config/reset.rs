@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResetTerm {
-    /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_vel("pattern*")`,
+    /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_pos([a, b])`, the same of `joint_vel`,
     /// `pos(body)`, `quat(body)`, `rpy(body)`, `lin_vel(body)`, `ang_vel(body)` (bodies with a
     /// free joint), `roll(body)`, `pitch(body)`, `yaw(body)`, `keyframe("name")` or
     /// `keyframe([a, b])`.

@@ -202,6 +202,12 @@ impl EnvSpec {
         self.agents.len().max(1)
     }
 
+    /// Names of all agents' outputs, in order: those under which they break an environment.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        let causes = self.cause_names.iter();
+        causes.filter_map(|cause| cause.strip_prefix("nan/action/"))
+    }
+
     /// A group of that name.
     pub fn group(&self, name: &str) -> Option<&ObsGroup> {
         self.groups.iter().find(|g| g.name == name)

@@ -86,10 +86,7 @@ impl Rest<'_> {
             return straight();
         };
         let [a, b] = w.touch.map(|p| (geom.body, pose.point(p)));
-        (
-            length(from.1, a.1) + w.arc + length(b.1, to.1),
-            vec![[from, a], [b, to]],
-        )
+        (w.length, vec![[from, a], [b, to]])
     }
 
     /// Adds the generalised forces of a force at a point of a body and a torque on it `(nv)`.

@@ -20,7 +20,7 @@ pub(crate) mod rotation;
 mod sensor;
 mod shape;
 pub(crate) mod simple;
-mod summary;
+pub(crate) mod summary;
 mod varied;
 
 pub use actuator::{Actuator, Dynamics, Given, Muscle, Transmission};
@@ -107,6 +107,20 @@ pub struct Model {
     /// Every file that was read or is named and there, textures too, the main one first: a
     /// run keeps copies.
     pub sources: Vec<PathBuf>,
+    /// How they are named.
+    pub naming: Naming,
+}
+
+/// How a model names its files, for a copy of them in which the names mean the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// The folder in which the files may lie, where one was named; else the main file's.
+    pub within: Option<PathBuf>,
+    /// Folders that were taken for the packages of addresses such as `package://NAME/...`, and
+    /// NAME.
+    pub packages: Vec<(PathBuf, String)>,
+    /// Names that begin with `/`, and the files that they mean.
+    pub absolute: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Settings of `<option>`. Solver parameters are carried for the native engine.

@@ -35,7 +35,7 @@ impl JointKind {
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Free => "free",
             Self::Ball => "ball",
@@ -268,7 +268,6 @@ fn span(start: usize, n: usize) -> String {
     }
 }
 
-/// Four significant digits, without trailing zeros.
 impl Motor {
     /// Its law and delay.
     fn tell(&self, text: &mut String, unit: &str) {
@@ -334,7 +333,8 @@ impl EffortLimit {
     }
 }
 
-fn short(x: f64) -> String {
+/// Four significant digits, without trailing zeros.
+pub(crate) fn short(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{}", x + 0.0);
     }

@@ -2,11 +2,12 @@
 //!
 //! The script is part of the program; Python and MuJoCo never are.
 
-use crate::{files, process};
+use crate::model::mjcf;
+use crate::{files, python};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// The script; its text lists the commands.
 const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
@@ -106,24 +107,12 @@ impl MuJoCo {
         let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
         let script = folder.path().join("mujoco_states.py");
         for (name, text) in SCRIPTS {
-            std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;
+            files::create_with(&folder.path().join(name), text.as_bytes())
+                .map_err(RefereeError::Folder)?;
         }
-        let errors = std::fs::OpenOptions::new()
-            .create_new(true)
-            .read(true)
-            .append(true)
-            .open(folder.path().join("stderr"))
-            .map_err(RefereeError::Folder)?;
-        // A name with a slash is relative to where the user stands.
-        let program = match std::path::absolute(python) {
-            Ok(path) if python.components().count() > 1 => path,
-            _ => python.to_path_buf(),
-        };
+        let errors = files::append(&folder.path().join("stderr")).map_err(RefereeError::Folder)?;
         // MuJoCo writes its log where it runs.
-        let mut command = Command::new(program);
-        process::takes_signals(&mut command);
-        let mut child = command
-            .arg(&script)
+        let mut child = python::script(python, &script)
             .arg("serve")
             .current_dir(folder.path())
             .stdin(Stdio::piped())
@@ -153,6 +142,31 @@ impl MuJoCo {
         self.folder.path().join(name)
     }
 
+    /// The file that MuJoCo is to read for the robot in `path`, whose files lie in its folder or
+    /// `within`: of a URDF a copy with plain names of meshes, which its reader takes for those
+    /// that are meant.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the copy cannot be written.
+    pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
+        let absolute = |p: &Path| std::path::absolute(p).map_err(RefereeError::Folder);
+        let plain = mjcf::plain_urdf(path, within);
+        let plain = plain.map_err(|e| RefereeError::Refused(e.to_string()))?;
+        let Some((text, meshes)) = plain else {
+            return absolute(path);
+        };
+        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
+        // It goes with the one that it is in.
+        let folder = folder.keep();
+        for (name, file) in meshes {
+            let link = folder.join(name);
+            std::os::unix::fs::symlink(absolute(&file)?, link).map_err(RefereeError::Folder)?;
+        }
+        let copy = folder.join("robot.urdf");
+        std::fs::write(&copy, text).map_err(RefereeError::Folder)?;
+        Ok(copy)
+    }
+
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
@@ -180,20 +194,22 @@ impl MuJoCo {
         Ok(answer["ok"].take())
     }
 
-    /// Samples states of a model and lets MuJoCo evaluate them into a file.
+    /// Samples states of a model, whose files lie in its folder or `within`, and lets MuJoCo
+    /// evaluate them into a file.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// As [`robot`](Self::robot) and [`ask`](Self::ask).
     pub fn states(
         &mut self,
         model: &Path,
+        within: Option<&Path>,
         out: &Path,
         states: usize,
         seed: u64,
     ) -> Result<Value, RefereeError> {
         let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_path_buf());
         self.ask(&json!({
-            "op": "states", "model": absolute(model), "out": absolute(out),
+            "op": "states", "model": self.robot(model, within)?, "out": absolute(out),
             "states": states, "seed": seed,
         }))
     }

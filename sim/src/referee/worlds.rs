@@ -14,6 +14,7 @@ use crate::model::{
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +83,7 @@ impl MuJoCoWorlds {
             .sources
             .first()
             .ok_or_else(|| refused(&"the robot was not read from a file"))?;
-        let file = std::path::absolute(file).map_err(|e| refused(&e))?;
+        let read = mujoco.robot(file, model.naming.within.as_deref())?;
         let timestep = config.timestep(model);
         let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
         let measured = model.sensors.iter().enumerate();
@@ -101,7 +102,7 @@ impl MuJoCoWorlds {
             .collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
-            "contacts": contacts(model), "model": file, "count": num_envs,
+            "contacts": contacts(model), "model": read, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
@@ -167,7 +168,12 @@ impl MuJoCoWorlds {
 
     fn ask(&mut self, request: &Value, count: usize) -> Result<(), RefereeError> {
         let out = self.buffer.get(..count).unwrap_or(&self.buffer);
-        std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
+        let give = || {
+            let mut given = files::update(&self.given)?;
+            given.set_len(0)?;
+            given.write_all(cast_slice::<f32, u8>(out))
+        };
+        give().map_err(RefereeError::Folder)?;
         self.mujoco.ask(request)?;
         let rows = Self::answered(&self.state);
         let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);

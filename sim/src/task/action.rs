@@ -5,7 +5,7 @@ mod position;
 mod rows;
 mod servo;
 
-use super::elements::Elements;
+use super::elements::{Chosen, Elements};
 use super::late::Lag;
 use super::pose::Pose;
 use super::select;
@@ -151,13 +151,13 @@ impl Actions {
         for &(t, term) in terms {
             let path = format!("task.action[{t}]");
             let chosen = chosen(model, term, team, agent, &path)?;
-            if chosen.is_empty() {
+            if chosen.all.is_empty() {
                 return Err(ConfigError::new(
                     format!("{path}.actuators"),
                     "the list is empty",
                 ));
             }
-            for &a in &chosen {
+            for &a in &chosen.all {
                 if let Some(other) = owner[a].replace(t) {
                     let error = ConfigError::new(
                         format!("{path}.actuators"),
@@ -210,7 +210,7 @@ impl Actions {
         &mut self,
         model: &Model,
         (t, term): (usize, &ActionTerm),
-        chosen: &[usize],
+        chosen: &Chosen,
         pose: &[f64],
         (team, agent): (&Team, usize),
         path: &str,
@@ -221,10 +221,11 @@ impl Actions {
                 "is for kind = \"discrete\" and \"binary\"",
             ));
         }
-        let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(model, a)).collect();
+        let names: Vec<Vec<&str>> = chosen.all.iter().map(|&a| names_of(model, a)).collect();
         let elements = Elements {
             what: "actuators",
             names: &names,
+            mixed: chosen.mixed,
             team,
             agent: Some(agent),
         };
@@ -237,7 +238,7 @@ impl Actions {
         let clips = term.clip.as_ref();
         let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
         let clips = clips.transpose()?;
-        for (i, &index) in chosen.iter().enumerate() {
+        for (i, &index) in chosen.all.iter().enumerate() {
             let actuator = &model.actuators[index];
             let ctrlrange = limits(actuator);
             let (scale, offset) = (scale[i], offset[i]);
@@ -352,25 +353,27 @@ fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> 
     })
 }
 
-/// The actuators of a term for an agent, in the model's order, so that a pattern and a list mean
-/// the same.
+/// The actuators of a term for an agent.
 fn chosen(
     model: &Model,
     term: &ActionTerm,
     team: &Team,
     agent: usize,
     path: &str,
-) -> Result<Vec<usize>, ConfigError> {
-    let mut chosen = Vec::new();
-    for (p, pattern) in term.actuators.iter().enumerate() {
+) -> Result<Chosen, ConfigError> {
+    let written = term.actuators.iter().enumerate();
+    let found = written.map(|(p, pattern)| {
         let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
-        let pattern = team.fill(Some(agent), pattern);
-        let path = format!("{path}.actuators[{p}]");
-        chosen.extend(select(&pattern, "actuator", names, &path)?);
-    }
-    chosen.sort_unstable();
-    chosen.dedup();
-    Ok(chosen)
+        let pattern = team.fill(Some(agent), pattern).into_owned();
+        let found = select(
+            &pattern,
+            "actuator",
+            names,
+            &format!("{path}.actuators[{p}]"),
+        )?;
+        Ok((pattern, found))
+    });
+    Chosen::new(found, &format!("{path}.actuators"))
 }
 
 /// Names by which patterns find an actuator: its own, and its joint's.
@@ -380,7 +383,7 @@ fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
     [actuator.name.as_str()].into_iter().chain(joint).collect()
 }
 
-fn limits(actuator: &Actuator) -> [f32; 2] {
+pub(super) fn limits(actuator: &Actuator) -> [f32; 2] {
     actuator
         .ctrlrange
         .map_or(UNLIMITED, |r| r.map(|x| x as f32))

@@ -23,14 +23,8 @@ pub(super) fn apply(model: &mut Model, cfg: &TaskConfig, team: &Team) -> Result<
     for (t, term) in cfg.contact.iter().enumerate() {
         let path = format!("task.contact[{t}]");
         let key = format!("{path}.geoms");
-        for g in parts(
-            &term.geoms,
-            ("geom", names.clone()),
-            |_| true,
-            &defined,
-            team,
-            &key,
-        )? {
+        let geoms = ("geom", names.clone());
+        for g in parts(&term.geoms, geoms, |_| true, &defined, team, &key)?.all {
             change(&mut model.geoms[g], term, &path)?;
             if !model.changed_geoms.contains(&g) {
                 model.changed_geoms.push(g);

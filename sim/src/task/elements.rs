@@ -1,11 +1,70 @@
 //! Numbers and ranges for actuators, joints and components: one for all, one each, or by
-//! patterns of their names.
+//! patterns of their names; and the order in which such elements stand.
 
 use super::team::{AgentIndex, Team};
 use super::{exact, matches, range};
 use crate::config::{ConfigError, OneOrMany, Ranges};
 use crate::names::nearest;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Elements that a list of names and patterns means: names alone stand in the order in which they
+/// are written, and with a pattern among them all stand in the model's order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    /// Their numbers, each once.
+    pub all: Vec<usize>,
+    /// What is written comes to another order than the model's, in which they stand.
+    pub mixed: bool,
+}
+
+impl Chosen {
+    /// What `found` of `written` means, one after the other; the key is at `path`.
+    ///
+    /// # Errors
+    /// A name is written twice.
+    pub fn new(
+        found: impl IntoIterator<Item = Result<(String, Vec<usize>), ConfigError>>,
+        path: &str,
+    ) -> Result<Self, ConfigError> {
+        let (mut all, mut patterns) = (Vec::new(), false);
+        let (mut named, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for one in found {
+            let (written, elements) = one?;
+            let pattern = written.contains('*');
+            patterns |= pattern;
+            for element in elements {
+                if !pattern && !named.insert(element) {
+                    let message = format!("\"{written}\" is in the list twice");
+                    return Err(ConfigError::new(path, message).help("every name stands once"));
+                }
+                if seen.insert(element) {
+                    all.push(element);
+                }
+            }
+        }
+        let mixed = patterns && !all.is_sorted();
+        if mixed {
+            all.sort_unstable();
+        }
+        Ok(Self { all, mixed })
+    }
+
+    /// Refuses a list of `found` numbers, or `of` whatever else, where nobody can say which one is
+    /// whose.
+    pub fn listed(mixed: bool, found: usize, of: &str, path: &str) -> Result<(), ConfigError> {
+        if !mixed {
+            return Ok(());
+        }
+        let message = format!(
+            "{found} {of} in a list, beside patterns: the elements stand in the model's order, \
+             which is not the one written"
+        );
+        Err(ConfigError::new(path, message).help(
+            "write out all names, in the order of the list; or give values by patterns, such as \
+             { \"*_hip\" = 1.0, \"*_knee\" = 2.0 }",
+        ))
+    }
+}
 
 /// Elements that get values.
 #[derive(Clone, Copy)]
@@ -14,6 +73,8 @@ pub(super) struct Elements<'a> {
     pub what: &'a str,
     /// Names by which patterns find each of them, the best first; empty where they have none.
     pub names: &'a [Vec<&'a str>],
+    /// [`Chosen::mixed`].
+    pub mixed: bool,
     pub team: &'a Team,
     /// The agent whose they are, for `{agent}` in patterns.
     pub agent: AgentIndex,
@@ -57,7 +118,7 @@ impl Elements<'_> {
     fn fits(&self, found: usize, of: &str, path: &str) -> Result<(), ConfigError> {
         let (wanted, what) = (self.names.len(), self.what);
         if found == wanted {
-            return Ok(());
+            return Chosen::listed(self.mixed, found, of, path);
         }
         let message = format!("{found} {of} for {wanted} {what}");
         let one = of.trim_end_matches('s');

@@ -30,7 +30,9 @@ use crate::config::{ActionTerm, ConfigError, OneOrMany, Resample, Span, TaskConf
 use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
 use crate::state::Tables;
+use crate::text::obeyed;
 pub use command::CommandSpec;
+use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
     Scratch,
@@ -360,8 +362,7 @@ fn program(
 }
 
 /// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'
-/// names in them. A pattern means those alone that it `may`. Each once, in the model's order; the
-/// key is at `path`.
+/// names in them. A pattern means those alone that it `may`. The key is at `path`.
 fn parts<'a>(
     written: &[String],
     (kind, names): (&str, impl Iterator<Item = &'a str> + Clone),
@@ -369,23 +370,22 @@ fn parts<'a>(
     defined: &Definitions<'_>,
     team: &Team,
     path: &str,
-) -> Result<Vec<usize>, ConfigError> {
+) -> Result<Chosen, ConfigError> {
     let known = |name: &str| names.clone().any(|n| n == name);
-    let mut chosen = Vec::new();
+    let mut found = Vec::new();
     for (p, text) in written.iter().enumerate() {
         for pattern in defined.entries(text, known) {
             for agent in team.agents_of(&[&pattern]) {
                 let pattern = team.fill(agent, &pattern);
                 let all = names.clone().enumerate();
-                let found = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
+                let mut fits = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
                 let named = !pattern.contains('*');
-                chosen.extend(found.into_iter().filter(|e| named || may(*e)));
+                fits.retain(|e| named || may(*e));
+                found.push(Ok((pattern.into_owned(), fits)));
             }
         }
     }
-    chosen.sort_unstable();
-    chosen.dedup();
-    Ok(chosen)
+    Chosen::new(found, path)
 }
 
 /// A number that a float can hold, with all its digits.
@@ -442,6 +442,13 @@ fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<
 fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), ConfigError> {
     if name.is_empty() {
         return Err(ConfigError::new(path, "the name is empty"));
+    }
+    if let Some(c) = name.chars().find(|c| obeyed(*c)) {
+        let why = format!(
+            "the name {name:?} holds U+{:04X}, which is not shown",
+            c as u32
+        );
+        return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
     if !seen.insert(name.to_string()) {
         return Err(ConfigError::new(

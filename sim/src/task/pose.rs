@@ -200,6 +200,15 @@ pub(super) fn argument(target: &str) -> Option<&str> {
     )
 }
 
+/// The names of `a, "b*"` or `[a, "b*"]`, as they stand between the parentheses of a target.
+pub(super) fn listed(argument: &str) -> Vec<&str> {
+    let list = argument.trim();
+    let inner = list.strip_prefix('[').and_then(|l| l.strip_suffix(']'));
+    let names = inner.unwrap_or(list).split(',');
+    let names = names.map(|n| n.trim().trim_matches(['"', '\'']));
+    names.filter(|n| !n.is_empty()).collect()
+}
+
 /// The positions that a keyframe sets: all of them, or (`all` false: one agent's, after
 /// another agent's) those of joints that it takes out of the initial pose, since the
 /// keyframe of an attached robot leaves the others' joints there.

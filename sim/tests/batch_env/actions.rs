@@ -176,6 +176,76 @@ fn every_actuator_fits_exactly_one_pattern() {
     }
 }
 
+/// The robot has `push` before `servo`; observed are outputs, then controls in the robot's order.
+#[test]
+fn names_alone_stand_in_the_order_in_which_they_are_written() {
+    let own = "[[action]]\nactuators = [\"servo\", \"push\"]";
+    let lists =
+        format!("{own}\nscale = [0.125, 1]\noffset = [0.5, 2]\nclip = [[-1, 1], [-2, 0.25]]");
+    assert_eq!(controls(&lists, &[9.0, 9.0]), [1.0, 0.25, 2.25, 0.625]);
+    assert_eq!(controls(&lists, &[-9.0, 0.0]), [-1.0, 0.0, 2.0, 0.375]);
+    let rows = "choices = [[0.25, -1], [0.5, 3]]";
+    let discrete = format!("{own}\nkind = \"discrete\"\n{rows}");
+    assert_eq!(controls(&discrete, &[1.0]), [1.0, 3.0, 0.5]);
+    let binary = format!("{own}\nkind = \"binary\"\n{rows}");
+    assert_eq!(controls(&binary, &[-1.0]), [-1.0, -1.0, 0.25]);
+    let named = "[names]\nboth = [\"servo\", \"push\"]\n[[action]]\nactuators = [\"both\"]\nscale = [0.125, 1]";
+    assert_eq!(controls(named, &[1.0, 2.0]), [1.0, 2.0, 2.0, 0.125]);
+    let gains = "[[action]]\nactuators = [\"push\"]\nkind = \"position\"\nstiffness = [8]";
+    assert_eq!(controls(gains, &[0.5])[..2], [0.5, 1.0]);
+}
+
+#[test]
+fn with_a_pattern_all_stand_in_the_robots_order_or_a_list_beside_them_is_refused() {
+    // The order written is the robot's.
+    for names in ["\"*\"", "\"push\", \"*\"", "\"*u*\", \"*\""] {
+        let list = format!("[[action]]\nactuators = [{names}]\nscale = [1, 0.125]");
+        assert_eq!(controls(&list, &[2.0, 1.0]), [2.0, 1.0, 2.0, 0.125]);
+    }
+    let mixed = "[[action]]\nactuators = [\"servo\", \"*\"]";
+    let by_name = format!("{mixed}\nscale = {{ push = 1, servo = 0.125 }}");
+    assert_eq!(controls(&by_name, &[2.0, 1.0]), [2.0, 1.0, 2.0, 0.125]);
+    for (keys, place) in [
+        ("scale = [1, 2]", "scale"),
+        ("offset = [1, 2]", "offset"),
+        ("clip = [[0, 1], [0, 2]]", "clip"),
+        (
+            "kind = \"discrete\"\nchoices = [[0, 1], [1, 0]]",
+            "choices[0]",
+        ),
+        (
+            "kind = \"binary\"\nchoices = [[0, 1], [1, 0]]",
+            "choices[0]",
+        ),
+    ] {
+        let text = format!(
+            "{mixed}\n{keys}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
+        );
+        let e = build(SMALL, &task(&text)).unwrap_err().to_string();
+        assert!(e.starts_with(&format!("task.action[0].{place}: ")), "{e}");
+        assert!(
+            e.contains("in the model's order") && e.contains("write out all names"),
+            "{e}"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_written_twice_is_refused() {
+    let text = "[[action]]\nactuators = [\"servo\", \"push\", \"servo\"]\n[[observation]]\nname = \"q\"\nexpr = \"EXPR\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"";
+    let e = build(SMALL, &task(&text.replace("EXPR", "qpos")))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.starts_with("task.action[0].actuators: \"servo\" is in the list twice"),
+        "{e}"
+    );
+    let seen = text.replace("\"push\", \"servo\"", "\"push\"");
+    let seen = seen.replace("EXPR", "joint_pos([turn, slider, turn])");
+    let e = build(SMALL, &task(&seen)).unwrap_err().to_string();
+    assert!(e.contains("turn is in the list twice"), "{e}");
+}
+
 /// Controls of environment 0 in the steps of an episode, with outputs 1, 2, 3, ...
 fn late(action: &str, n: usize, steps: u64) -> Vec<Vec<f32>> {
     let text = format!(

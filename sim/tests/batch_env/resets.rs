@@ -24,6 +24,72 @@ fn without_terms_an_episode_starts_in_the_initial_pose_at_rest() {
     assert_eq!(starts(1, "")[0], [&POSE[..], &[0.0; 8]].concat());
 }
 
+/// The robot has `slider` before `turn`.
+#[test]
+fn numbers_of_joints_that_are_named_go_in_the_order_of_the_names() {
+    for target in [
+        "joint_pos([turn, slider])",
+        "joint_pos(turn, slider)",
+        "joint_pos([\"turn\", \"slider\"])",
+    ] {
+        for how in [
+            "value = [0.25, 0.5]",
+            "choice = [[0.25, 0.5]]",
+            "uniform = [[0.25, 0.25], [0.5, 0.5]]",
+            "expr = \"concat(0.25, 0.5)\"",
+        ] {
+            let row = &starts(1, &reset(target, how))[0];
+            assert_eq!(row[..2], [0.5, 0.25], "{target} {how}");
+        }
+    }
+    let row = &starts(
+        1,
+        &reset("joint_vel([turn, slider])", "value = [0.25, 0.5]"),
+    )[0];
+    assert_eq!(row[9..11], [0.5, 0.25]);
+    let named = reset("joint_pos(both)", "value = [0.25, 0.5]");
+    let named = format!("{named}[names]\nboth = [\"turn\", \"slider\"]\n");
+    assert_eq!(starts(1, &named)[0][..2], [0.5, 0.25]);
+    for (target, how, wrong) in [
+        (
+            "joint_pos([\"t*\", slider])",
+            "value = [0.25, 0.5]",
+            "in the model's order",
+        ),
+        (
+            "joint_pos([\"t*\", slider])",
+            "choice = [[0.25, 0.5]]",
+            "in the model's order",
+        ),
+        (
+            "joint_pos([\"t*\", slider])",
+            "expr = \"concat(0.1, 0.2)\"",
+            "in the model's order",
+        ),
+        (
+            "joint_pos([turn, turn])",
+            "value = 0.5",
+            "\"turn\" is in the list twice",
+        ),
+        ("joint_pos([])", "value = 0.5", "the list is empty"),
+        (
+            "joint_pos([turn, slidr])",
+            "value = 0.5",
+            "did you mean \"slider\"?",
+        ),
+    ] {
+        let text = format!(
+            "[[action]]\nactuators = [\"push\"]\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{}",
+            reset(target, how)
+        );
+        let e = build(SMALL, &task(&text)).unwrap_err().to_string();
+        assert!(e.contains(wrong), "{target} {how}: {e}");
+    }
+    // One number for all has no order.
+    let row = &starts(1, &reset("joint_pos([\"t*\", slider])", "value = 0.5"))[0];
+    assert_eq!(row[..2], [0.5, 0.5]);
+}
+
 #[test]
 fn each_target_moves_its_coordinates_and_no_others() {
     for (target, touched) in [

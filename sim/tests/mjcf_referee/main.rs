@@ -13,6 +13,7 @@ use support::script::numbers;
 mod attached;
 mod constraints;
 mod features;
+mod foreign;
 mod meshes;
 mod sensors;
 #[path = "../../../tests/support/mod.rs"]

@@ -21,4 +21,5 @@ mod shrink;
 mod support;
 mod trajectories;
 mod varied;
+mod wraps;
 mod xml;

@@ -55,7 +55,9 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
         Some(path) => path.clone(),
         None => mujoco.scratch("reference.npz"),
     };
-    let answer = mujoco.states(&args.model, &file, args.states as usize, args.seed)?;
+    let within = args.folder.as_deref();
+    let count = args.states as usize;
+    let answer = mujoco.states(&args.model, within, &file, count, args.seed)?;
     names::check(&model, &answer["robot"]).map_err(|why| {
         let path = args.model.display();
         RefereeError::Refused(format!("reads another robot in {path}: {why}"))

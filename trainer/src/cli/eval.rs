@@ -4,7 +4,7 @@ use super::contest::Contest;
 use super::engine::JudgeArg;
 use super::instead::Instead;
 use super::target::{Events, Target, Wish, open};
-use crate::log::errln;
+use crate::log::{errln, outln};
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use crate::stats::Episodes;
@@ -14,7 +14,6 @@ use ostler_sim::env::EnvSpec;
 use ostler_sim::referee::worlds::Failure;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -109,8 +108,7 @@ pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
         }
         (several, false) => table(several),
     };
-    // A reader that has gone away is no failure of ours.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    outln!("{text}");
     Ok(OK)
 }
 

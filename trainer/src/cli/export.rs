@@ -1,9 +1,9 @@
 //! `ostler export`: a trained policy as a file for a robot's own program.
 
 use crate::export::{Format, Request, export};
+use crate::log::outln;
 use crate::run::{RunError, error::OK, load_run};
 use clap::Args;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Flags of `ostler export`.
@@ -42,18 +42,16 @@ pub fn run(args: &ExportArgs) -> Result<i32, RunError> {
             formats.push(*format);
         }
     }
-    let out = args.out.clone().unwrap_or_else(|| run.dir.join("export"));
     let request = Request {
         formats: &formats,
         name: args.name.as_deref(),
-        out: &out,
+        out: args.out.as_deref(),
         agent: args.agent.as_deref(),
         inputs: &args.input,
         vectors: args.vectors as usize,
     };
     for path in export(&run, &request)? {
-        // A reader that has gone away is no failure of ours.
-        let _ = writeln!(std::io::stdout(), "{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(OK)
 }

@@ -10,6 +10,7 @@ use crate::report::{self, Run};
 use crate::run::stage::Stage;
 use crate::run::{RunError, error::OK};
 use clap::Args;
+use ostler_sim::files;
 use std::path::{Path, PathBuf};
 
 /// Seconds, size and frames a second of the animation.
@@ -106,7 +107,8 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
         time = if first { 0.0 } else { time + step_dt };
     }
     let usage = |e: &dyn std::fmt::Display| RunError::Usage(e.to_string());
-    let file = tempfile::NamedTempFile::new().map_err(|e| usage(&e))?;
-    film::write::<Gif>(&clip, file.path(), SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
-    std::fs::read(file.path()).map_err(|e| usage(&e))
+    let folder = files::scratch("report").map_err(|e| usage(&e))?;
+    let file = folder.path().join("animation.gif");
+    film::write::<Gif>(&clip, &file, SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
+    std::fs::read(&file).map_err(|e| usage(&e))
 }

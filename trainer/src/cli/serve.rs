@@ -6,7 +6,7 @@ use crate::draw::Geoms;
 use crate::log::outln;
 use crate::run::stage::{Agent, Stage};
 use crate::run::{RunError, keep, load_run};
-use crate::view::serve::{Server, Status, Wish};
+use crate::view::serve::{Server, Status, Wish, short};
 use crate::view::{Feed, page};
 use ostler_sim::model::looks::Looks;
 use ostler_sim::referee::worlds::Failure;
@@ -24,6 +24,14 @@ const RATE: f64 = 30.0;
 const SPEEDS: [f64; 2] = [0.01, 16.0];
 /// How often checkpoints are looked for, and everybody is told how it stands.
 const LOOK: Duration = Duration::from_secs(1);
+/// Wishes that are fulfilled between two rows at most.
+const WISHES: usize = 16;
+/// How often a policy is read at most.
+const READ: Duration = Duration::from_millis(500);
+/// Characters of a name that is answered with at most.
+const ECHO: usize = 100;
+/// Checkpoints that can be chosen at most: the newest.
+const CHOICE: usize = 1000;
 
 /// Reads `PORT`, `ADDRESS:PORT` or `localhost:PORT`.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
@@ -46,8 +54,15 @@ struct Show {
     seed: u64,
     /// The folder of checkpoints, of a run.
     folder: Option<PathBuf>,
-    /// A checkpoint was named, which stays unless another is chosen.
+    /// The checkpoint that is chosen, the one that was read last, and the one whose policy
+    /// there is.
+    chosen: Option<PathBuf>,
+    tried: Option<PathBuf>,
     loaded: Option<PathBuf>,
+    /// That policy, while somebody else acts.
+    policy: Option<Agent>,
+    /// When a checkpoint was read last.
+    read: Option<Instant>,
     status: Status,
 }
 
@@ -65,12 +80,10 @@ pub fn run(
     let (data, blob, feed) = shot.live(&stage, env);
     let page = page::html(&data, &blob, Some("ws://@HOST@"))
         .map_err(|e| RunError::Usage(format!("cannot make the page: {e}")))?;
-    let server = Server::open(address, page).map_err(|e| RunError::Usage(e.to_string()))?;
-    let who = match &target.agent {
-        Agent::Zero => "zero",
-        Agent::Random(_) => "random",
-        Agent::Policy(_) | Agent::File(_) | Agent::Instead { .. } => "policy",
-    };
+    let server = Server::open(address, &page, data.layout.width)
+        .map_err(|e| RunError::Usage(e.to_string()))?;
+    drop(page);
+    let who = acting(&target.agent);
     let mut agents = vec!["zero".to_string(), "random".to_string()];
     let folder = target
         .checkpoint
@@ -93,7 +106,11 @@ pub fn run(
         env,
         seed: target.seed,
         folder,
-        loaded: target.checkpoint,
+        loaded: target.checkpoint.clone(),
+        tried: target.checkpoint.clone(),
+        chosen: target.checkpoint,
+        policy: None,
+        read: None,
         status: Status {
             speed: 1.0,
             agents,
@@ -114,15 +131,15 @@ impl Show {
         let (mut owed, mut row) = (0.0, Vec::new());
         loop {
             let mut told = false;
-            for wish in server.wishes() {
+            for (who, wish) in server.wishes(WISHES) {
                 if let Err(why) = self.fulfil(wish) {
-                    server.complain(&why);
+                    server.complain(Some(who), &why);
                 }
                 told = true;
             }
             if told || looked.is_none_or(|at| at.elapsed() >= LOOK) {
                 if let Err(why) = self.look() {
-                    server.complain(&why);
+                    server.complain(None, &why);
                 }
                 server.status(&self.status);
                 looked = Some(Instant::now());
@@ -180,6 +197,7 @@ impl Show {
                 self.status.speed = factor.clamp(SPEEDS[0], SPEEDS[1]);
             }
             Wish::Command { index, values } => {
+                finite(values.as_deref().unwrap_or_default())?;
                 if !self.stage.env_mut().hold_command(index, values.as_deref()) {
                     return Err("the task has no such command".into());
                 }
@@ -189,6 +207,8 @@ impl Show {
                 point,
                 change,
             } => {
+                finite(&point)?;
+                finite(&change)?;
                 if !self.stage.env_mut().push(self.env, body, point, change) {
                     return Err(
                         "this body cannot be pushed: it is fixed, or the engine does not let \
@@ -199,19 +219,27 @@ impl Show {
             }
             Wish::Agent { who } => {
                 if !self.status.agents.contains(&who) {
-                    return Err(format!("{who:?} cannot act here"));
+                    return Err(format!("{} cannot act here", named(&who)));
                 }
-                self.agent = match (who.as_str(), &self.loaded) {
-                    ("zero", _) => Agent::Zero,
-                    ("random", _) => Agent::Random(self.seed),
-                    (_, Some(file)) => self.policy(&file.clone())?,
-                    (_, None) => return Err("there is no policy".into()),
+                let next = match who.as_str() {
+                    "zero" => Some(Agent::Zero),
+                    "random" => Some(Agent::Random(self.seed)),
+                    // Without one it is read where checkpoints are looked for.
+                    _ => self.policy.take(),
                 };
+                if let Some(next) = next {
+                    let mut last = std::mem::replace(&mut self.agent, next);
+                    if is_policy(&last) {
+                        // What it remembers is over when it acts again.
+                        last.forget().map_err(|e| e.to_string())?;
+                        self.policy = Some(last);
+                    }
+                }
                 self.status.agent = who;
             }
             Wish::Checkpoint { name } => {
                 if !self.status.checkpoints.contains(&name) {
-                    return Err(format!("there is no checkpoint {name:?}"));
+                    return Err(format!("there is no checkpoint {}", named(&name)));
                 }
                 self.status.checkpoint = name;
             }
@@ -234,31 +262,67 @@ impl Show {
         };
         let all = keep::list(folder);
         let best = folder.join("best.safetensors");
+        let newest = all.iter().rev().take(CHOICE);
         self.status.checkpoints = [NEWEST.to_string()]
             .into_iter()
             .chain(best.is_file().then(|| name(&best)))
-            .chain(all.iter().rev().map(|(_, file)| name(file)))
+            .chain(newest.map(|(_, file)| name(file)))
             .collect();
         let wanted = match self.status.checkpoint.as_str() {
             NEWEST => all.last().map(|(_, file)| file.clone()),
             named => Some(folder.join(named)),
         };
+        self.chosen = wanted.or(self.chosen.take());
         let mut failed = None;
-        if let Some(file) = wanted.filter(|file| Some(file) != self.loaded.as_ref()) {
+        let is_due = self.read.is_none_or(|at| at.elapsed() >= READ);
+        let is_other = self.chosen != self.tried || !is_policy(&self.agent);
+        if let Some(file) = &self.chosen
+            && self.status.agent == "policy"
+            && is_due
+            && is_other
+        {
             // It is tried once: the next one will do.
-            self.loaded = Some(file.clone());
-            if self.status.agent == "policy" {
-                match self.policy(&file) {
-                    Ok(agent) => self.agent = agent,
-                    Err(why) => failed = Some(why),
+            self.tried = Some(file.clone());
+            self.read = Some(Instant::now());
+            match self.policy(file) {
+                Ok(agent) => {
+                    (self.agent, self.policy) = (agent, None);
+                    self.loaded.clone_from(&self.chosen);
                 }
+                Err(why) => failed = Some(why),
             }
+            self.status.agent = acting(&self.agent).into();
         }
         self.status.shown = match (self.status.agent.as_str(), &self.loaded) {
             ("policy", Some(file)) => name(file),
             (who, _) => who.to_string(),
         };
         failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Who acts.
+fn acting(agent: &Agent) -> &'static str {
+    match agent {
+        Agent::Zero => "zero",
+        Agent::Random(_) => "random",
+        Agent::Policy(_) | Agent::File(_) | Agent::Instead { .. } => "policy",
+    }
+}
+
+fn is_policy(agent: &Agent) -> bool {
+    acting(agent) == "policy"
+}
+
+/// A name that somebody gave, which may be anything.
+fn named(name: &str) -> String {
+    short(&format!("{name:?}"), ECHO).into_owned()
+}
+
+fn finite(numbers: &[f32]) -> Result<(), String> {
+    match numbers.iter().all(|x| x.is_finite()) {
+        true => Ok(()),
+        false => Err("a number is beyond single precision".into()),
     }
 }
 

@@ -4,6 +4,7 @@ use super::Cli;
 use crate::run::RunError;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use ostler_sim::files;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -39,9 +40,18 @@ pub fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
 /// # Errors
 /// The folder cannot be written.
 pub fn man(args: &ManArgs) -> Result<i32, RunError> {
-    let wrong = |e| RunError::file("write into", &args.folder)(e);
-    std::fs::create_dir_all(&args.folder).map_err(wrong)?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).map_err(wrong)?;
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(&args.folder)?;
+        // Written aside: a page of this name may be a link.
+        let aside = files::scratch("man")?;
+        clap_mangen::generate_to(Cli::command(), aside.path())?;
+        for page in std::fs::read_dir(aside.path())? {
+            let (page, name) = page.map(|p| (p.path(), p.file_name()))?;
+            files::output(&args.folder.join(name), &std::fs::read(page)?)?;
+        }
+        Ok(())
+    };
+    write().map_err(RunError::file("write into", &args.folder))?;
     Ok(0)
 }
 

@@ -7,7 +7,7 @@ use crate::log::progress::{duration, thousands};
 use crate::log::{errln, outln};
 use crate::memory::gpu_names;
 use crate::run::dir::CONFIG;
-use crate::run::error::{DISK_FULL, FAILED, INTERRUPTED, OK, POISONED};
+use crate::run::error::{DISK_FULL, FAILED, OK, POISONED};
 use crate::run::{Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished};
 use crate::supervise::{Attempt, Wish, supervise};
 use clap::Args;
@@ -201,15 +201,16 @@ fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
             run.config().memory.disk_act_mib
         );
     }
-    match ended {
-        Ended::Interrupted => INTERRUPTED,
-        Ended::DiskFull(_) => DISK_FULL,
-        Ended::Finished | Ended::Reached(_) | Ended::TimeUp => OK,
-    }
+    ended.exit_code()
 }
 
 /// Says why it failed and where the report is; returns the exit code.
 fn failed(run: &mut Run, e: &RunError, supervised: bool) -> i32 {
+    // Not even why is written into another one's folder.
+    if let RunError::Taken(_) = e {
+        errln!("error: {e}");
+        return e.exit_code();
+    }
     run.report_error(e);
     // Whoever supervises says the rest.
     if let RunError::Crowded { .. } = e {

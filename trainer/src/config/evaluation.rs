@@ -40,8 +40,12 @@ impl RunnerConfig {
 impl Config {
     /// Replaces the "auto" of `runner.eval_interval` and `runner.eval_episodes`, where
     /// episodes have at most `episode_steps` control steps. A run that goes on keeps what
-    /// `earlier` had.
-    pub fn resolve_evaluation(&mut self, earlier: Option<&Self>, episode_steps: u32) {
+    /// `earlier` had. Returns a line where that is no evaluation.
+    pub fn resolve_evaluation(
+        &mut self,
+        earlier: Option<&Self>,
+        episode_steps: u32,
+    ) -> Option<String> {
         let given = earlier.map(|e| &e.runner);
         if let (Auto::Auto(_), Some(Auto::N(n))) =
             (self.runner.eval_episodes, given.map(|r| r.eval_episodes))
@@ -66,7 +70,19 @@ impl Config {
                 .max(self.eval_spacing(episode_steps));
             let n = n.min(self.runner.max_iterations);
             self.runner.eval_interval = Auto::N(usize::try_from(n).unwrap_or(usize::MAX));
+            // A single one would take longer than all that it judges.
+            let least = EPISODES.0.min(self.runner.eval_episodes() as u64);
+            let whole = self.samples().saturating_mul(self.runner.max_iterations);
+            if least.saturating_mul(u64::from(episode_steps)) > whole {
+                self.runner.eval_interval = Auto::N(0);
+                return Some(format!(
+                    "nothing is evaluated: {least} episodes of {episode_steps} control steps are \
+                     more than the whole run of {whole}; --set runner.eval_interval=N does all the \
+                     same"
+                ));
+            }
         }
+        None
     }
 
     /// Environments that evaluations have for themselves: 64 at the most.
@@ -105,8 +121,9 @@ mod tests {
         assert_eq!(resolved(64, 64, 2000, 1000), (100, 64));
         // The cart-pole: a twentieth are 12,288 steps, too few for 16,000.
         assert_eq!(resolved(64, 32, 120, 1000), (16, 16));
-        // One that is hardly begun is evaluated at its end.
-        assert_eq!(resolved(1, 8, 10, 1000), (10, 16));
+        // One that is hardly begun is evaluated at its end, if that takes no longer than all of it.
+        assert_eq!(resolved(1, 8, 2000, 1000), (2000, 16));
+        assert_eq!(resolved(1, 8, 1999, 1000), (0, 16));
         assert_eq!(resolved(4096, 24, 30, 1000), (2, 64));
     }
 

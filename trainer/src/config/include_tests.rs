@@ -223,3 +223,69 @@ fn files_that_ask_for_themselves_are_refused() {
     let e = files(&[("a.toml", &many), ("p.toml", part)], &[]).unwrap_err();
     assert!(e.contains("more than 64 files"), "{e}");
 }
+
+#[test]
+fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |i: usize| dir.path().join(format!("{i}.toml"));
+    let chain = |n: usize, key: &str| {
+        for i in 0..n {
+            std::fs::write(at(i), format!("{key} = \"{}.toml\"\n", i + 1)).unwrap();
+        }
+        std::fs::write(at(n), "[ppo]\ngamma = 0.9\n").unwrap();
+        load(&at(0), &[]).map_err(|e| e.to_string())
+    };
+    for key in ["extends", "include"] {
+        let e = chain(10_000, key).unwrap_err();
+        assert!(
+            e.contains("64.toml:1:") && e.contains("more than 64 files"),
+            "{e}"
+        );
+        let e = chain(65, key).unwrap_err();
+        assert!(e.contains("more than 64 files"), "{e}");
+        // Whatever else the longest chain lacks, it is read.
+        assert!(!chain(64, key).is_err_and(|e| e.contains("64 files")));
+    }
+    // Files that each ask for many: all of them count, those that wait, too.
+    let all: Vec<String> = (1..=64).map(|i| format!("\"{i}.toml\"")).collect();
+    for i in 0..=64 {
+        let below = all[i.min(63)..].join(", ");
+        std::fs::write(at(i), format!("include = [{below}]\n")).unwrap();
+    }
+    let e = load(&at(0), &[]).unwrap_err().to_string();
+    assert!(
+        e.contains("more than 64 files") || e.contains("part of itself"),
+        "{e}"
+    );
+    // A file under another name is the same file.
+    std::fs::write(at(0), "extends = \"link.toml\"\n").unwrap();
+    std::os::unix::fs::symlink("0.toml", dir.path().join("link.toml")).unwrap();
+    let e = load(&at(0), &[]).unwrap_err().to_string();
+    assert!(e.contains("part of itself"), "{e}");
+    // A link that leads to itself leads nowhere.
+    std::os::unix::fs::symlink("round.toml", dir.path().join("round.toml")).unwrap();
+    std::fs::write(at(0), "extends = \"round.toml\"\n").unwrap();
+    let e = load(&at(0), &[]).unwrap_err().to_string();
+    assert!(e.contains("cannot read"), "{e}");
+}
+
+#[test]
+fn values_that_are_nested_without_end_are_refused() {
+    let keys = vec!["a"; 78].join(".");
+    // Tables within tables, each by a key of many parts.
+    let tables = format!("{}1{}", format!("{keys} = {{").repeat(76), "}".repeat(76));
+    let tables = tables.replacen("{1", "{ b = 1", 1);
+    let lists = format!("a = {}{}\n", "[".repeat(5000), "]".repeat(5000));
+    let headers = format!("[{}]\nb = 1\n", vec!["a"; 5000].join("."));
+    for text in [tables, lists, headers] {
+        let e = files(&[("main.toml", &text)], &[]).unwrap_err();
+        assert!(e.starts_with("main.toml:1:"), "{}", &e[..e.len().min(300)]);
+        assert!(
+            e.contains("nested") || e.contains("recurs"),
+            "{}",
+            &e[..e.len().min(300)]
+        );
+        let set = format!("x={}", text.trim_end().trim_start_matches("a = "));
+        assert!(files(&[("main.toml", "")], &[&set]).is_err());
+    }
+}

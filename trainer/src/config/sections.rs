@@ -26,7 +26,7 @@ pub struct RunnerConfig {
     pub stop_at_return: f64,
     /// Iterations between evaluations (mean actions, no noise, environments of their
     /// own); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes
-    /// are long and the run is short.
+    /// are long and the run is short; none where 16 of them are longer than the run.
     pub eval_interval: Auto,
     /// Episodes of each evaluation, 1 or more; `"auto"`: 16 to 64, as many as the run is
     /// long enough for.

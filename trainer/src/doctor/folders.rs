@@ -81,7 +81,7 @@ fn writable(folder: &Path) -> std::io::Result<()> {
     let there = folder.ancestors().find(|p| p.is_dir());
     let there = there.unwrap_or(Path::new("/"));
     let file: PathBuf = there.join(format!(".ostler-doctor-{}", std::process::id()));
-    fs::File::create_new(&file)?;
+    ostler_sim::files::create(&file)?;
     fs::remove_file(&file)
 }
 

@@ -8,9 +8,10 @@ use super::scene::{Poses, Scene};
 use super::text;
 use ostler_sim::Model;
 use ostler_sim::model::looks::Looks;
+use std::sync::{Mutex, PoisonError};
 
 /// Pictures drawn before they are handed on.
-const CHUNK: usize = 32;
+pub(super) const CHUNK: usize = 32;
 
 /// One moment.
 #[derive(Debug, Clone)]
@@ -105,30 +106,27 @@ impl Clip {
         };
         for chunk in picks.chunks(CHUNK) {
             let share = chunk.len().div_ceil(threads).max(1);
-            let draw = |picks: &[usize], images: &mut [(Image, bool)]| {
+            let shares = Mutex::new(chunk.chunks(share).zip(images.chunks_mut(share)));
+            let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let draw = || {
                 let mut renderer = Renderer::new(&self.scene, light, width, height);
-                for (&i, (image, seen)) in picks.iter().zip(images) {
-                    if let (Some(shot), Some(view)) = (self.shots.get(i), views.get(i)) {
-                        *seen = renderer.draw(&shot.poses, view, image);
-                        caption(image, &shot.caption);
+                while let Some((picks, images)) = next() {
+                    for (&i, (image, seen)) in picks.iter().zip(images) {
+                        if let (Some(shot), Some(view)) = (self.shots.get(i), views.get(i)) {
+                            *seen = renderer.draw(&shot.poses, view, image);
+                            caption(image, &shot.caption);
+                        }
                     }
                 }
             };
             std::thread::scope(|scope| {
-                let draw = &draw;
-                for (k, (picks, images)) in chunk
-                    .chunks(share)
-                    .zip(images.chunks_mut(share))
-                    .enumerate()
-                {
-                    // The first share is this thread's own, below.
-                    if k > 0 {
-                        scope.spawn(move || draw(picks, images));
-                    } else {
-                        draw(picks, images);
-                    }
+                // Threads that the system does not grant are no loss but of time.
+                for _ in 1..chunk.len().div_ceil(share) {
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, draw);
                 }
+                draw();
             });
+            drop(shares);
             for (&i, (image, seen)) in chunk.iter().zip(&images) {
                 if !seen {
                     unseen.count += 1;

@@ -1,8 +1,8 @@
 //! Moving pictures of a clip: one way through it for files of all formats.
 
-use super::DrawError;
-use super::clip::{Clip, Unseen};
+use super::clip::{CHUNK, Clip, Unseen};
 use super::image::Image;
+use super::{BESIDE, DrawError, room_for};
 use std::path::Path;
 
 /// A file of moving pictures in the making.
@@ -49,6 +49,10 @@ pub fn write<F: Film>(
     if clip.is_empty() {
         return Err(DrawError::Empty(path.to_path_buf()));
     }
+    // Of each picture that is there at a time its bytes, and twice as many for the encoders.
+    let pixels = width.saturating_mul(height);
+    let pictures = CHUNK + 3 * F::SAMPLES + 4;
+    room_for(pixels.saturating_mul(9 * pictures).saturating_add(BESIDE))?;
     let stride = (1.0 / (fps * clip.step_dt())).round().max(1.0) as usize;
     let picks: Vec<usize> = (0..clip.len()).step_by(stride).collect();
     let mut samples = Vec::new();

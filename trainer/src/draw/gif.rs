@@ -3,10 +3,8 @@
 
 use super::film::Film;
 use super::image::Image;
-use super::{DrawError, create};
+use super::{DrawError, Out, create, finish};
 use color_quant::NeuQuant;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 /// Colours of the palette; one more entry stands for "as before".
@@ -16,7 +14,7 @@ const AS_BEFORE: u8 = COLORS as u8;
 /// A GIF in the making.
 pub struct Gif {
     path: PathBuf,
-    encoder: gif::Encoder<BufWriter<File>>,
+    encoder: gif::Encoder<Out>,
     quantizer: Quantizer,
     size: [usize; 2],
     /// The frame before, as entries of the palette, and room for the next one.
@@ -64,7 +62,9 @@ impl Film for Gif {
     }
 
     fn end(self) -> Result<(), DrawError> {
-        Ok(())
+        let out = self.encoder.into_inner();
+        let out = out.map_err(|e| DrawError::write(&self.path, e))?;
+        finish(&self.path, out)
     }
 }
 

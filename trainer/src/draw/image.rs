@@ -77,8 +77,10 @@ impl Image {
 
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<(), DrawError> {
-        let file = super::create(path)?;
-        self.encode_png(file).map_err(|e| DrawError::write(path, e))
+        let mut out = super::create(path)?;
+        let encoded = self.encode_png(&mut out);
+        encoded.map_err(|e| DrawError::write(path, e))?;
+        super::finish(path, out)
     }
 
     /// Puts a PNG file in the place of whatever has this name: nothing is written through

@@ -29,7 +29,7 @@ pub use clip::{Clip, Unseen};
 pub use image::Image;
 pub use scene::{Poses, Scene};
 
-use std::fs::File;
+use ostler_sim::files::NewFile;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,27 @@ pub enum DrawError {
     /// There is nothing to draw.
     #[error("nothing was recorded, so there is no picture to write to {}; play for longer (--seconds)", .0.display())]
     Empty(PathBuf),
+    /// There is no memory to draw.
+    #[error("there is no memory for a picture: it takes up to {} MiB", .0.div_ceil(1 << 20))]
+    Memory(usize),
 }
+
+/// Asks for as much memory as is about to be used, and gives it back: whatever draws takes its
+/// memory in many pieces, some of it in the code of others, and ends the process where one of
+/// them is refused.
+///
+/// # Errors
+/// [`DrawError::Memory`].
+pub(crate) fn room_for(bytes: usize) -> Result<(), DrawError> {
+    let mut room = Vec::<u8>::new();
+    let reserved = room.try_reserve_exact(bytes);
+    // Not left out as nobody looks at it.
+    std::hint::black_box(&room);
+    reserved.map_err(|_| DrawError::Memory(bytes))
+}
+
+/// What fonts, encoders and the system take beside pictures, at the most (bytes).
+pub(crate) const BESIDE: usize = 16 << 20;
 
 impl DrawError {
     fn write(path: &Path, reason: impl std::fmt::Display) -> DrawError {
@@ -58,10 +78,20 @@ impl DrawError {
     }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, DrawError> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|e| DrawError::write(path, e))
+/// A picture in the making.
+type Out = BufWriter<NewFile>;
+
+fn create(path: &Path) -> Result<Out, DrawError> {
+    let new = NewFile::output(path).map(BufWriter::new);
+    new.map_err(|e| DrawError::write(path, e))
+}
+
+fn finish(path: &Path, out: Out) -> Result<(), DrawError> {
+    let whole = out
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error);
+    let done = whole.and_then(NewFile::finish);
+    done.map_err(|e| DrawError::write(path, e))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::clip::{Clip, Unseen};
 use super::image::Image;
-use super::{DrawError, text};
+use super::{BESIDE, DrawError, room_for, text};
 use std::path::Path;
 
 /// Pixels between pictures.
@@ -30,11 +30,10 @@ pub fn write(
     let picks: Vec<usize> = (0..tiles).map(pick).collect();
     let rows = tiles.div_ceil(columns);
     let size = |n: usize, each: usize| n * (each + GAP) + GAP;
-    let mut sheet = Image::new(
-        size(tiles.min(columns), width),
-        size(rows, height),
-        [255; 3],
-    );
+    let (wide, high) = (size(tiles.min(columns), width), size(rows, height));
+    let pixels = wide.saturating_mul(high);
+    room_for(pixels.saturating_mul(4 * 3).saturating_add(BESIDE))?;
+    let mut sheet = Image::new(wide, high, [255; 3]);
     let mut k = 0;
     let unseen = clip.render(&picks, width, height, |shot, image| {
         let (x, y) = (

@@ -1,8 +1,9 @@
 //! Animated WebP files, by Google's libwebp: full colour, and of each picture what changed.
 
-use super::DrawError;
 use super::film::Film;
 use super::image::Image;
+use super::{DrawError, Out, create, finish};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use webp_animation::{Encoder, EncoderOptions, EncodingConfig, Error};
 
@@ -14,6 +15,7 @@ const WHOLE: isize = 50;
 /// A WebP file in the making; it is in memory until it ends.
 pub struct WebP {
     path: PathBuf,
+    out: Out,
     encoder: Encoder,
     rgba: Vec<u8>,
     /// End of the last picture (ms).
@@ -41,7 +43,7 @@ impl Film for WebP {
         _samples: Vec<Image>,
     ) -> Result<Self, DrawError> {
         // Where nothing can be written nothing needs to be drawn.
-        super::create(path)?;
+        let out = create(path)?;
         let options = EncoderOptions {
             kmin: WHOLE - 1,
             kmax: WHOLE,
@@ -52,6 +54,7 @@ impl Film for WebP {
         let encoder = Encoder::new_with_options(size, options);
         Ok(Self {
             path: path.to_path_buf(),
+            out,
             encoder: encoder.map_err(Self::fail(path))?,
             rgba: vec![255; 4 * width * height],
             end: 0,
@@ -72,9 +75,11 @@ impl Film for WebP {
         Ok(())
     }
 
-    fn end(self) -> Result<(), DrawError> {
+    fn end(mut self) -> Result<(), DrawError> {
         let file = self.encoder.finalize(self.end);
         let file = file.map_err(Self::fail(&self.path))?;
-        std::fs::write(&self.path, &file[..]).map_err(|e| DrawError::write(&self.path, e))
+        let written = self.out.write_all(&file);
+        written.map_err(|e| DrawError::write(&self.path, e))?;
+        finish(&self.path, self.out)
     }
 }

@@ -3,7 +3,7 @@
 use crate::learner::network::{Head, Layer, Network};
 use crate::learner::normalizer::FARTHEST;
 use crate::learner::policy::Activation;
-use ostler_sim::task::deploy::{DeployedTerm, Measured};
+use ostler_sim::task::deploy::{DeployedTerm, Measured, comment};
 use std::fmt::Write as _;
 
 /// The text of the header; names begin with `prefix`. `about`: lines for its first comment.
@@ -11,8 +11,10 @@ pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[
     let of = measured.deployment();
     let parts = measured.c(prefix);
     let p = prefix;
-    let guard = format!("{}_POLICY_H", p.to_ascii_uppercase());
-    let mut text = format!("/* {}\n", about.join("\n   ").replace("*/", "* /"));
+    // As it is written: two policies may differ in capitals alone.
+    let guard = format!("{p}_POLICY_H");
+    let about: Vec<String> = about.iter().map(|line| comment(line)).collect();
+    let mut text = format!("/* {}\n", about.join("\n   "));
     let _ = write!(
         text,
         "\n   {p}_init(&state) once, and where an episode begins anew; then every {} s\n   \

@@ -6,8 +6,9 @@ use crate::learner::Network;
 use crate::learner::network::Head;
 use crate::run::LoadedRun;
 use ostler_sim::BatchEnv;
-use ostler_sim::model::JointKind;
-use ostler_sim::task::deploy::{Chance, Control, Deployment, Late, Mapping, Output};
+use ostler_sim::task::deploy::{
+    Chance, Control, DeployedJoint, Deployment, Entry, Late, Mapping, Output, aligned,
+};
 use serde_json::{Value, json};
 
 /// Version of the manifest.
@@ -19,41 +20,25 @@ pub struct About<'a> {
     of: &'a Deployment<'a>,
     name: &'a str,
     robot: String,
-    /// Hinge and slide joints.
-    joints: Vec<JointRow>,
+    /// What outputs drive, and what none does, in columns.
+    table: Vec<String>,
     physics_dt: f64,
     /// Hash of the checkpoint's file.
     hash: String,
 }
 
-struct JointRow {
-    name: String,
-    unit: &'static str,
-    range: Option<[f64; 2]>,
-    pose: f64,
-}
-
 impl<'a> About<'a> {
     /// Of a run's policy.
     pub fn new(run: &'a LoadedRun, env: &BatchEnv, of: &'a Deployment<'a>, name: &'a str) -> Self {
-        let (model, pose) = (env.model(), env.pose());
-        let scalar = model.joints.iter().filter(|j| j.is_scalar());
-        let joints = scalar.map(|j| JointRow {
-            name: j.name.clone(),
-            unit: match j.kind {
-                JointKind::Slide => "m",
-                _ => "rad",
-            },
-            range: j.range,
-            pose: pose.qpos.get(j.qpos_adr).copied().unwrap_or_default(),
-        });
+        let model = env.model();
+        let rows = [of.rows(), Deployment::idle(env.compiled(), model)].concat();
         let bytes = std::fs::read(&run.file).unwrap_or_default();
         Self {
             run,
             of,
             name,
             robot: model.name.clone(),
-            joints: joints.collect(),
+            table: aligned(&rows, None),
             physics_dt: run.config.sim.timestep(model),
             hash: blake3::hash(&bytes).to_hex().to_string(),
         }
@@ -61,8 +46,7 @@ impl<'a> About<'a> {
 
     /// The first lines of a header.
     pub fn lines(&self) -> Vec<String> {
-        let control = self.of.controls.iter().map(|c| c.name.as_str());
-        vec![
+        let mut lines = vec![
             format!(
                 "Policy \"{}\" of robot \"{}\", exported by ostler {}.",
                 self.name,
@@ -75,82 +59,152 @@ impl<'a> About<'a> {
                 self.run.checkpoint.meta.iteration,
                 self.hash
             ),
-            format!(
-                "Controls, in order: {}",
-                control.collect::<Vec<_>>().join(", ")
-            ),
-        ]
+            "Controls, in order: those of outputs 0, 1, ...; control = offset + scale * output."
+                .to_string(),
+        ];
+        lines.extend(self.table.iter().cloned());
+        lines
     }
 
-    /// The metadata of an ONNX file: mjlab's keys in its formats, lists with commas, numbers
-    /// with all their digits.
+    /// The metadata of ONNX and TorchScript files: mjlab's keys in its formats, lists with commas,
+    /// numbers with all their digits. Lists about outputs have one entry for each, in the order of
+    /// `actions`; joints that are none of theirs alone have lists of their own.
+    ///
+    /// A list with a name that has a comma is left out, since nobody could read it.
     pub fn metadata(&self) -> Vec<(String, String)> {
-        let list = |all: Vec<String>| all.join(",");
-        let of_joint = |joint: &str| {
-            let controls = self.of.controls.iter();
-            controls.clone().find(|c| c.joint.as_deref() == Some(joint))
+        let (entries, others) = (self.of.entries(), self.of.others());
+        let numbers = |each: &dyn Fn(&Entry<'_>) -> f64| {
+            entries
+                .iter()
+                .map(|e| each(e).to_string())
+                .collect::<Vec<_>>()
         };
-        let driven: Vec<&Control> = self
-            .joints
-            .iter()
-            .filter_map(|j| of_joint(&j.name))
-            .collect();
-        let each =
-            |f: &dyn Fn(&Control) -> f64| list(driven.iter().map(|c| f(c).to_string()).collect());
-        let scales: Vec<f32> = driven
-            .iter()
-            .map(|c| match c.mapping {
-                Mapping::Affine { scale, .. } if c.position => scale / c.gear as f32,
-                Mapping::Affine { scale, .. } => scale,
-                _ => f32::NAN,
-            })
-            .collect();
-        let mut all = vec![("run_path", self.run.dir.display().to_string())];
-        all.push((
-            "joint_names",
-            list(self.joints.iter().map(|j| j.name.clone()).collect()),
-        ));
-        all.push(("joint_stiffness", each(&|c| c.stiffness.unwrap_or(0.0))));
-        all.push(("joint_damping", each(&|c| c.damping.unwrap_or(0.0))));
-        all.push((
-            "default_joint_pos",
-            list(
-                self.joints
-                    .iter()
-                    .map(|j| (j.pose as f32).to_string())
-                    .collect(),
+        // Where no joint is meant, no number of one is.
+        let of_joint = |entry: &Entry<'_>, x: f64| if entry.joint.is_some() { x } else { f64::NAN };
+        let gain = |entry: &Entry<'_>, of: fn(&Control) -> Option<f64>| {
+            of_joint(entry, entry.control.and_then(of).unwrap_or(0.0))
+        };
+        let affine = |k: usize| {
+            let each = move |e: &Entry<'_>| e.affine().map_or(f32::NAN, |a| a[k]);
+            entries
+                .iter()
+                .map(|e| each(e).to_string())
+                .collect::<Vec<_>>()
+        };
+        let joint = |e: &Entry<'_>| match &e.joint {
+            Some(joint) => joint.name.clone(),
+            None => format!("({})", e.drives),
+        };
+        let pose = |j: &DeployedJoint| (j.pose as f32).to_string();
+        let default = |e: &Entry<'_>| e.joint.map_or("NaN".into(), pose);
+        let other = |of: fn(&Control) -> Option<f64>| {
+            let gain = |u: &Option<Control>| u.as_ref().and_then(of).unwrap_or(0.0).to_string();
+            others.iter().map(|(_, u)| gain(u)).collect::<Vec<_>>()
+        };
+        let lists: [(&str, Vec<String>); 13] = [
+            (
+                "action_names",
+                entries.iter().map(|e| e.name.to_string()).collect(),
             ),
-        ));
-        all.push((
-            "command_names",
-            list(self.of.commands.iter().map(|c| c.name.clone()).collect()),
-        ));
-        all.push((
-            "observation_names",
-            list(self.of.terms.iter().map(|t| t.name.clone()).collect()),
-        ));
-        // A choice has none.
-        if scales.iter().all(|s| s.is_finite()) {
-            all.push((
-                "action_scale",
-                list(scales.iter().map(f32::to_string).collect()),
+            ("joint_names", entries.iter().map(joint).collect()),
+            ("joint_stiffness", numbers(&|e| gain(e, |c| c.stiffness))),
+            ("joint_damping", numbers(&|e| gain(e, |c| c.damping))),
+            ("default_joint_pos", entries.iter().map(default).collect()),
+            ("action_scale", affine(0)),
+            ("action_offset", affine(1)),
+            (
+                "other_joint_names",
+                others.iter().map(|(j, _)| j.name.clone()).collect(),
+            ),
+            ("other_joint_stiffness", other(|c| c.stiffness)),
+            ("other_joint_damping", other(|c| c.damping)),
+            (
+                "other_default_joint_pos",
+                others.iter().map(|(j, _)| pose(j)).collect(),
+            ),
+            (
+                "command_names",
+                self.of.commands.iter().map(|c| c.name.clone()).collect(),
+            ),
+            (
+                "observation_names",
+                self.of.terms.iter().map(|t| t.name.clone()).collect(),
+            ),
+        ];
+        let mut all = vec![("run_path".to_string(), self.run.dir.display().to_string())];
+        for (key, list) in lists {
+            match list.iter().find(|entry| entry.contains(',')) {
+                None => all.push((key.to_string(), list.join(","))),
+                Some(name) => tracing::warn!(
+                    "the file gets no metadata {key}: entries are parted by commas, and \"{name}\" \
+                     has one; rename it, or read the manifest"
+                ),
+            }
+        }
+        for (key, value) in [
+            ("control_period", self.of.step_dt.to_string()),
+            ("ostler_version", env!("CARGO_PKG_VERSION").to_string()),
+            ("checkpoint_blake3", self.hash.clone()),
+        ] {
+            all.push((key.to_string(), value));
+        }
+        all
+    }
+
+    /// Where a program that knows mjlab's keys alone would go wrong: one line each.
+    pub fn beyond_mjlab(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let entries = self.of.entries();
+        let names: Vec<&str> = (entries.iter())
+            .filter_map(|e| e.joint)
+            .map(|j| j.name.as_str())
+            .collect();
+        for term in &self.of.terms {
+            let both = |of: &[&str], with: &[&str]| -> Vec<String> {
+                let both = of.iter().filter(|name| with.contains(name));
+                both.map(ToString::to_string).collect()
+            };
+            let seen: Vec<&str> = term.elements.iter().map(String::as_str).collect();
+            let (theirs, ours) = (both(&seen, &names), both(&names, &seen));
+            if seen.len() == term.len && theirs != ours {
+                notes.push(format!(
+                    "observation \"{}\" has joints in another order than joint_names, which is that \
+                     of the actions: a program has to fill it as the manifest says, or write the \
+                     actuators of [[task.action]] and the joints of the observation in one order",
+                    term.name
+                ));
+            }
+        }
+        let shifted = entries.iter().find(|e| {
+            let target = e.control.is_some_and(|c| c.position);
+            let offset = e.affine().map(|a| a[1]);
+            let apart = offset.zip(e.joint).map(|(o, j)| (o - j.pose as f32).abs());
+            target && apart.is_some_and(|apart| apart > 1e-5)
+        });
+        if let Some(entry) = shifted {
+            notes.push(format!(
+                "targets of \"{}\" are about action_offset, not about default_joint_pos: a program \
+                 that adds the latter to scaled actions goes wrong",
+                entry.name
             ));
         }
-        all.push(("control_period", self.of.step_dt.to_string()));
-        all.push(("ostler_version", env!("CARGO_PKG_VERSION").to_string()));
-        all.push(("checkpoint_blake3", self.hash.clone()));
-        all.into_iter()
-            .map(|(key, value)| (key.to_string(), value))
-            .collect()
+        notes
     }
 
     /// The manifest.
     pub fn manifest(&self, graph: &Graph, network: &Network, vectors: &[Vector]) -> Value {
         let of = self.of;
         let config = &self.run.config;
-        let joints = self.joints.iter().map(|j| {
-            json!({ "name": j.name, "unit": j.unit, "range": j.range, "default_pos": j.pose as f32 })
+        let joints = of.joints.iter().map(|j| {
+            json!({
+                "name": j.name,
+                "unit": j.unit,
+                "qpos": j.qpos,
+                "range": j.range,
+                "default_pos": j.pose as f32,
+            })
         });
+        let others = of.others();
         let inputs = graph
             .inputs()
             .map(|(name, width)| json!({ "name": name, "shape": ["N", width] }));
@@ -188,8 +242,9 @@ impl<'a> About<'a> {
                 "unit": c.unit,
                 "range": c.range.iter().map(|r| range(*r)).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
-            "actions": of.outputs.iter().map(output).collect::<Vec<_>>(),
+            "actions": of.outputs.iter().zip(of.entries()).map(output).collect::<Vec<_>>(),
             "controls": of.controls.iter().map(control).collect::<Vec<_>>(),
+            "other_joints": others.iter().map(|(j, _)| &j.name).collect::<Vec<_>>(),
             "held": of.held.iter().map(|(name, value)| json!({ "name": name, "control": value })).collect::<Vec<_>>(),
             "network": {
                 "hidden_dims": network.hidden.iter().map(|h| h.layer.outputs).collect::<Vec<_>>(),
@@ -252,8 +307,14 @@ fn late(late: Late) -> Value {
     json!({ "control_steps": late.steps, "redraw": late.redraw, "hold": late.hold })
 }
 
-fn output(o: &Output) -> Value {
-    json!({ "name": o.name, "clip": range(o.clip), "delay": o.delay.map(late) })
+fn output((o, entry): (&Output, Entry<'_>)) -> Value {
+    json!({
+        "name": o.name,
+        "joint": entry.joint.map(|j| &j.name),
+        "drives": entry.drives,
+        "clip": range(o.clip),
+        "delay": o.delay.map(late),
+    })
 }
 
 fn control(c: &Control) -> Value {
@@ -264,7 +325,8 @@ fn control(c: &Control) -> Value {
     };
     json!({
         "name": c.name,
-        "joint": c.joint,
+        "joint": c.joint.as_ref().map(|j| &j.name),
+        "drives": c.drives,
         "action": c.output,
         "mapping": mapping,
         "range": range(c.range),

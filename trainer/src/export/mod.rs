@@ -68,8 +68,8 @@ pub struct Request<'a> {
     pub formats: &'a [Format],
     /// Names of files and functions begin with it; the run's name unless given.
     pub name: Option<&'a str>,
-    /// The folder.
-    pub out: &'a Path,
+    /// The folder; unless given `export` in the run's, which may not be a link.
+    pub out: Option<&'a Path>,
     /// Whose policy it is.
     pub agent: Option<&'a str>,
     /// Observations that are inputs of the C function.
@@ -102,6 +102,10 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         _ => wanted.to_string(),
     };
     let name = identifier(&name);
+    let out = match request.out {
+        Some(out) => out.to_path_buf(),
+        None => run.dir.join("export"),
+    };
     let graph = Graph::new(&deployment, &network);
     // Everything that can be refused is, before a file is written.
     let mut written: Vec<(PathBuf, Content)> = Vec::new();
@@ -110,9 +114,16 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         return Err(ExportError::InputWithoutC(input.clone()).into());
     }
     let about = manifest::About::new(run, &env, &deployment, &name);
+    let mut metadata = Vec::new();
+    if request.formats.iter().any(|f| *f != Format::C) {
+        metadata = about.metadata();
+        for note in about.beyond_mjlab() {
+            tracing::warn!("{note}");
+        }
+    }
     for format in request.formats {
         let content = match format {
-            Format::Onnx => Content::Bytes(onnx::print(&graph, &about.metadata())),
+            Format::Onnx => Content::Bytes(onnx::print(&graph, &metadata)),
             Format::Torchscript => Content::Traced,
             Format::C => {
                 let measured = deployment.measured(request.inputs);
@@ -126,29 +137,26 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
             Format::Torchscript => format!("{name}.pt"),
             Format::C => format!("{name}_policy.h"),
         };
-        written.push((request.out.join(file), content));
+        written.push((out.join(file), content));
     }
     let vectors = vectors::record(&mut env, &mut *policy, &deployment, request.vectors)?;
     let manifest = about.manifest(&graph, &network, &vectors);
     let text = serde_json::to_vec_pretty(&manifest).map_err(|e| ExportError::File {
-        path: request.out.join(format!("{name}.json")),
+        path: out.join(format!("{name}.json")),
         source: e.into(),
     })?;
-    written.push((
-        request.out.join(format!("{name}.json")),
-        Content::Bytes(text),
-    ));
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ExportError::File { path, source }
-    };
-    std::fs::create_dir_all(request.out).map_err(failed(request.out))?;
+    written.push((out.join(format!("{name}.json")), Content::Bytes(text)));
+    match request.out {
+        Some(_) => std::fs::create_dir_all(&out),
+        None => files::own_folder(&out),
+    }
+    .map_err(unwritten(&out))?;
     for (path, content) in &written {
         match content {
             Content::Bytes(bytes) => {
-                files::replace(path, files::SHARED, bytes).map_err(failed(path))?;
+                files::replace(path, files::SHARED, bytes).map_err(unwritten(path))?;
             }
-            Content::Traced => torchscript::write(&graph, path)?,
+            Content::Traced => torchscript::write(&graph, &metadata, path)?,
         }
     }
     Ok(written.into_iter().map(|(path, _)| path).collect())
@@ -157,6 +165,11 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
 enum Content {
     Bytes(Vec<u8>),
     Traced,
+}
+
+fn unwritten(path: &Path) -> impl FnOnce(std::io::Error) -> ExportError {
+    let path = path.to_path_buf();
+    move |source| ExportError::File { path, source }
 }
 
 /// The network of policy number `of`.

@@ -81,6 +81,8 @@ pub struct OnnxModel {
     pub inputs: Vec<(String, i64)>,
     /// Names of outputs.
     pub outputs: Vec<String>,
+    /// What its metadata call its actions, if they do.
+    pub action_names: Option<String>,
 }
 
 impl std::fmt::Debug for OnnxModel {
@@ -103,6 +105,8 @@ impl OnnxModel {
     /// In words: it is no ONNX file, or has something that is not supported.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let model = ModelFile::decode(bytes).map_err(not_onnx)?;
+        let mut metadata = model.metadata_props.into_iter();
+        let action_names = metadata.find(|entry| entry.key == "action_names");
         let GraphMessage {
             node,
             initializer,
@@ -153,6 +157,7 @@ impl OnnxModel {
             constants,
             inputs,
             outputs,
+            action_names: action_names.map(|entry| entry.value),
         })
     }
 

@@ -1,6 +1,7 @@
 //! A policy's file as one that acts: `ostler eval RUN --policy policy.onnx`.
 
 use super::onnx_run::OnnxModel;
+use super::torchscript;
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::files;
 use ostler_sim::task::deploy::{DeployError, Deployment};
@@ -80,6 +81,7 @@ impl PolicyFile {
         let extension = path.extension().and_then(|e| e.to_str());
         let mut states: Vec<(String, i64)> = Vec::new();
         let mut raw = true;
+        let action_names;
         let model = match extension {
             Some("onnx") => {
                 let model = OnnxModel::read(&read()?).map_err(unusable)?;
@@ -109,10 +111,11 @@ impl PolicyFile {
                 if !model.outputs.iter().any(|o| o == "actions") {
                     return Err(unusable("it has no output \"actions\"".into()));
                 }
+                action_names = model.action_names.clone();
                 Model::Onnx(model)
             }
             Some("pt") => {
-                read()?;
+                action_names = torchscript::extra(&read()?, "action_names");
                 let module = CModule::load(path).map_err(|e| {
                     // What follows is a trace of calls.
                     let text = e.to_string();
@@ -131,6 +134,25 @@ impl PolicyFile {
                 });
             }
         };
+        let (theirs, ours): (Vec<&str>, Vec<&str>) = (
+            action_names
+                .iter()
+                .flat_map(|names| names.split(','))
+                .collect(),
+            of.outputs.iter().map(|o| o.name.as_str()).collect(),
+        );
+        let sorted = |names: &[&str]| {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        if theirs != ours && sorted(&theirs) == sorted(&ours) {
+            return Err(unusable(format!(
+                "its actions are {}, those of the task {}",
+                theirs.join(", "),
+                ours.join(", ")
+            )));
+        }
         let places = match raw {
             true => of
                 .terms

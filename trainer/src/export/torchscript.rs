@@ -1,10 +1,17 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
-use super::ExportError;
 use super::graph::{Function, Graph, Node, Op};
+use super::{ExportError, unwritten};
 use crate::learner::nn::norm::EPS;
+use ostler_sim::files;
+use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 use tch::{CModule, Kind, TchError, Tensor};
+use zip::write::FileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+/// Most bytes that are read of an extra file.
+const MOST_EXTRA: u64 = 1 << 20;
 
 /// The numbers of a graph as tensors. They are made before anything is traced: a tensor that is
 /// made in a trace is recorded as an operation without its numbers.
@@ -101,11 +108,12 @@ pub fn run(
 }
 
 /// Writes a file that `torch.jit.load` reads: its `forward` takes the graph's inputs and gives
-/// its outputs side by side in one tensor, as a traced function has one result.
+/// its outputs side by side in one tensor, as a traced function has one result. The metadata are
+/// what libtorch calls extra files, `_extra_files` of `torch.jit.load`.
 ///
 /// # Errors
 /// libtorch refuses, or the file cannot be written.
-pub fn write(graph: &Graph, path: &Path) -> Result<(), ExportError> {
+pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Result<(), ExportError> {
     let _no_grad = tch::no_grad_guard();
     let examples = graph
         .inputs()
@@ -127,6 +135,45 @@ pub fn write(graph: &Graph, path: &Path) -> Result<(), ExportError> {
     )?;
     match failed {
         Some(e) => Err(e.into()),
-        None => Ok(module.save(path)?),
+        None => {
+            // libtorch follows links: its file is written where there are none.
+            let folder = files::scratch("export").map_err(unwritten(path))?;
+            let aside = folder.path().join("policy.pt");
+            module.save(&aside)?;
+            describe(&aside, metadata).map_err(failed(path))?;
+            files::replace_with(path, files::SHARED, |to| {
+                std::io::copy(&mut files::open(&aside)?, to).map(drop)
+            })
+            .map_err(unwritten(path))
+        }
     }
+}
+
+/// Adds extra files to a TorchScript file, which is a zip archive: what is in it stays where it is.
+fn describe(path: &Path, metadata: &[(String, String)]) -> std::io::Result<()> {
+    let file = std::fs::File::options().read(true).write(true).open(path)?;
+    let archive = ZipArchive::new(file)?;
+    let first = archive.file_names().next().unwrap_or_default();
+    let root = first.split('/').next().unwrap_or_default().to_string();
+    let mut archive = ZipWriter::new_append(archive.into_inner())?;
+    let stored = FileOptions::default().compression_method(CompressionMethod::Stored);
+    for (key, value) in metadata {
+        archive.start_file(format!("{root}/extra/{key}"), stored)?;
+        archive.write_all(value.as_bytes())?;
+    }
+    archive.finish()?.sync_all()
+}
+
+/// An extra file of a TorchScript file's bytes, if it has it.
+pub fn extra(bytes: &[u8], key: &str) -> Option<String> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
+    let end = format!("/extra/{key}");
+    let name = archive
+        .file_names()
+        .find(|n| n.ends_with(&end))?
+        .to_string();
+    let mut text = String::new();
+    let file = archive.by_name(&name).ok()?;
+    file.take(MOST_EXTRA).read_to_string(&mut text).ok()?;
+    Some(text)
 }

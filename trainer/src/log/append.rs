@@ -3,11 +3,15 @@
 use ostler_sim::files;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A record is no longer than this (bytes).
+const LONGEST: u64 = 1 << 20;
 
 /// Appends records; the part of a record that a failed write left is cut off again.
 #[derive(Debug)]
 pub struct Appender {
+    path: PathBuf,
     file: File,
     /// Where the next record begins.
     length: u64,
@@ -23,6 +27,7 @@ impl Appender {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let file = files::append(path)?;
         Ok(Self {
+            path: path.to_path_buf(),
             length: file.metadata()?.len(),
             file,
             torn: false,
@@ -46,6 +51,29 @@ impl Appender {
         written
     }
 
+    /// The last line, with its end; empty where there is none, or one that is no text.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn last_line(&mut self) -> std::io::Result<String> {
+        self.mend()?;
+        let (bytes, _) = files::end_of(&self.path, LONGEST)?;
+        let end = bytes.len().saturating_sub(1);
+        let begin = bytes[..end].iter().rposition(|&b| b == b'\n');
+        let line = &bytes[begin.map_or(0, |at| at + 1)..];
+        Ok(String::from_utf8(line.to_vec()).unwrap_or_default())
+    }
+
+    /// Takes back the last bytes of the last record.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn take_back(&mut self, bytes: u64) -> std::io::Result<()> {
+        self.length = self.length.saturating_sub(bytes);
+        self.torn = true;
+        self.mend()
+    }
+
     fn mend(&mut self) -> std::io::Result<()> {
         if self.torn {
             self.file.set_len(self.length)?;
@@ -53,6 +81,22 @@ impl Appender {
         }
         Ok(())
     }
+}
+
+/// Keeps a log as it is under another name, before what cannot be read in it is left out, and says so.
+///
+/// # Errors
+/// The file system's.
+pub fn keep_damaged(path: &Path, name: &str, what: &str) -> std::io::Result<()> {
+    let aside = path.with_file_name(name);
+    let copy = |to: &mut File| std::io::copy(&mut files::open(path)?, to).map(drop);
+    files::replace_with(&aside, files::SHARED, copy)?;
+    tracing::warn!(
+        "{}: {what}; as it is now it is kept as {}, and what can be read goes on",
+        path.display(),
+        aside.display()
+    );
+    Ok(())
 }
 
 #[cfg(test)]
@@ -80,6 +124,7 @@ mod tests {
     fn a_device_that_takes_nothing_is_an_error_every_time() {
         let file = File::options().append(true).open("/dev/full").unwrap();
         let mut full = Appender {
+            path: "/dev/full".into(),
             file,
             length: 0,
             torn: false,

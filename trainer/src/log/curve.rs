@@ -2,7 +2,7 @@
 //! again at any time. Fonts come with the program.
 
 use super::lines::Lines;
-use crate::draw::{DrawError, Image};
+use crate::draw::{BESIDE, DrawError, Image, room_for};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
@@ -194,7 +194,18 @@ pub(crate) fn redraw(metrics: &Path, out: &Path, title: &str) -> Result<(), Curv
     Ok(picture(metrics, title)?.replace_png(out)?)
 }
 
+/// Memory for pictures of so many bytes of metrics: a number of them takes three bytes at least,
+/// and is kept twice, with room to grow.
+pub(super) fn room(metrics: &[&Path]) -> Result<(), CurveError> {
+    let length = |path: &&Path| std::fs::metadata(path).map_or(0, |m| m.len());
+    let read: u64 = metrics.iter().map(length).sum();
+    let pictures = 6 * 3 * (WIDTH * HEIGHT) as usize;
+    let read = usize::try_from(read.saturating_mul(2)).unwrap_or(usize::MAX);
+    Ok(room_for(read.saturating_add(pictures + BESIDE))?)
+}
+
 fn picture(metrics: &Path, title: &str) -> Result<Image, CurveError> {
+    room(&[metrics])?;
     let data = Metrics::read(metrics)?;
     if data.returns.is_empty() && data.early.is_empty() && data.evaluations.is_empty() {
         return Err(data.nothing(metrics));

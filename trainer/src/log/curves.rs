@@ -2,7 +2,7 @@
 //! training time, as learners that remember take few of the one and much of the other.
 
 use super::curve::{CurveError, FAINT, HEIGHT, INK, Metrics, Painted, Series, WIDTH};
-use super::curve::{font, short, smooth, span};
+use super::curve::{font, room, short, smooth, span};
 use crate::draw::Image;
 use crate::stats::{Interval, interquartile};
 use plotters::coord::Shift;
@@ -101,6 +101,8 @@ pub fn draw(
     out: &Path,
     title: &str,
 ) -> Result<Drawn, CurveError> {
+    let metrics: Vec<&Path> = curves.iter().map(|c| c.metrics.as_path()).collect();
+    room(&metrics)?;
     let mut read = Vec::new();
     for curve in curves {
         read.push((curve, Metrics::read(&curve.metrics)?));

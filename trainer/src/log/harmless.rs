@@ -4,32 +4,56 @@
 //! screen, retitle the window or write into the shell's input, marks that reverse the
 //! direction of reading.
 
+use ostler_sim::text;
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A line of a message has at most so many characters.
 const LINE: usize = 2000;
 
-/// Control characters but for line ends and tabs, and marks of direction, as `\u001b`: as
-/// JSON escapes them, so that JSON stays JSON.
+/// Control characters but for line ends and tabs, and what else is [obeyed](text::obeyed), as
+/// `\u001b`: as JSON escapes them, so that JSON stays JSON.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| match c {
-        '\n' | '\t' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        c => c.is_control(),
-    };
+    let obeyed = |c: char| !matches!(c, '\n' | '\t') && text::obeyed(c);
     if !text.chars().any(obeyed) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match obeyed(c) {
-            // Writing into a string does not fail.
-            true => drop(write!(out, "\\u{:04x}", c as u32)),
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing into a string does not fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
             false => out.push(c),
         }
     }
     Cow::Owned(out)
+}
+
+/// As [`escaped`], for a record of a log: further lines are indented, as none of them begins a
+/// record.
+pub fn record(text: &str) -> String {
+    escaped(text).replace('\n', "\n    ")
+}
+
+/// A foreign text in a line or a cell of Markdown, as it is: nothing in it is a mark, an element
+/// of HTML or the end of its place.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in escaped(text).chars() {
+        match c {
+            '\n' | '\t' => out.push(' '),
+            '\\' | '|' | '`' | '*' | '[' | ']' | '!' | '~' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Lines that are too long, cut, with the number of characters that are missing.
@@ -64,6 +88,28 @@ mod tests {
         let json = serde_json::to_string("a\u{7f}").unwrap();
         let back: String = serde_json::from_str(&escaped(&json)).unwrap();
         assert_eq!(back, "a\u{7f}");
+    }
+
+    #[test]
+    fn what_is_escaped_stays_json_and_a_record_stays_one() {
+        let name = "a\u{e0041}\u{200b}\u{feff}\u{85}";
+        let back: String = serde_json::from_str(&format!("\"{}\"", escaped(name))).unwrap();
+        assert_eq!(back, name);
+        let shown = record("joint \"a\n2026-01-01T00:00:00Z ERROR all is lost\r\"");
+        assert_eq!(
+            shown,
+            "joint \"a\n    2026-01-01T00:00:00Z ERROR all is lost\\u000d\""
+        );
+    }
+
+    #[test]
+    fn foreign_text_is_no_mark_of_markdown() {
+        let name = "a|b`c\n# <img src=x> [x](y) \\| *&*";
+        let shown = markdown(name);
+        assert_eq!(
+            shown,
+            "a\\|b\\`c # &lt;img src=x&gt; \\[x\\](y) \\\\\\| \\*&amp;\\*"
+        );
     }
 
     #[test]

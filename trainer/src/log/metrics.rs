@@ -1,10 +1,12 @@
 //! `metrics.jsonl`: one object per iteration.
 
-use super::append::Appender;
+use super::append::{Appender, keep_damaged};
 use super::lines::Lines;
 use ostler_sim::files;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 /// Logged numbers of one iteration. Kept and refilled, so that logging does not
@@ -121,6 +123,32 @@ impl MetricsWriter {
         self.file.write(self.line.as_bytes())
     }
 
+    /// Adds numbers to the last line, if that is of the same iteration; else in a line of their
+    /// own.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn amend(&mut self, record: &Record) -> std::io::Result<()> {
+        record.line(&mut self.line);
+        let last = self.file.last_line()?;
+        let of = |line: &str| {
+            let line = serde_json::from_str::<serde_json::Value>(line).ok()?;
+            line.get("iteration")?.as_u64()
+        };
+        let more = self.line.find(",\"wall_s\"").and_then(|at| {
+            let rest = &self.line[at + 1..];
+            Some(&rest[rest.find(',')?..])
+        });
+        match (last.strip_suffix("}\n"), more) {
+            (Some(begin), Some(more)) if of(&last) == Some(record.iteration) => {
+                self.line = format!("{begin}{more}");
+                self.file.take_back(last.len() as u64)?;
+            }
+            _ => {}
+        }
+        self.file.write(self.line.as_bytes())
+    }
+
     /// The last line, with its end.
     pub fn line(&self) -> &str {
         &self.line
@@ -150,25 +178,56 @@ pub fn last_iteration(path: &Path) -> u64 {
     whole.unwrap_or(0)
 }
 
-/// Keeps the lines up to `iteration`; a damaged line ends the usable part.
+/// Keeps the lines up to `iteration`, in their order. One that cannot be read is left out and the
+/// file kept as it was, unless it is the last, which may not have been written to its end.
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
     let mut lines = match Lines::open(path) {
         Ok(lines) => lines,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(e),
     };
-    let mut keep = 0_u64;
+    let (mut read, mut end, mut last) = (0_u64, 0, 0);
+    // Lines that do not stay; the first that cannot be right.
+    let (mut gaps, mut strange) = (Vec::<(u64, Range<u64>)>::new(), None);
+    let mut number = 0;
     while let Some(line) = lines.next_line()? {
-        let whole = line.last() == Some(&b'\n');
+        let (whole, from) = (line.last() == Some(&b'\n'), read);
+        (number, read) = (number + 1, read + line.len() as u64);
         let at = serde_json::from_slice::<serde_json::Value>(line)
             .ok()
             .and_then(|v| v.get("iteration")?.as_u64());
         match at {
-            Some(at) if whole && at <= iteration => keep += line.len() as u64,
-            _ => break,
+            Some(at) if whole && (last..=iteration).contains(&at) => (end, last) = (read, at),
+            // The rest is of what is done again.
+            Some(at) if whole && at > iteration && last == iteration => break,
+            _ => {
+                if at.is_none() && whole {
+                    strange.get_or_insert(number);
+                }
+                gaps.push((number, from..read));
+            }
         }
     }
-    files::update(path)?.set_len(keep)
+    gaps.retain(|(_, gap)| gap.end <= end);
+    let strange = strange.or(gaps.first().map(|gap| gap.0));
+    let Some(line) = strange else {
+        return files::update(path)?.set_len(end);
+    };
+    keep_damaged(
+        path,
+        "metrics.damaged",
+        &format!("line {line} cannot be read"),
+    )?;
+    let put = |to: &mut File| {
+        let mut from = files::open(path)?;
+        let mut at = 0;
+        for gap in gaps.iter().map(|g| &g.1).chain([&(end..end)]) {
+            std::io::copy(&mut from.by_ref().take(gap.start - at), to)?;
+            at = from.seek(SeekFrom::Start(gap.end))?;
+        }
+        Ok(())
+    };
+    files::replace_with(path, files::SHARED, put)
 }
 
 #[cfg(test)]
@@ -232,6 +291,103 @@ mod tests {
         assert_eq!(count(9), 4);
         assert_eq!(count(2), 2);
         assert_eq!(count(0), 0);
+    }
+
+    #[test]
+    fn a_damaged_line_costs_itself_and_is_kept_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("metrics.jsonl");
+        let mut w = MetricsWriter::open(&path, 0).unwrap();
+        (1..=9).for_each(|i| w.write(&record(i)).unwrap());
+        drop(w);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let kept = || -> Vec<u64> {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let number = |l| serde_json::from_str::<serde_json::Value>(l).unwrap();
+            let lines = text.lines().map(number);
+            lines.map(|l| l["iteration"].as_u64().unwrap()).collect()
+        };
+        let aside = dir.path().join("metrics.damaged");
+        for (from, to, left) in [
+            // No JSON, another number, a line end that is gone.
+            (
+                "{\"iteration\":4,",
+                "{\"iteration\"84,",
+                vec![1, 2, 3, 5, 6, 7],
+            ),
+            (
+                "{\"iteration\":4,",
+                "{\"iteration\":9,",
+                vec![1, 2, 3, 5, 6, 7],
+            ),
+            (
+                "}\n{\"iteration\":5,",
+                "}*{\"iteration\":5,",
+                vec![1, 2, 3, 6, 7],
+            ),
+            (
+                "{\"iteration\":7,",
+                "[\"iteration\":7,",
+                vec![1, 2, 3, 4, 5, 6],
+            ),
+        ] {
+            let damaged = whole.replace(from, to);
+            assert_ne!(damaged, whole);
+            std::fs::write(&path, &damaged).unwrap();
+            MetricsWriter::open(&path, 7).unwrap();
+            assert_eq!(kept(), left, "{to}");
+            assert_eq!(std::fs::read_to_string(&aside).unwrap(), damaged);
+            std::fs::remove_file(&aside).unwrap();
+        }
+        std::fs::write(&path, &whole).unwrap();
+        MetricsWriter::open(&path, 7).unwrap();
+        assert_eq!(kept(), [1, 2, 3, 4, 5, 6, 7]);
+        assert!(!aside.exists());
+    }
+
+    #[test]
+    fn numbers_that_come_later_join_the_line_of_their_iteration() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        let mut w = MetricsWriter::open(&path, 0).unwrap();
+        let more = |n| {
+            let mut r = Record::default();
+            r.begin(n, 10 * n, 0.75);
+            r.put("Eval/mean_reward", 2.5);
+            r
+        };
+        w.write(&record(1)).unwrap();
+        w.write(&record(2)).unwrap();
+        drop(w);
+        let mut w = MetricsWriter::open(&path, 2).unwrap();
+        w.amend(&more(2)).unwrap();
+        let line = w.line().to_string();
+        w.write(&record(3)).unwrap();
+        // Of an iteration that has none: a line of its own.
+        w.amend(&more(4)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        assert_eq!((lines.len(), lines[1]), (4, line.as_str()));
+        let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let second = read(lines[1]);
+        assert_eq!(
+            (&second["iteration"], &second["wall_s"]),
+            (&2.into(), &0.5.into())
+        );
+        assert_eq!(second["Eval/mean_reward"], 2.5);
+        assert_eq!(second["Episode_Reward/a \"b\"\\"], 0.25);
+        assert!(read(lines[2]).get("Eval/mean_reward").is_none());
+        assert_eq!(read(lines[3])["Eval/mean_reward"], 2.5);
+        // Of no file yet.
+        let path = dir.path().join("n.jsonl");
+        MetricsWriter::open(&path, 0)
+            .unwrap()
+            .amend(&more(1))
+            .unwrap();
+        assert_eq!(
+            read(&std::fs::read_to_string(&path).unwrap())["iteration"],
+            1
+        );
     }
 
     #[test]

@@ -195,6 +195,30 @@ impl Progress {
         }
     }
 
+    /// Shows how far an evaluation after `iteration` is: so many of so many, each.
+    pub fn show_evaluating(&mut self, (iteration, of): (u64, u64), step: (u64, u64)) {
+        let width = of.to_string().len();
+        let [step, steps] = [step.0, step.1].map(|n| thousands(n as f64));
+        let text =
+            format!("iteration {iteration:>width$}/{of}  evaluating, step {step} of {steps}");
+        let now = Some(Instant::now());
+        match self {
+            Self::Quiet => {}
+            Self::Plain { last, .. } => {
+                // Most are done before anybody has to be told.
+                if last.is_some() {
+                    errln!("{text}");
+                }
+                *last = now;
+            }
+            Self::Bar { bar, last } => {
+                bar.set_position(iteration);
+                bar.set_message(text);
+                *last = now;
+            }
+        }
+    }
+
     /// Leaves the line as it is: the next output begins on a line of its own.
     pub fn leave(&mut self) {
         if let Self::Bar { bar, .. } = self {

@@ -70,6 +70,19 @@ impl Sinks {
         if let Err(e) = self.metrics.write(record) {
             self.failed(&format!("cannot write metrics: {e}"));
         }
+        self.show(record);
+    }
+
+    /// Adds numbers to the last record.
+    pub fn amend(&mut self, record: &Record) {
+        if let Err(e) = self.metrics.amend(record) {
+            self.failed(&format!("cannot write metrics: {e}"));
+        }
+        self.show(record);
+    }
+
+    /// Writes the line of the metrics that was written last elsewhere, too.
+    fn show(&mut self, record: &Record) {
         if let Some(wandb) = self.wandb.as_mut().filter(|_| !self.paused) {
             wandb.write(self.metrics.line());
         }

@@ -7,7 +7,7 @@
 //! used: `wall_time` = 1, `step` = 2, `file_version` = 3, `summary` = 5; a summary
 //! is repeated `value` = 1 with `tag` = 1 and `simple_value` = 2.
 
-use super::append::Appender;
+use super::append::{Appender, keep_damaged};
 use ostler_sim::files;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -136,7 +136,8 @@ pub fn now() -> f64 {
         .map_or(0.0, |d| d.as_secs_f64())
 }
 
-/// Drops events after `step`, and everything from the first damaged record on.
+/// Drops events after `step`, damaged ones, and everything behind one whose length is damaged;
+/// then the file is kept as it was beside it.
 ///
 /// The kept records are written to a temporary file that then takes the place of
 /// the old one: a crash in between leaves one of the two, whole. One record at a time is
@@ -145,16 +146,22 @@ pub fn truncate_to_step(path: &Path, step: i64) -> Result<(), EventError> {
     let open = || files::open(path).map(BufReader::new);
     let length = || open()?.get_ref().metadata().map(|m| m.len());
     let kept = |record: &Record| event_step(record.data()).unwrap_or(0) <= step;
-    let all: u64 = records(open().map_err(at("read", path))?)
+    let mut damaged = false;
+    let all: u64 = records(open().map_err(at("read", path))?, &mut damaged)
         .filter(kept)
         .map(|record| record.0.len() as u64)
         .sum();
     if all == length().map_err(at("read", path))? {
         return Ok(());
     }
+    if damaged {
+        // TensorBoard would look into one that had `tfevents` in its name.
+        let kept = keep_damaged(path, "events.damaged", "some of its records are damaged");
+        kept.map_err(at("copy", path))?;
+    }
     let put = |file: &mut File| {
         let mut out = BufWriter::new(file);
-        for record in records(open()?).filter(kept) {
+        for record in records(open()?, &mut false).filter(kept) {
             out.write_all(&record.0)?;
         }
         out.flush()
@@ -173,9 +180,10 @@ impl Record {
     }
 }
 
-/// The records of a file up to the first that is cut short or damaged.
-fn records(mut from: impl Read) -> impl Iterator<Item = Record> {
-    std::iter::from_fn(move || {
+/// The whole records of a file, up to the first that is cut short or whose length is damaged;
+/// `damaged`: whether some are.
+fn records(mut from: impl Read, damaged: &mut bool) -> impl Iterator<Item = Record> {
+    let mut next = move || {
         let mut record = Vec::new();
         let mut more = |record: &mut Vec<u8>, n: u64| {
             let got = from.by_ref().take(n).read_to_end(record).ok()?;
@@ -185,13 +193,29 @@ fn records(mut from: impl Read) -> impl Iterator<Item = Record> {
         let length = u64::from_le_bytes(record[..8].try_into().ok()?);
         let length_crc = u32::from_le_bytes(record[8..12].try_into().ok()?);
         if length_crc != masked_crc(&record[..8]) || length > MAX_RECORD {
-            return None;
+            return Some(Err(true));
         }
         // It grows with what is there, whatever the length claims.
         more(&mut record, length + 4)?;
         let record = Record(record);
         let data_crc = record.0.last_chunk().map(|b| u32::from_le_bytes(*b));
-        (data_crc == Some(masked_crc(record.data()))).then_some(record)
+        match data_crc == Some(masked_crc(record.data())) {
+            true => Some(Ok(record)),
+            false => Some(Err(false)),
+        }
+    };
+    std::iter::from_fn(move || {
+        loop {
+            match next()? {
+                Ok(record) => return Some(record),
+                Err(lost) => {
+                    *damaged = true;
+                    if lost {
+                        return None;
+                    }
+                }
+            }
+        }
     })
 }
 
@@ -282,8 +306,8 @@ mod tests {
 
     fn steps(path: &Path) -> Vec<i64> {
         let bytes = std::fs::read(path).unwrap();
-        let found = records(&bytes[..]).map(|r| event_step(r.data()).unwrap_or(0));
-        found.collect()
+        let step = |r: Record| event_step(r.data()).unwrap_or(0);
+        records(&bytes[..], &mut false).map(step).collect()
     }
 
     #[test]
@@ -300,7 +324,7 @@ mod tests {
         let mut writer = EventWriter::create(dir.path()).unwrap();
         writer.scalars(300, 1.5, [("a", 2.0)]).unwrap();
         let bytes = std::fs::read(dir.path().join(FILE_NAME)).unwrap();
-        let all: Vec<_> = records(&bytes[..]).collect();
+        let all: Vec<_> = records(&bytes[..], &mut false).collect();
         assert_eq!(all.len(), 2);
         // Encoded by hand from event.proto and summary.proto.
         assert_eq!(&all[0].data()[9..], b"\x1a\x0dbrain.Event:2");
@@ -337,6 +361,33 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_record_costs_itself_and_the_file_is_kept_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE_NAME);
+        let mut writer = EventWriter::create(dir.path()).unwrap();
+        let mut ends = Vec::new();
+        for step in 1..=5 {
+            writer.scalars(step, 0.0, [("x", step as f32)]).unwrap();
+            ends.push(std::fs::metadata(&path).unwrap().len() as usize);
+        }
+        drop(writer);
+        let whole = std::fs::read(&path).unwrap();
+        let aside = dir.path().join("events.damaged");
+        // The third's data, and the length of the fourth.
+        for (at, left) in [
+            (ends[1] + 20, vec![0, 1, 2, 4, 5]),
+            (ends[2], vec![0, 1, 2, 3]),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            drop(EventWriter::resume(dir.path(), 5).unwrap());
+            assert_eq!(steps(&path), left);
+            assert_eq!(std::fs::read(&aside).unwrap(), bytes);
+        }
+    }
+
+    #[test]
     fn garbage_is_replaced_by_a_fresh_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE_NAME);
@@ -348,7 +399,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn damaged_files_never_panic(bytes in proptest::collection::vec(0u8.., 0..200)) {
-            for record in records(&bytes[..]) {
+            for record in records(&bytes[..], &mut false) {
                 event_step(record.data());
             }
             event_step(&bytes);

@@ -2,14 +2,19 @@
 //! warnings among them to standard error too.
 
 use super::filter::{self, FilterError};
+use super::harmless;
 use crate::config::{LogConfig, LogFormat};
 use ostler_sim::files;
+use std::fmt::Debug;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Mutex;
 use tracing::Subscriber;
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::{FilterExt, LevelFilter};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, fmt};
@@ -45,6 +50,16 @@ pub enum TraceError {
     File(#[from] std::io::Error),
 }
 
+/// A field as text: names from files of others may be in it.
+fn field(to: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
+    let text = format!("{value:?}");
+    let text = harmless::record(&text);
+    match field.name() {
+        "message" => to.write_str(&text),
+        name => write!(to, "{name}={text}"),
+    }
+}
+
 /// Lines of text, or a JSON object a line: level, message, fields, and the span with
 /// the iteration. `aside`: to standard error, coloured on a terminal, text without times.
 fn lines<S, W>(log: &LogConfig, writer: W, aside: bool) -> Box<dyn Layer<S> + Send + Sync>
@@ -66,6 +81,7 @@ where
         LogFormat::Text => {
             // Who chooses among modules wants to see their names.
             let text = all.with_ansi(ansi).with_target(log.level.contains('='));
+            let text = text.fmt_fields(debug_fn(field).delimited(" "));
             match aside {
                 true => text.without_time().boxed(),
                 false => text.boxed(),
@@ -113,7 +129,7 @@ pub fn to_stderr(level: &str) -> Result<(), FilterError> {
 pub fn supervisors(format: LogFormat, line: &str) -> String {
     let now = jiff::Timestamp::now();
     match format {
-        LogFormat::Text => format!("{now:.6}  WARN supervisor: {line}"),
+        LogFormat::Text => format!("{now:.6}  WARN supervisor: {}", harmless::record(line)),
         LogFormat::Json => serde_json::json!({
             "timestamp": format!("{now:.6}"),
             "level": "WARN",

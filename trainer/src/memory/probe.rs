@@ -149,7 +149,7 @@ fn peak(
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(std::fs::File::create(&said)?);
+        .stderr(ostler_sim::files::create(&said)?);
     let pid = command.spawn()?.id() as i32;
     let (ended, slow, stopped) = watched(pid, &signals.0, asked)?;
     let how = match ended.end {

@@ -68,7 +68,7 @@ pub struct Ended {
     pub measured: Option<Measured>,
 }
 
-/// Runs `command` to its end, its output going into the file `said`. After `limit` it is
+/// Runs `command` to its end, its output going into the new file `said`. After `limit` it is
 /// killed, with all that it started. It does not outlive this process. `meter` measures
 /// its speed, for which it has one processor and is stopped now and then.
 ///
@@ -81,7 +81,8 @@ pub fn run(
     stop: &Stop,
     mut meter: Option<Meter>,
 ) -> Result<Ended> {
-    let file = std::fs::File::create(said)?;
+    files::replace(said, files::SHARED, b"")?;
+    let file = files::append(said)?;
     command
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
@@ -177,6 +178,19 @@ mod tests {
         assert_eq!(killed.exit, Exit::Signal("SIGSEGV".into()));
         assert!(!killed.too_long && !killed.stopped);
         assert!(killed.peak_with_children_mib > 0.0);
+    }
+
+    #[test]
+    fn what_a_child_says_goes_through_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (said, other) = (dir.path().join("said"), dir.path().join("other"));
+        std::fs::write(&other, "precious").unwrap();
+        std::os::unix::fs::symlink(&other, &said).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2"]);
+        run(&mut command, &said, LONG, &Stop::default(), None).unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+        assert_eq!(tail(&said, 9), ["one", "two"]);
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn train(
     stop: &Stop,
 ) -> std::io::Result<Ended> {
     if let Some(folder) = place.run.parent() {
-        std::fs::create_dir_all(folder)?;
+        files::own_folder(folder)?;
     }
     let mut command = own_program()?;
     command.arg("train").arg(&case.config).arg("--quiet");

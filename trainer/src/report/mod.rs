@@ -6,12 +6,13 @@
 pub mod configs;
 pub mod history;
 
-use crate::draw::DrawError;
+use crate::draw::{BESIDE, DrawError, room_for};
 use crate::log::curve::CurveError;
 use crate::log::curves::{Band, bands};
 use crate::view::page::{self, escaped, filled};
 use data_encoding::BASE64;
 use history::History;
+use ostler_sim::files;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ const BANDS: [&str; 5] = [
     "Metrics/success",
     "Eval/Metrics/success",
 ];
+
+/// What a run's history and its `meta.json` take, at the most, as numbers and as text (bytes).
+const PIECES_OF_RUN: usize = 16 << 20;
 
 /// A report that cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +109,10 @@ pub fn write(
     pictures: &[(String, Vec<u8>)],
     mut notes: Vec<String>,
 ) -> Result<usize, ReportError> {
+    // As text, in the page and on its way there.
+    let pieces = runs.len().saturating_mul(PIECES_OF_RUN);
+    let shown: usize = pictures.iter().map(|(_, gif)| gif.len()).sum();
+    room_for(shown.saturating_mul(6).saturating_add(pieces + BESIDE))?;
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
         let (history, note) = History::read(&run.folder)?;
@@ -151,13 +159,13 @@ pub fn write(
             ("@SCRIPT@", SCRIPT),
         ],
     );
-    std::fs::write(file, &text).map_err(|e| failed(e.to_string()))?;
+    files::output(file, text.as_bytes()).map_err(|e| failed(e.to_string()))?;
     Ok(text.len())
 }
 
 /// What a run says about itself; nothing where it cannot be read.
 fn meta(folder: &Path) -> Value {
-    let bytes = ostler_sim::files::read(&folder.join("meta.json"), history::META);
+    let bytes = files::read(&folder.join("meta.json"), history::META);
     let read = bytes.ok().and_then(|b| serde_json::from_slice(&b).ok());
     read.unwrap_or(Value::Null)
 }

@@ -74,6 +74,17 @@ pub enum RunError {
     /// The command line or the state of folders does not allow it.
     #[error("{0}")]
     Usage(String),
+    /// A run would not be of use later.
+    #[error(
+        "nothing was trained: what the run keeps in {} cannot be read back: {why}\nthe robot's files are copied there as their names have them: let names be relative to the robot's file and lead through no links, and name the folder that holds them all (task.robot_folder)",
+        run.display()
+    )]
+    ReadBack {
+        /// The run's folder.
+        run: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The robot's file was refused.
     #[error(transparent)]
     Robot(#[from] MjcfError),
@@ -103,6 +114,21 @@ pub enum RunError {
         source: std::io::Error,
         /// The remedy.
         hint: &'static str,
+    },
+    /// The run's folder is another one's now.
+    #[error(
+        "{} is no longer this run's: its .lock is not the file that this process has locked, so another process may write there. This one stops and writes nothing more into it; what it did since its last checkpoint is lost. Do not delete or replace the folder or the .lock of a run that is being trained", .0.display()
+    )]
+    Taken(PathBuf),
+    /// The run's folder has another name now.
+    #[error(
+        "{} was moved to {} while it was trained: the run is saved there and stops; go on with ostler train --resume {1}", .from.display(), .to.display()
+    )]
+    Moved {
+        /// Its path before.
+        from: PathBuf,
+        /// Its path now.
+        to: PathBuf,
     },
     /// A checkpoint cannot be used.
     #[error(transparent)]
@@ -256,6 +282,15 @@ impl RunError {
         }
     }
 
+    /// Whether an iteration was given up for a signal or a time limit.
+    pub fn is_given_up(&self) -> bool {
+        use CollectError::Stopped;
+        matches!(
+            self,
+            Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped))
+        )
+    }
+
     /// Whether the GPU refuses everything until this process ends: what CUDA calls a
     /// sticky error. <https://docs.nvidia.com/cuda/cuda-runtime-api/>, `cudaErrorIllegalAddress`
     /// and others: "the process must be terminated and relaunched".
@@ -278,6 +313,7 @@ impl RunError {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Save(_)
+            | Self::Taken(_)
             | Self::Rescued { .. }
             | Self::GaveUp { .. }
             | Self::TooFew { .. }

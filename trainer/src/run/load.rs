@@ -8,7 +8,7 @@ use crate::config::{Config, Loaded, load};
 use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
 use crate::memory::weights;
-use ostler_sim::config::Backend;
+use ostler_sim::config::{ActionTerm, Backend};
 use ostler_sim::env::EnvSpec;
 use ostler_sim::model::mjcf;
 use ostler_sim::referee::worlds::Failure;
@@ -74,6 +74,29 @@ fn nothing(name: &str) -> Result<Arc<Model>, RunError> {
     model.name = name.into();
     model.sources.clear();
     Ok(Arc::new(model))
+}
+
+/// Reads the configuration and the robot of a run from its folder, as everybody will who wants
+/// its policy later.
+///
+/// # Errors
+/// They cannot be read from there, or the robot is not `model`.
+pub(super) fn read_back(run: &Path, model: &Model) -> Result<(), RunError> {
+    let failed = |why: &dyn std::fmt::Display| RunError::ReadBack {
+        run: run.to_path_buf(),
+        why: why.to_string(),
+    };
+    let loaded = load(&run.join(dir::CONFIG), &[]).map_err(|e| failed(&e))?;
+    let copy = robot(&loaded).map_err(|e| failed(&e))?;
+    let mut copy = Arc::unwrap_or_clone(copy);
+    // It lies elsewhere, and what is said of it was said.
+    copy.sources.clone_from(&model.sources);
+    copy.naming.clone_from(&model.naming);
+    copy.ignored.clone_from(&model.ignored);
+    match copy == *model {
+        true => Ok(()),
+        false => Err(failed(&"the robot in it is another one than the original")),
+    }
 }
 
 fn folder_below(run: &Path) -> Option<PathBuf> {
@@ -235,7 +258,7 @@ impl LoadedRun {
     pub fn policy(&self, spec: &EnvSpec) -> Result<Box<dyn TrainedPolicy>, RunError> {
         fits(
             &self.checkpoint.meta.task,
-            &mark(&self.model, spec),
+            &mark(&self.model, spec, &self.config.task.action),
             &self.file,
         )?;
         self.policy_on(spec, tch::Device::Cpu)
@@ -289,24 +312,59 @@ impl LoadedRun {
 }
 
 /// The task's name in its checkpoints.
-pub(super) fn mark(model: &Model, spec: &EnvSpec) -> TaskMark {
+pub(super) fn mark(model: &Model, spec: &EnvSpec, actions: &[ActionTerm]) -> TaskMark {
+    let place = |name: &String| model.actuators.iter().position(|a| a.name == *name);
+    let by_name = |term: &ActionTerm| {
+        let places: Option<Vec<usize>> = term.actuators.iter().map(place).collect();
+        places.is_some_and(|places| !places.is_sorted())
+    };
     TaskMark {
         robot: model.name.clone(),
         obs: spec.obs.policy,
         critic_obs: spec.critic,
         action: spec.action.width(),
+        outputs: spec.output_names().map(String::from).collect(),
+        by_name: actions.iter().any(by_name),
         num_envs: spec.num_envs,
     }
+}
+
+/// Refuses weights whose outputs drive the same actuators in another order.
+fn in_order(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunError> {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names
+    };
+    let [was, is] = [theirs, ours].map(|t| t.outputs.join(", "));
+    let why = match theirs.outputs.is_empty() {
+        // They did not say so, but they had one order.
+        true if ours.by_name => format!(
+            "it is of an earlier build, whose outputs stood in the order of the robot's file; here \
+             they are {is}, as [[task.action]] has them: write the actuators there in the file's order"
+        ),
+        false if was != is && sorted(&theirs.outputs) == sorted(&ours.outputs) => format!(
+            "its outputs are {was}, here they are {is}: write the actuators of [[task.action]] in \
+             that order"
+        ),
+        _ => return Ok(()),
+    };
+    Err(RunError::Usage(format!(
+        "{} does not fit: {why}",
+        file.display()
+    )))
 }
 
 /// Whether weights trained on `theirs` can serve `ours`.
 pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunError> {
     let same = TaskMark {
         num_envs: ours.num_envs,
+        outputs: ours.outputs.clone(),
+        by_name: ours.by_name,
         ..theirs.clone()
     };
     if same == *ours {
-        return Ok(());
+        return in_order(theirs, ours, file);
     }
     let say = |t: &TaskMark| {
         format!(
@@ -326,3 +384,7 @@ pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<()
         say(ours)
     )))
 }
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

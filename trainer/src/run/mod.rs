@@ -58,6 +58,7 @@ use crate::config::Config;
 use crate::drill::Phase;
 use crate::learner::UpdateStats;
 use crate::memory::Pressure;
+use crate::supervise::Message;
 use counters::Counters;
 use dir::RunDir;
 use evaluate::Evaluations;
@@ -97,6 +98,17 @@ pub enum Ended {
     DiskFull(Pressure),
 }
 
+impl Ended {
+    /// The exit code that says so.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Interrupted => error::INTERRUPTED,
+            Self::DiskFull(_) => error::DISK_FULL,
+            Self::Finished | Self::Reached(_) | Self::TimeUp => error::OK,
+        }
+    }
+}
+
 impl Run {
     /// Trains until the end, a goal, a time limit or a signal, and saves.
     ///
@@ -115,11 +127,22 @@ impl Run {
             if let Some(ended) = self.ended() {
                 break ended;
             }
-            if let Err(e) = self.iterate(&mut parts) {
-                parts = self.survive(parts, e)?;
+            match self.iterate(&mut parts) {
+                Ok(()) => {}
+                Err(e) if e.is_given_up() => {
+                    self.give_up(&mut parts)?;
+                    if let Some(ended) = self.ended() {
+                        break ended;
+                    }
+                }
+                Err(e @ RunError::Moved { .. }) => {
+                    self.save(&mut parts)?;
+                    return Err(e);
+                }
+                Err(e) => parts = self.survive(parts, e)?,
             }
         };
-        self.finish(parts)?;
+        self.finish(parts, ended)?;
         Ok(ended)
     }
 
@@ -128,6 +151,10 @@ impl Run {
     /// # Errors
     /// Out of memory, which fewer environments mend; or something that nothing does.
     fn iterate(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        if self.evaluations.owed {
+            self.catch_up(parts)?;
+            return Ok(());
+        }
         self.begin(parts)?;
         if self.counters.env_steps == 0 && parts.learner.wants_warm_up() {
             return self.warm_up(parts);
@@ -136,6 +163,8 @@ impl Run {
         self.collect(parts)?;
         let (update, trouble) = self.update(parts)?;
         self.commit(parts);
+        // What follows writes into the run's folder.
+        self.store.still_ours()?;
         let took = clock.elapsed();
         let mut believed = self.judge(parts, trouble.as_ref());
         let evaluated = self.evaluate(parts, trouble.as_ref());
@@ -144,6 +173,8 @@ impl Run {
             believed = believed.and(self.judge_evaluation(parts, evaluation));
         }
         self.judge_goal(evaluation);
+        // Evaluations take long.
+        self.store.still_ours()?;
         // Whatever went wrong since, the iteration was done and is on record.
         let done = Done {
             update: &update,
@@ -235,11 +266,58 @@ impl Run {
         if trouble.is_some() || !due(&self.evaluations) {
             return Ok(None);
         }
-        let episodes = config.runner.eval_episodes();
-        self.during(Phase::Evaluate, |run| {
-            run.evaluations
-                .evaluate(parts.learner.policy_mut(), episodes)
-        })
+        self.evaluate_now(parts)
+    }
+
+    /// The same now. A signal and the time limit cut it short: then it counts as none.
+    fn evaluate_now(&mut self, parts: &mut Parts) -> Result<Option<Evaluation>, RunError> {
+        let iteration = self.counters.iteration;
+        let evaluation = self.during(Phase::Evaluate, |run| {
+            let (setup, stop, report) = (&run.setup, &run.guards.stop, &mut run.report);
+            let runner = &setup.config().runner;
+            let mut go_on = |step, of| {
+                report.evaluating((iteration, runner.max_iterations), (step, of));
+                !stop.raised() && !setup.time_is_over()
+            };
+            let episodes = runner.eval_episodes();
+            let policy = parts.learner.policy_mut();
+            run.evaluations.evaluate(policy, episodes, &mut go_on)
+        })?;
+        if self.evaluations.owed {
+            tracing::info!(
+                "the evaluation after iteration {iteration} was cut short and counts as none; a \
+                 resume makes it first"
+            );
+        }
+        Ok(evaluation)
+    }
+
+    /// Makes the evaluation that was cut short when the checkpoint was written, with all that
+    /// would have followed from it.
+    fn catch_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        let Some(evaluation) = self.evaluate_now(parts)? else {
+            return Ok(());
+        };
+        self.store.outdated();
+        let believed = self.judge_evaluation(parts, &evaluation);
+        self.judge_goal(Some(&evaluation));
+        let iteration = self.counters.iteration;
+        let (standing, report) = self.standing_and_report();
+        report.log_evaluation(standing, &evaluation);
+        let record = &self.report.record;
+        self.schedules.note(&self.setup, iteration, record);
+        believed?;
+        self.save_if_due(parts)
+    }
+
+    /// Back to the start of an iteration that takes too long when the end is wanted.
+    fn give_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        parts.learner.restore()?;
+        let iteration = self.counters.iteration + 1;
+        tracing::warn!(
+            "iteration {iteration} was given up, as it was not done in time: a resume begins with it"
+        );
+        Ok(())
     }
 
     /// Whether `runner.stop_at_return` is reached.
@@ -290,19 +368,28 @@ impl Run {
     }
 
     /// Saves, and completes the run's folder.
-    fn finish(&mut self, mut parts: Parts) -> Result<(), RunError> {
+    fn finish(&mut self, mut parts: Parts, ended: Ended) -> Result<(), RunError> {
         while let Err(e) = self.save(&mut parts) {
             match e.out_of_memory() {
                 Some(_) => parts = self.survive(parts, e)?,
+                None if matches!(e, RunError::Moved { .. }) => {
+                    self.save(&mut parts)?;
+                    return Err(e);
+                }
                 None => return Err(self.rescue(&mut parts, e)),
             }
         }
+        self.store.finish(self.evaluations.reached);
+        // Whatever becomes of the rest, the run is done.
+        let code = ended.exit_code();
+        self.guards.reporter.say(&Message::Done(code));
+        drop(parts);
+        crate::torch::reserve::release();
         // No picture where there is no space.
         let curve = self.config().log.curve && self.store.disk_full().is_none();
         let folder = self.store.dir().path().to_path_buf();
         let (standing, report) = self.standing_and_report();
         report.finish(standing, &folder, curve);
-        self.store.finish(self.evaluations.reached);
         self.report.sinks.finish();
         Ok(())
     }

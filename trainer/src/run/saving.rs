@@ -53,8 +53,9 @@ impl Run {
     /// Writes a checkpoint unless this iteration has one.
     ///
     /// # Errors
-    /// It cannot be written, or memory does not suffice.
+    /// It cannot be written, or memory does not suffice; the folder is another one's.
     pub(super) fn save(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        self.store.still_ours()?;
         let iteration = self.counters.iteration;
         if self.store.has(iteration) {
             return Ok(());
@@ -94,7 +95,11 @@ impl Run {
     fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
         let replay = self.store.save_replay(parts.learner.replay_buffer())?;
         let mut collector = Snapshot::default();
-        parts.collector.capture(&mut collector)?;
+        match parts.start.committed {
+            true => parts.collector.capture(&mut collector)?,
+            // The collector may be in the midst of an iteration that was given up.
+            false => collector = parts.start_for_others()?,
+        }
         let (health, good, candidate) = self.guards.health.save();
         let (evaluations, best_weights) = self.evaluations.history.save();
         Ok(Checkpoint {
@@ -106,8 +111,11 @@ impl Run {
                 best,
                 health: health.clone(),
                 evaluations: evaluations.clone(),
+                evaluation_owed: self.evaluations.owed,
                 last_pressure: self.guards.memory.last_pressure,
                 schedules: self.schedules.progress.clone(),
+                config: self.store.config.clone(),
+                sources: self.store.sources.clone(),
                 replay,
                 ..Checkpoint::meta(self.setup.task())
             },

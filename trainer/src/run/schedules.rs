@@ -65,17 +65,23 @@ impl Schedules {
     /// Notes how far the schedules have come; after an iteration's numbers are logged in
     /// `record`, so that a checkpoint knows it. `evaluated`: whether evaluations are made.
     pub fn measure(&mut self, setup: &Setup, iteration: u64, record: &Record, evaluated: bool) {
+        self.note(setup, iteration, record);
+        if !self.looked_at {
+            self.looked_at = true;
+            let schedules = &setup.config().curriculum;
+            for line in over_nothing(schedules, record, &setup.spec, evaluated) {
+                tracing::warn!("{line}");
+            }
+        }
+    }
+
+    /// The same of a record with some of an iteration's numbers.
+    pub fn note(&mut self, setup: &Setup, iteration: u64, record: &Record) {
         let schedules = &setup.config().curriculum;
         self.progress.resize(schedules.len(), None);
         for (schedule, x) in schedules.iter().zip(&mut self.progress) {
             let logged = record.get(&schedule.over);
             *x = reached(schedule, *x, iteration, logged);
-        }
-        if !self.looked_at {
-            self.looked_at = true;
-            for line in over_nothing(schedules, record, &setup.spec, evaluated) {
-                tracing::warn!("{line}");
-            }
         }
     }
 

@@ -6,8 +6,10 @@
 //! oneDNN's products (`gemm:jit`, with AVX-512) have the stack pointer in the heap, and
 //! there the kernel would write ten thousand bytes of registers.
 
+use ostler_sim::process::{give_up_after, never_give_up};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Signals that end a run.
 const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -22,6 +24,12 @@ static FORWARDER: AtomicI32 = AtomicI32::new(0);
 pub(crate) fn forwarded_from(pid: i32) {
     FORWARDER.store(pid, Ordering::Relaxed);
 }
+
+/// An iteration that takes longer after a signal is given up: who sends one kills after ten
+/// seconds or so.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same after a time limit, which nobody else enforces at once.
+pub(super) const LATE: Duration = Duration::from_secs(30);
 
 /// Something is in the making: a signal is heeded when that is done.
 const RUNNING: u8 = 0;
@@ -75,8 +83,7 @@ impl Asked {
 }
 
 /// An iteration can take minutes: without a word a second Ctrl-C would follow.
-const STOPPING: &[u8] =
-    b"\nstopping: this iteration is finished and saved; once more stops at once\n";
+const STOPPING: &[u8] = b"\nstopping: this iteration is finished, if it is within 5 s, and the run saved; once more stops at once\n";
 const NOTHING: &[u8] = b"\nstopped: nothing was started\n";
 
 /// In a signal handler: writes to standard error.
@@ -151,6 +158,7 @@ impl StopFlag {
         // the end of the process.
         // SAFETY: signal takes two numbers; nothing else here handles this signal.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        never_give_up();
         let flag = Self::default();
         flag.0.quiet.store(quiet, Ordering::Relaxed);
         flag.0.phase.store(BEGINNING, Ordering::SeqCst);
@@ -165,9 +173,10 @@ impl StopFlag {
                 // SAFETY: every signal has the field, zero where nobody sent it.
                 let sender = unsafe { info.si_pid() };
                 asked.stop(place, from != 0 && sender == from);
+                give_up_after(PATIENCE);
             };
-            // SAFETY: the handler touches atomics, and calls write and _exit, which
-            // signal-safety(7) allows.
+            // SAFETY: the handler touches atomics, and calls clock_gettime, write and _exit,
+            // which signal-safety(7) allows.
             unsafe { signal_hook_registry::register_sigaction(signal, act) }?;
         }
         let asked = flag.0.clone();

@@ -281,7 +281,7 @@ impl Run {
     }
 
     /// Writes the configuration into the run's folder.
-    pub(super) fn write_config(&self) {
+    pub(super) fn write_config(&mut self) {
         let as_asked = self.setup.as_asked();
         self.store.write_config(&as_asked, &self.setup.model);
     }

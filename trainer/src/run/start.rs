@@ -5,16 +5,16 @@ use super::engine::{build_envs, kernel};
 use super::error::RunError;
 use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Evaluator, History};
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
-use super::load::{fits, load_run, mark};
+use super::load::{fits, load_run, mark, read_back};
 use super::pace::Pace;
 use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
-    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
-    wandb,
+    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, hash, restore, resumed,
+    set_aside, wandb,
 };
-use super::signals::StopFlag;
+use super::signals::{LATE, StopFlag};
 use super::store::Store;
 use super::store::dir::{METRICS, RunDir};
 use super::store::meta::MetaWriter;
@@ -33,6 +33,7 @@ use crate::supervise::{Message, Reporter};
 use crate::torch::TorchSetup;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
+use ostler_sim::process::give_up_after;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,7 +96,9 @@ impl Run {
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());
-        dir.write_config(&as_asked(config, asked_envs), &model.sources)?;
+        let text = dir.write_config(&as_asked(config, asked_envs), &model)?;
+        let written = (text, hash(&model.sources).unwrap_or_default());
+        read_back(dir.path(), &model)?;
         let begun = match options.restarted {
             true => last_iteration(&dir.path().join(METRICS)) + 1,
             false => 0,
@@ -123,8 +126,12 @@ impl Run {
         say(options, config, &model, &parts, &notes, &warnings);
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let started = Instant::now();
+        if let Some(time) = options.max_time {
+            give_up_after(time.saturating_add(LATE));
+        }
         let mut evaluations =
             Evaluations::new(evaluator, past.history, foreseen.spec.max_episode_steps);
+        evaluations.owed = past.owed;
         evaluations.reached = reached_before(options, config, &past.counters, &evaluations.history);
         let git_folder = folder_of(&loaded);
         let saved = options.resume.is_some().then_some(iteration);
@@ -151,7 +158,7 @@ impl Run {
                 drill: RunDrill::new(faults, begun),
                 reporter: options.reporter.clone(),
             },
-            store: Store::new(dir, meta, git_folder, saved),
+            store: Store::new(dir, written, meta, git_folder, saved),
             report: Report::new(sinks, progress, iteration),
         })
     }
@@ -244,6 +251,8 @@ struct Past {
     last_pressure: u64,
     /// The share of the run that was done.
     done: f64,
+    /// The evaluation of the checkpoint's iteration was cut short.
+    owed: bool,
     /// Where that was moved which came after the checkpoint.
     aside: Option<PathBuf>,
 }
@@ -258,6 +267,7 @@ impl Past {
             schedules: Vec::new(),
             last_pressure: 0,
             done: 0.0,
+            owed: false,
             aside: None,
         })
     }
@@ -287,6 +297,8 @@ fn open(
         let opened = parts.open(dir.path(), false)?;
         return Ok((dir, opened));
     };
+    // What is lost of the past is said.
+    install_log(&earlier.dir, config)?;
     let opened = parts.open(earlier.dir.path(), true)?;
     // What follows changes files that are there.
     stop.begun();
@@ -300,6 +312,7 @@ fn open(
     past.last_pressure = c.meta.last_pressure;
     past.schedules = c.meta.schedules;
     past.done = c.meta.progress;
+    past.owed = c.meta.evaluation_owed && config.runner.eval_interval() > 0;
     past.health.restore(c.meta.health, c.good, c.candidate);
     past.history.restore(c.meta.evaluations, c.best);
     Ok((dir, opened))

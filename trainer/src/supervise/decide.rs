@@ -14,6 +14,8 @@ const RESTARTABLE: [i32; 6] = [
     libc::SIGILL,
     libc::SIGFPE,
 ];
+/// What a panic ends a Rust program with.
+pub(super) const PANICKED: i32 = 101;
 /// The pause before the first restart without progress; each one after that waits four
 /// times as long.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -125,6 +127,11 @@ impl Death {
             End::Signal(s) => RESTARTABLE.contains(&s),
             End::Code(c) => [POISONED, CROWDED].contains(&c),
         }
+    }
+
+    /// Whether it was neither its own decision nor somebody's wish.
+    pub fn is_a_fault(&self) -> bool {
+        self.restartable() || self.ended.end == End::Code(PANICKED)
     }
 
     /// Environments for a fresh process, where the old one could not use its memory.

@@ -22,6 +22,8 @@ pub enum Message {
     NumEnvs(usize),
     /// A checkpoint of this iteration is on the disk.
     Saved(u64),
+    /// The run is done and its last checkpoint on the disk: this is to be the exit code.
+    Done(i32),
     /// How tight memory is.
     Memory {
         /// Name of the level.

@@ -18,7 +18,7 @@ use crate::log::errln;
 use crate::log::trace::{LOG, supervisors};
 use crate::memory::{Cgroups, Sources};
 use crate::run::error::{FAILED, INTERRUPTED};
-use decide::{Death, Next, Restarts};
+use decide::{Death, Next, PANICKED, Restarts};
 use message::Lines;
 use process::{End, Forked, Signals};
 use rustix::fd::{AsFd, OwnedFd};
@@ -112,6 +112,8 @@ struct Parent<'a> {
 struct ChildReports {
     num_envs: Option<usize>,
     share: f64,
+    /// The exit code of a run that is done.
+    done: Option<i32>,
 }
 
 impl Parent<'_> {
@@ -156,6 +158,10 @@ impl Parent<'_> {
                 limit,
                 warn: self.wish.warn,
             };
+            if let Some(code) = heard.done.filter(|_| death.is_a_fault()) {
+                self.done_all_the_same(&death);
+                return Ok(End::Code(code));
+            }
             let (pause, max_envs) = match restarts.after(&death) {
                 Next::Pass(end) => return Ok(end),
                 Next::GiveUp { restarts } => {
@@ -202,8 +208,7 @@ impl Parent<'_> {
                 };
                 // A panic must not unwind into the parent's part of the stack.
                 let run = std::panic::AssertUnwindSafe(|| (self.train)(&attempt));
-                // 101 is what a panic ends a Rust program with.
-                let code = std::panic::catch_unwind(run).unwrap_or(101);
+                let code = std::panic::catch_unwind(run).unwrap_or(PANICKED);
                 crate::torch::exit_fast(code)
             }
         }
@@ -255,6 +260,7 @@ impl Parent<'_> {
             Message::NumEnvs(n) => heard.num_envs = Some(n),
             Message::Memory { share, .. } => heard.share = share,
             Message::Saved(_) => {}
+            Message::Done(code) => heard.done = Some(code),
         }
     }
 
@@ -294,6 +300,17 @@ impl Parent<'_> {
         };
         self.say(&format!(
             "the training process {}; the run {from}{fewer}",
+            death.what()
+        ));
+    }
+
+    /// The process died of what comes after the last checkpoint.
+    fn done_all_the_same(&self, death: &Death) {
+        let folder = self.folder.as_deref().unwrap_or(Path::new("RUN")).display();
+        self.say(&format!(
+            "the run is done and saved, but the training process {} after that: its learning \
+             curve may be missing, which ostler plot {folder} draws (and ostler report {folder} \
+             more)",
             death.what()
         ));
     }

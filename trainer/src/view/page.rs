@@ -6,6 +6,7 @@ use super::record::{Episode, Recording};
 use super::scene::{Blob, SceneData};
 use data_encoding::BASE64;
 use flate2::{Compression, write::GzEncoder};
+use ostler_sim::files;
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::Path;
@@ -162,7 +163,7 @@ pub fn write(path: &Path, data: &PageData, blob: &Blob) -> Result<usize, ViewErr
         return Err(ViewError::Empty(path.to_path_buf()));
     }
     let page = html(data, blob, None).map_err(|e| ViewError::write(path, e))?;
-    std::fs::write(path, &page).map_err(|e| ViewError::write(path, e))?;
+    files::output(path, page.as_bytes()).map_err(|e| ViewError::write(path, e))?;
     Ok(page.len())
 }
 

@@ -2,8 +2,9 @@
 
     python3 xtask/src/dist/notices.py OUT.txt
 
-Needs the crates' sources, as they are after a build. Licence texts that several crates share, but
-for their copyright lines, are all there: they are the condition under which we hand the crates on.
+Needs the crates' sources, all of them, as `cargo fetch` brings them. Licence texts that several
+crates share, but for their copyright lines, are all there: they are the condition under which we
+hand the crates on.
 """
 
 import json

@@ -31,6 +31,7 @@ impl<E: Shards> Workers<E> {
                 }
             }
             self.listen(Some(flight))?;
+            crate::go_on()?;
         }
     }
 

@@ -8,12 +8,15 @@
 use super::error::Diagnostic;
 use super::source::{self, Entry, Node, Origin, Sources, Value};
 use crate::names::nearest;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Entered;
 use std::path::{Path, PathBuf};
 
 const EXTENDS: &str = "extends";
 const INCLUDE: &str = "include";
 const ENABLED: &str = "enabled";
-/// Most files of a configuration.
+/// Most files under a configuration: those that have been read, and those that wait for what they
+/// ask for. Each waits on the stack.
 const MOST_FILES: usize = 64;
 /// Most bytes of all of them.
 const MOST_BYTES: usize = 8 << 20;
@@ -117,8 +120,9 @@ impl Files<'_> {
         let refuse = |sources: &Sources, message: String| {
             Err(Diagnostic::at(sources, &want.origin, message))
         };
-        if self.all.len() >= MOST_FILES {
-            let message = format!("more than {MOST_FILES} files");
+        // The first that is open is the configuration itself.
+        if self.all.len() + self.open.len() > MOST_FILES {
+            let message = format!("more than {MOST_FILES} files, with those that they extend");
             return refuse(self.sources, message);
         }
         // As it is written from the main file's folder.
@@ -240,11 +244,13 @@ fn merge(base: &mut Node, over: Node) {
     let named = |items: &[Node]| items.iter().all(|n| identity(n).is_some());
     match (&mut base.value, over.value) {
         (Value::Table(base), Value::Table(over)) => {
+            let keys = base.iter().enumerate();
+            let places: HashMap<String, usize> = keys.map(|(i, e)| (e.key.clone(), i)).collect();
             for entry in over {
-                match base.iter_mut().find(|e| e.key == entry.key) {
-                    Some(here) => {
-                        here.key_origin = entry.key_origin;
-                        merge(&mut here.node, entry.node);
+                match places.get(&entry.key) {
+                    Some(&at) => {
+                        base[at].key_origin = entry.key_origin;
+                        merge(&mut base[at].node, entry.node);
                     }
                     None => base.push(entry),
                 }
@@ -253,11 +259,18 @@ fn merge(base: &mut Node, over: Node) {
         (Value::Array(base), Value::Array(over))
             if !base.is_empty() && named(base) && named(&over) =>
         {
+            let own = |n: &Node| identity(n).map(|(a, b)| (a.to_string(), b.to_string()));
+            let mut places = HashMap::new();
+            for (i, item) in base.iter().enumerate() {
+                places.entry(own(item)).or_insert(i);
+            }
             for item in over {
-                let name = identity(&item);
-                match base.iter_mut().find(|n| identity(n) == name) {
-                    Some(here) => merge(here, item),
-                    None => base.push(item),
+                match places.entry(own(&item)) {
+                    Entered::Occupied(at) => merge(&mut base[*at.get()], item),
+                    Entered::Vacant(place) => {
+                        place.insert(base.len());
+                        base.push(item);
+                    }
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `--set a.b=c`: one value of the configuration, from the command line.
 
 use super::error::Diagnostic;
-use super::source::{Entry, Node, Origin, Sources, Value};
+use super::source::{Entry, MAX_DEPTH, Node, Origin, Sources, Value};
 use crate::names::nearest;
 use std::ops::Range;
 
@@ -51,16 +51,17 @@ pub fn apply(root: &mut Node, sources: &mut Sources, given: &Override) -> Result
         );
     };
     let path = segments(&text[..equals]);
+    let key = Origin {
+        source,
+        span: 0..equals,
+    };
     if path.iter().any(|s| s.is_empty()) {
-        let key = Origin {
-            source,
-            span: 0..equals,
-        };
-        return Err(Diagnostic::at(
-            sources,
-            &key,
-            "the key before = has an empty part",
-        ));
+        let why = "the key before = has an empty part";
+        return Err(Diagnostic::at(sources, &key, why));
+    }
+    if path.len() > MAX_DEPTH {
+        let why = format!("the key before = has more than {MAX_DEPTH} parts");
+        return Err(Diagnostic::at(sources, &key, why));
     }
     let value = value(sources, source, equals + 1);
     let mut node = root;

@@ -10,6 +10,10 @@ use toml::de::{DeTable, DeValue};
 /// A configuration longer than this is not one (bytes).
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Values nested deeper than this are refused: all that reads them recurses. A table's dotted keys
+/// count, each of which TOML's reader bounds alone.
+pub const MAX_DEPTH: usize = 100;
+
 /// Of a longer text that is a mistake, so many characters are shown.
 const SHOWN: usize = 100;
 
@@ -160,7 +164,7 @@ impl Sources {
         let text = self.0.get(source).map_or("", |s| s.text.as_str());
         let table = DeTable::parse(text).map_err(|e| self.syntax(source, 0, &e))?;
         let span = table.span();
-        self.table(table.get_ref(), source, 0, span)
+        self.table(table.get_ref(), source, 0, span, 0)
     }
 
     /// Parses one value that begins after byte `offset` of source `source` and goes
@@ -170,7 +174,7 @@ impl Sources {
         let offset = offset + (text.len() - text.trim_start().len());
         let text = text.trim();
         let value = DeValue::parse(text).map_err(|e| self.syntax(source, offset, &e))?;
-        self.node(value.get_ref(), value.span(), source, offset)
+        self.node(value.get_ref(), value.span(), source, offset, 0)
     }
 
     fn syntax(&self, source: usize, offset: usize, e: &toml::de::Error) -> Diagnostic {
@@ -196,6 +200,7 @@ impl Sources {
         source: usize,
         offset: usize,
         span: Range<usize>,
+        depth: usize,
     ) -> Result<Node, Diagnostic> {
         let at = |r: Range<usize>| Origin {
             source,
@@ -206,7 +211,7 @@ impl Sources {
             entries.push(Entry {
                 key: key.get_ref().to_string(),
                 key_origin: at(key.span()),
-                node: self.node(value.get_ref(), value.span(), source, offset)?,
+                node: self.node(value.get_ref(), value.span(), source, offset, depth + 1)?,
             });
         }
         Ok(Node {
@@ -221,11 +226,16 @@ impl Sources {
         span: Range<usize>,
         source: usize,
         offset: usize,
+        depth: usize,
     ) -> Result<Node, Diagnostic> {
         let origin = Origin {
             source,
             span: span.start + offset..span.end + offset,
         };
+        if depth > MAX_DEPTH {
+            let why = format!("values are nested more than {MAX_DEPTH} deep");
+            return Err(Diagnostic::at(self, &origin, why));
+        }
         let value = match value {
             DeValue::String(s) => Value::Str(s.to_string()),
             DeValue::Integer(i) => match i64::from_str_radix(i.as_str(), i.radix()) {
@@ -247,11 +257,11 @@ impl Sources {
             DeValue::Array(items) => {
                 let items: Result<Vec<_>, _> = items
                     .iter()
-                    .map(|v| self.node(v.get_ref(), v.span(), source, offset))
+                    .map(|v| self.node(v.get_ref(), v.span(), source, offset, depth + 1))
                     .collect();
                 Value::Array(items?)
             }
-            DeValue::Table(t) => return self.table(t, source, offset, span),
+            DeValue::Table(t) => return self.table(t, source, offset, span, depth),
         };
         Ok(Node { origin, value })
     }

@@ -1,7 +1,7 @@
 //! `<compiler>`: how the rest of the file is to be understood.
 
 use super::files::Dir;
-use super::reach::Reach;
+use super::reach::{Candidate, Reach};
 use super::source::{At, Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::about;
@@ -120,29 +120,10 @@ impl Settings {
         &self.models[self.of_file[at.file()].0].1
     }
 
-    /// Where the file `name`, which stands at `at`, may lie, seen from the model's folder:
-    /// as MuJoCo, in the folder for its kind, else beside the file that names it.
-    pub fn candidates(&self, at: At, dir: Dir, name: &str) -> Vec<PathBuf> {
-        let compiler = self.of(at);
-        let dir = match dir {
-            Dir::Mesh => &compiler.mesh_dir,
-            Dir::Texture => &compiler.texture_dir,
-        };
-        if compiler.strip_path {
-            let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-            return vec![Path::new(dir).join(name)];
-        }
-        if let Some((_, inner)) = name.split_once("://") {
-            return packaged(dir, inner);
-        }
-        let mut names = vec![Path::new(dir).join(name)];
-        if let Some(folder) = self.reach(at).inner(&self.of_file[at.file()].1) {
-            let beside = folder.join(name);
-            if !names.contains(&beside) {
-                names.push(beside);
-            }
-        }
-        names
+    /// Where the file `name`, which stands at `at`, may be.
+    pub fn candidates(&self, at: At, dir: Dir, name: &str) -> Vec<Candidate> {
+        let beside = &self.of_file[at.file()].1;
+        self.reach(at).candidates(self.of(at), beside, dir, name)
     }
 
     /// The file `name`, which stands at `at`; the first place if it is nowhere.
@@ -150,25 +131,9 @@ impl Settings {
     /// # Errors
     /// It is out of reach.
     pub fn file(&self, at: At, dir: Dir, name: &str) -> Result<PathBuf, String> {
-        let reach = self.reach(at);
-        let names = self.candidates(at, dir, name);
-        reach.first(&names)
+        let candidates = self.candidates(at, dir, name);
+        Ok(self.reach(at).first(&candidates, name)?.path)
     }
-}
-
-/// Where a file of a ROS package may lie whose address, `package://PACKAGE/FILE`, ends in
-/// `inner`: below the model's folder or one of those above it, which hold the package or
-/// are it, or in `dir`.
-fn packaged(dir: &str, inner: &str) -> Vec<PathBuf> {
-    let (_, file) = inner.split_once('/').unwrap_or(("", inner));
-    let last = file.rsplit('/').next().unwrap_or(file);
-    let mut names: Vec<PathBuf> = (0..4)
-        .map(|up| "../".repeat(up))
-        .flat_map(|up| [format!("{up}{inner}"), format!("{up}{file}")])
-        .map(PathBuf::from)
-        .collect();
-    names.push(Path::new(dir).join(last));
-    names
 }
 
 const ANGLE: Keywords<bool> = &[("degree", true), ("radian", false)];

@@ -1,62 +1,21 @@
-//! Bytes of a model file -> text: UTF-8, or what the file's first line or mark declares.
+//! Bytes of a model file -> text: UTF-8, or what the file's mark or first line declares.
 
-/// Windows-1252 from 0x80 to 0x9F, which ISO-8859-1 leaves open (WHATWG, Encoding).
-const WINDOWS: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-];
-
-/// Where ISO-8859-15 differs from ISO-8859-1.
-const LATIN_9: [(u8, char); 8] = [
-    (0xA4, '€'),
-    (0xA6, 'Š'),
-    (0xA8, 'š'),
-    (0xB4, 'Ž'),
-    (0xB8, 'ž'),
-    (0xBC, 'Œ'),
-    (0xBD, 'œ'),
-    (0xBE, 'Ÿ'),
-];
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// The text of a file. What is UTF-8 is taken as that, whatever the file declares. Of another
-/// encoding that is not known here, or not declared, what is not UTF-8 becomes U+FFFD: comments
-/// may have it, values may not.
+/// encoding that is not known, or not declared, what is not UTF-8 becomes U+FFFD: comments may
+/// have it, values may not.
 pub(super) fn decode(bytes: Vec<u8>) -> String {
-    let utf16 = |pair: fn([u8; 2]) -> u16, bytes: &[u8]| {
-        let units = bytes.chunks(2).map(|c| match c {
-            [a, b] => pair([*a, *b]),
-            _ => u16::from(b'\n'),
-        });
-        char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
+    let wide = match &bytes[..] {
+        [0xFF, 0xFE, ..] | [b'<', 0, ..] => Some(UTF_16LE),
+        [0xFE, 0xFF, ..] | [0, b'<', ..] => Some(UTF_16BE),
+        _ => None,
     };
-    match &bytes[..] {
-        [0xEF, 0xBB, 0xBF, rest @ ..] if std::str::from_utf8(rest).is_ok() => {
-            return String::from_utf8_lossy(rest).into_owned();
-        }
-        [0xFF, 0xFE, rest @ ..] => return utf16(u16::from_le_bytes, rest),
-        [0xFE, 0xFF, rest @ ..] => return utf16(u16::from_be_bytes, rest),
-        [b'<', 0, ..] => return utf16(u16::from_le_bytes, &bytes),
-        [0, b'<', ..] => return utf16(u16::from_be_bytes, &bytes),
-        _ => {}
-    }
-    let bytes = match String::from_utf8(bytes) {
-        Ok(text) => return text,
-        Err(error) => error.into_bytes(),
-    };
-    let latin_9 = |b: u8| LATIN_9.iter().find(|(byte, _)| *byte == b).map(|(_, c)| *c);
-    let windows = |b: u8| WINDOWS.get(usize::from(b.wrapping_sub(0x80))).copied();
-    let own: &dyn Fn(u8) -> Option<char> = match declared(&bytes).as_str() {
-        "iso-8859-15" | "iso8859-15" | "latin-9" => &latin_9,
-        "iso-8859-1" | "iso_8859-1" | "iso8859-1" | "latin1" | "latin-1" | "windows-1252"
-        | "cp1252" | "ansi" | "us-ascii" | "ascii" => &windows,
-        _ => return String::from_utf8_lossy(&bytes).into_owned(),
-    };
-    bytes
-        .iter()
-        .map(|b| own(*b).unwrap_or(char::from(*b)))
-        .collect()
+    let own = wide.unwrap_or_else(|| match std::str::from_utf8(&bytes) {
+        Ok(_) => UTF_8,
+        Err(_) => Encoding::for_label(declared(&bytes).as_bytes()).unwrap_or(UTF_8),
+    });
+    own.decode_with_bom_removal(&bytes).0.into_owned()
 }
 
 /// The encoding that the file's first line declares, in lower case.
@@ -94,7 +53,7 @@ mod tests {
             ("Windows-1252", 0x80, '€'),
             ("windows-1252", 0xE4, 'ä'),
             // Not known: said where it matters.
-            ("gb2312", 0xE4, '\u{fffd}'),
+            ("no-such-name", 0xE4, '\u{fffd}'),
             ("UTF-8", 0xE4, '\u{fffd}'),
         ] {
             let read = decode(bytes(name, byte));

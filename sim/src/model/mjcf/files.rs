@@ -1,6 +1,7 @@
 //! Files that a model names: MuJoCo reads them all, so that a run keeps them all.
 
 use super::compiler::Settings;
+use super::reach::By;
 use super::source::{At, Element};
 use std::path::{Path, PathBuf};
 
@@ -45,17 +46,19 @@ pub(super) fn named(root: &Element, settings: &Settings) -> Vec<PathBuf> {
     found
 }
 
-/// All files that `name` at `at` may mean: which of them MuJoCo takes is its own affair.
+/// The file that `name` at `at` means, and what else of the model's folders MuJoCo may take for
+/// it: that is its own affair.
 fn there(settings: &Settings, at: At, dir: Dir, name: &str) -> Vec<PathBuf> {
     let reach = settings.reach(at);
-    let asset = |name: &Path| {
-        let ending = name.extension().and_then(|e| e.to_str());
+    let asset = |path: &Path| {
+        let ending = path.extension().and_then(|e| e.to_str());
         ending.is_some_and(|e| ASSETS.contains(&e.to_ascii_lowercase().as_str()))
     };
-    let names = settings.candidates(at, dir, name).into_iter();
-    names
-        .filter(|n| n.is_relative() && (asset(n) || reach.file(n).is_ok()))
-        .map(|n| reach.path(&n))
-        .filter(|path| path.is_file())
-        .collect()
+    let candidates = settings.candidates(at, dir, name);
+    let meant = reach.first(&candidates, name).ok().map(|c| c.path);
+    let others = candidates.into_iter().filter(|c| c.by == By::Name);
+    let others = others.map(|c| c.path).filter(|p| asset(p) || reach.has(p));
+    let mut found: Vec<PathBuf> = others.chain(meant).filter(|p| p.is_file()).collect();
+    found.dedup();
+    found
 }

@@ -85,8 +85,11 @@ pub(super) fn read(root: &Element, classes: &Classes) -> Read<Materials> {
         let class = classes.of(e, MAIN).map(|c| c.material.clone());
         let mut spec = class.unwrap_or_default();
         spec.read(e)?;
-        if let Some(name) = e.text("name") {
-            all.insert(name.to_string(), spec);
+        if let Some(name) = e.text("name")
+            && all.insert(name.to_string(), spec).is_some()
+        {
+            let why = format!("there are two <material> called \"{name}\"");
+            return Err(Fault::new(e.at, why));
         }
     }
     Ok(all)

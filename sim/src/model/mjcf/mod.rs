@@ -30,6 +30,7 @@ mod mass;
 mod material;
 mod muscle;
 mod options;
+mod package;
 mod pose;
 mod reach;
 mod schema;
@@ -48,16 +49,18 @@ use super::edit::{Edits, Height, grounds, lowest, plane_height};
 use super::looks::{Looks, Surface};
 use super::rest::Rest;
 use super::rotation::{IDENTITY, Pose};
-use super::{Body, Ignored, Mesh, Model};
+use super::{Body, Ignored, Mesh, Model, Naming};
 use crate::names::nearest;
 use attach::{Assembler, Whole};
 use compiler::Settings;
+pub use package::MANIFEST;
 use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use unfelt::VisualGeoms;
+pub use urdf::{PlainUrdf, plain as plain_urdf};
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +169,14 @@ pub fn parse_looks(path: &Path, text: String) -> Result<(Model, Looks), MjcfErro
     parse_within(path, None, text, true)
 }
 
+/// The file that `name` means beside the robot's file; it lies where the robot's files may.
+///
+/// # Errors
+/// It lies elsewhere.
+pub(crate) fn beside(robot: &Path, within: Option<&Path>, name: &str) -> Result<PathBuf, String> {
+    Reach::new(robot, within).file(name, None)
+}
+
 /// A model file's text.
 fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
     if let Some(folder) = within {
@@ -269,6 +280,7 @@ fn parse_edits(
     let mut model = read.map_err(|f| sources.error(f))?;
     model.added = std::mem::take(&mut added.said);
     model.edits = edits.clone();
+    model.naming = reach.naming();
     notes.extend(sources.unread.iter().map(|at| Note {
         at: *at,
         what: "what stands behind the root element".into(),
@@ -346,6 +358,7 @@ fn read(
         ignored: Vec::new(),
         added: Vec::new(),
         sources: Vec::new(),
+        naming: Naming::default(),
     };
     let mut names = Names::new(root);
     let mut assets = asset::Assets::new(root, settings, classes)?;

@@ -206,6 +206,23 @@ impl Sources {
         self.files.len()
     }
 
+    /// The first file's text with other values of some attributes.
+    pub fn with_values(&self, mut values: Vec<(&Attr, String)>) -> String {
+        let mut text = self.files.first().map_or(String::new(), |f| f.text.clone());
+        values.retain(|(attr, _)| attr.value_at.file == 0);
+        // From the end, so that places hold.
+        values.sort_by_key(|(attr, _)| std::cmp::Reverse(attr.value_at.byte));
+        for (attr, value) in values {
+            let start = attr.value_at.byte as usize;
+            let quote = text.get(..start).and_then(|before| before.chars().last());
+            let length = quote.and_then(|q| text.get(start..)?.find(q));
+            if let Some(length) = length {
+                text.replace_range(start..start + length, &value);
+            }
+        }
+        text
+    }
+
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| f.path.clone()).collect()
     }
@@ -373,10 +390,8 @@ impl Sources {
             return Err(Fault::new(child.at, "<include> has no children"));
         }
         let at = attr.value_at(0);
-        let mut names = vec![PathBuf::from(&attr.value)];
         let folder = includer.and_then(|f| f.parent());
-        names.extend(folder.and_then(|f| Some(self.reach.inner(f)?.join(&attr.value))));
-        let path = self.reach.first(&names);
+        let path = self.reach.file(&attr.value, folder);
         Ok((path.map_err(|why| Fault::new(at, why))?, at))
     }
 }

@@ -262,7 +262,8 @@ fn value(raw: &str) -> Result<String, (usize, &'static str)> {
         rest = &rest[if c.is_some() { end + 1 } else { 1 }..];
     }
     text.push_str(rest);
-    Ok(text)
+    // A value is one line, as XML has it for those that are no references: names go into lines.
+    Ok(text.replace(['\n', '\r'], " "))
 }
 
 /// The character that `&name;` means.

@@ -1,19 +1,16 @@
 //! Writing, into a file that appears when it is whole.
 
 use super::NpzError;
-use crate::files;
+use crate::files::{self, NewFile};
 use npyz::WriterBuilder;
-use std::fs::Permissions;
 use std::io::BufWriter;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Writes arrays one after the other; the file appears under its name when
 /// [`finish`](Self::finish)ed.
 pub struct NpzWriter {
     path: PathBuf,
-    archive: zip::ZipWriter<BufWriter<NamedTempFile>>,
+    archive: zip::ZipWriter<BufWriter<NewFile>>,
 }
 
 impl NpzWriter {
@@ -22,16 +19,7 @@ impl NpzWriter {
     /// # Errors
     /// It cannot be created.
     pub fn create(path: &Path) -> Result<Self, NpzError> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        // A name that nobody can foresee: nothing is written through a link.
-        let file = tempfile::Builder::new()
-            .prefix(".new-")
-            .suffix(".tmp")
-            .permissions(Permissions::from_mode(files::SHARED))
-            .tempfile_in(folder);
+        let file = NewFile::replacing(path, files::SHARED);
         let file = file.map_err(|source| NpzError::File {
             action: "write",
             path: path.to_path_buf(),
@@ -88,8 +76,8 @@ impl NpzWriter {
             .finish()
             .map_err(std::io::Error::from)
             .and_then(|file| file.into_inner().map_err(|e| e.into_error()))
-            .and_then(|file| file.persist(&self.path).map_err(|e| e.error));
-        done.map(drop).map_err(|e| self.error(e))
+            .and_then(NewFile::finish);
+        done.map_err(|e| self.error(e))
     }
 
     fn error(&self, source: std::io::Error) -> NpzError {

@@ -1,5 +1,6 @@
 //! Rows of controls: `kind = "discrete"` chooses one, `"binary"` one of two by a sign.
 
+use super::super::elements::Chosen;
 use super::super::{number, range};
 use super::{Actions, Drive, Law, UNLIMITED, limits};
 use crate::config::{ActionTerm, ConfigError, OneOrMany, Ranges};
@@ -12,7 +13,7 @@ impl Actions {
         &mut self,
         model: &Model,
         (t, term): (usize, &ActionTerm),
-        chosen: &[usize],
+        chosen: &Chosen,
         path: &str,
     ) -> Result<ActionSpace, ConfigError> {
         if term.choices.len() < 2 {
@@ -34,7 +35,7 @@ impl Actions {
         &mut self,
         model: &Model,
         (t, term): (usize, &ActionTerm),
-        chosen: &[usize],
+        chosen: &Chosen,
         path: &str,
     ) -> Result<(), ConfigError> {
         if term.choices.len() != 2 {
@@ -64,20 +65,20 @@ impl Actions {
         &mut self,
         model: &Model,
         (t, term): (usize, &ActionTerm),
-        chosen: &[usize],
+        chosen: &Chosen,
         law: fn(Vec<f32>) -> Law,
         path: &str,
     ) -> Result<(), ConfigError> {
-        for (i, &actuator) in chosen.iter().enumerate() {
+        for (i, &actuator) in chosen.all.iter().enumerate() {
             let mut table = Vec::new();
             for (r, row) in term.choices.iter().enumerate() {
                 let path = format!("{path}.choices[{r}]");
-                if row.len() != chosen.len() {
-                    return Err(ConfigError::new(
-                        path,
-                        format!("{} controls for {} actuators", row.len(), chosen.len()),
-                    ));
+                let (found, wanted) = (row.len(), chosen.all.len());
+                if found != wanted {
+                    let message = format!("{found} controls for {wanted} actuators");
+                    return Err(ConfigError::new(path, message));
                 }
+                Chosen::listed(chosen.mixed, found, "controls", &path)?;
                 table.push(number(row[i], &path)?);
             }
             self.drives.push(Drive {

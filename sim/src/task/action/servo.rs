@@ -45,10 +45,11 @@ pub(in crate::task) fn servos(
         let agents = team.of_term(term.agents.as_deref(), &path)?;
         for agent in agents {
             let chosen = chosen(&before, term, team, agent, &path)?;
-            let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(&before, a)).collect();
+            let names: Vec<Vec<&str>> = chosen.all.iter().map(|&a| names_of(&before, a)).collect();
             let elements = Elements {
                 what: "actuators",
                 names: &names,
+                mixed: chosen.mixed,
                 team,
                 agent: Some(agent),
             };
@@ -58,7 +59,7 @@ pub(in crate::task) fn servos(
             };
             let stiffness = numbers("stiffness", &term.stiffness)?;
             let damping = numbers("damping", &term.damping)?;
-            for (i, &u) in chosen.iter().enumerate() {
+            for (i, &u) in chosen.all.iter().enumerate() {
                 let gains = [&stiffness, &damping].map(|g| g.as_ref().map(|g| g[i]));
                 model.actuators[u] = servo(&before, u, gains, driven, &path)?;
             }

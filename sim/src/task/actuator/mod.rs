@@ -7,7 +7,7 @@ mod network;
 
 use super::action::{has_gains, servos};
 use super::contact;
-use super::elements::Elements;
+use super::elements::{Chosen, Elements};
 use super::expr::Definitions;
 use super::late::Lag;
 use super::parts;
@@ -82,7 +82,7 @@ fn of_term(
     team: &Team,
 ) -> Result<(), ConfigError> {
     let path = format!("task.actuator[{t}]");
-    let joints = joints(model, term, defined, team, &path)?;
+    let Chosen { all: joints, mixed } = joints(model, term, defined, team, &path)?;
     for &j in &joints {
         let name = &model.joints[j].name;
         if !model.joints[j].is_scalar() {
@@ -105,6 +105,7 @@ fn of_term(
     let elements = Elements {
         what: "joints",
         names: &names,
+        mixed,
         team,
         agent: None,
     };
@@ -154,12 +155,12 @@ fn joints(
     defined: &Definitions<'_>,
     team: &Team,
     path: &str,
-) -> Result<Vec<usize>, ConfigError> {
+) -> Result<Chosen, ConfigError> {
     let names = model.joints.iter().map(|j| j.name.as_str());
     let key = format!("{path}.joints");
     let scalar = |j: usize| model.joints[j].is_scalar();
     let chosen = parts(&term.joints, ("joint", names), scalar, defined, team, &key)?;
-    match chosen.is_empty() {
+    match chosen.all.is_empty() {
         true => Err(ConfigError::new(key, "names no hinge or slide joint")
             .help("joints = [\"*\"] means all of them")),
         false => Ok(chosen),
@@ -264,8 +265,7 @@ impl Numbers<'_> {
                         .help("network = { file = \"motor.safetensors\" }, or \"motor.onnx\", for example"));
                 };
                 let key = format!("{path}.network");
-                let robot = model.sources.first();
-                let network = network::load(robot, term.model, config, &key)?;
+                let network = network::load(model, term.model, config, &key)?;
                 let limits = self.limits(effort.as_deref(), count)?;
                 let number = model.networks.len();
                 let law = |i: usize| {

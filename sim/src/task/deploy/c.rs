@@ -1,11 +1,12 @@
 //! A deployment as C99: structs of what is measured and remembered, observations and controls.
 
+use super::controls::{Control, Mapping};
 use super::measured::Measured;
-use super::rows::{Control, Mapping};
 use crate::env::ActionSpace;
 use crate::model::JointKind;
 use crate::task::expr::{Cell, Code, Seen, Source, literal};
-use std::collections::BTreeSet;
+use crate::text::obeyed;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Functions that all policies have in common.
@@ -24,32 +25,55 @@ pub struct Parts {
     pub functions: String,
 }
 
-/// `name` as an identifier of C: other characters become `_`.
+/// Characters of an identifier at most; C99 promises to tell apart 63 (5.2.4.1).
+const LONGEST: usize = 63;
+
+/// `name` as an identifier of C: other characters become `_`, and what is too long ends.
 pub fn identifier(name: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let text: String = name.chars().map(fits).collect();
+    let text: String = name.chars().map(fits).take(LONGEST).collect();
     match text.chars().next() {
         Some(c) if c.is_ascii_alphabetic() => text,
         _ => format!("p_{text}"),
     }
 }
 
-/// Text that does not end its comment, nor begin another.
-fn comment(text: &str) -> String {
-    let plain = text.replace("*/", "* /").replace("/*", "/ *");
-    plain.replace(['\n', '\r', '\\', '?'], " ")
+/// A foreign text in a comment `/* ... */`, on one line, which it does not end.
+///
+/// The phases of C's translation (C99, 5.1.1.2) are followed in their order: no `??` is left that
+/// could begin a trigraph, then no backslash that could splice lines, and only of what is left
+/// then no mark may begin or end a comment.
+pub fn comment(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        let c = match c {
+            '\\' => ' ',
+            c if obeyed(c) => ' ',
+            c => c,
+        };
+        if let (Some('?'), '?') | (Some('*'), '/') | (Some('/'), '*') = (plain.chars().last(), c) {
+            plain.push(' ');
+        }
+        plain.push(c);
+    }
+    plain
 }
 
-/// Field names, each given once.
+/// Field names, each given once, and how often it was wanted again.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct Names(BTreeMap<String, usize>);
 
 impl Names {
     fn give(&mut self, wanted: String) -> String {
-        let mut name = identifier(&wanted);
-        while !self.0.insert(name.clone()) {
-            name.push('_');
+        let first = identifier(&wanted);
+        let mut name = first.clone();
+        while self.0.contains_key(&name) {
+            let count = self.0.entry(first.clone()).or_default();
+            *count += 1;
+            let more = format!("_{}", *count + 1);
+            name = format!("{}{more}", &first[..first.len().min(LONGEST - more.len())]);
         }
+        self.0.insert(name.clone(), 0);
         name
     }
 }
@@ -216,7 +240,11 @@ impl<'a, 'm> Printer<'a, 'm> {
                 "" => String::new(),
                 unit => format!(" ({unit})"),
             };
-            let says = format!("command{unit}, in training {}", ranges.join("; "));
+            let says = format!(
+                "command \"{}\"{unit}, in training {}",
+                command.name,
+                ranges.join("; ")
+            );
             commands.push((
                 c,
                 field(format!("command_{}", command.name), command.len, says),
@@ -679,11 +707,13 @@ impl<'a, 'm> Printer<'a, 'm> {
 fn says(c: &Control) -> String {
     match (&c.joint, c.position) {
         (Some(joint), true) if c.gear == 1.0 => {
-            format!("{}: target of joint {joint} ({})", c.name, c.unit)
+            format!("{}: target of joint {} ({})", c.name, joint.name, c.unit)
         }
-        (Some(joint), true) => format!("{}: target of joint {joint}, times {}", c.name, c.gear),
-        (Some(joint), false) => format!("{}: control on joint {joint}", c.name),
-        (None, _) => c.name.clone(),
+        (Some(joint), true) => {
+            let (name, joint) = (&c.name, &joint.name);
+            format!("{name}: target of joint {joint}, times {}", c.gear)
+        }
+        _ => format!("{}: control on {}", c.name, c.drives),
     }
 }
 

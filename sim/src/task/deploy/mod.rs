@@ -4,13 +4,17 @@
 //! become controls. [`Measured`] is what a robot has to measure for that, and its terms as C.
 
 mod c;
+mod controls;
 mod depend;
 mod measured;
 mod rows;
+mod table;
 
-pub use c::{Parts, identifier};
+pub use c::{Parts, comment, identifier};
+pub use controls::{Control, DeployedJoint, Mapping};
 pub use measured::{Measured, Missing, Unmeasured};
-pub use rows::{Chance, Command, Control, DeployedTerm, Late, Mapping, Output};
+pub use rows::{Chance, Command, DeployedTerm, Late, Output};
+pub use table::{Entry, Row, aligned};
 
 use super::Task;
 use crate::env::ActionSpace;
@@ -41,6 +45,8 @@ pub struct Deployment<'a> {
     pub outputs: Vec<Output>,
     /// Controls that follow from them, in order.
     pub controls: Vec<Control>,
+    /// The robot's hinge and slide joints, in the model's order.
+    pub joints: Vec<DeployedJoint>,
     /// Actuators that no policy drives and that hold the task's pose, with their controls.
     pub held: Vec<(String, f32)>,
     /// Commands of the task, in order.
@@ -106,8 +112,9 @@ impl<'a> Deployment<'a> {
             width: task.observations.agents[agent].width.policy,
             space: task.actions.spaces[agent],
             outputs: rows::outputs(task, model, agent),
-            controls: rows::controls(task, model, agent),
-            held: rows::held(task, model),
+            controls: controls::controls(task, model, agent),
+            joints: controls::joints(task, model),
+            held: controls::held(task, model),
             commands: rows::commands(task),
             terms,
             task,
@@ -162,3 +169,6 @@ fn place(names: &[String], name: &str) -> Result<usize, DeployError> {
         help,
     })
 }
+
+#[cfg(test)]
+mod tests;

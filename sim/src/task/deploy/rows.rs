@@ -1,11 +1,10 @@
-//! Terms, outputs, controls and commands of a deployment.
+//! Terms, outputs and commands of a deployment.
 
-use super::super::action::Law;
 use super::super::late::Lag;
 use super::super::observe::Error;
 use super::super::{Task, command::Commands};
 use crate::env::ActionSpace;
-use crate::model::{Actuator, Dynamics, JointKind, Model, MotorLaw, SensorKind};
+use crate::model::{Model, SensorKind};
 use crate::task::expr::ElementKind;
 
 /// A drawn number.
@@ -83,53 +82,6 @@ pub struct Output {
     pub clip: [f32; 2],
     /// Delay in training.
     pub delay: Option<Late>,
-}
-
-/// How a control follows from an output.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Mapping {
-    /// `offset + scale * output`.
-    Affine {
-        /// Factor.
-        scale: f32,
-        /// Added.
-        offset: f32,
-    },
-    /// The output is the number of a choice.
-    Choice(Vec<f32>),
-    /// The first for outputs below 0, the second for all others.
-    Binary([f32; 2]),
-}
-
-/// A control: what an actuator of the robot is told.
-#[derive(Debug, Clone)]
-pub struct Control {
-    /// Number of the actuator in the model.
-    pub actuator: usize,
-    /// Its name.
-    pub name: String,
-    /// The joint that it drives, if it is one.
-    pub joint: Option<String>,
-    /// The output that decides it, of the agent's own.
-    pub output: usize,
-    /// How it follows.
-    pub mapping: Mapping,
-    /// Range that it is clipped to; infinite: none.
-    pub range: [f32; 2],
-    /// It is a target of the joint's position, times its gear.
-    pub position: bool,
-    /// Target per position of the joint.
-    pub gear: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Stiffness (N/m, N m/rad) with which the joint follows a target, if it does.
-    pub stiffness: Option<f64>,
-    /// Damping (N s/m, N m s/rad) of the actuator, if it has some.
-    pub damping: Option<f64>,
-    /// Most force or torque at the joint, if it is limited.
-    pub effort: Option<f64>,
-    /// Physics steps by which it comes late in training.
-    pub delay: [u32; 2],
 }
 
 /// A command of the task.
@@ -231,98 +183,6 @@ pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
     .collect()
 }
 
-/// What follows from them.
-pub fn controls(task: &Task, model: &Model, agent: usize) -> Vec<Control> {
-    let own = &task.actions.own[agent];
-    let drives = task.actions.drives.iter();
-    drives
-        .filter(|d| own.contains(&d.output))
-        .map(|d| {
-            let actuator = &model.actuators[d.actuator];
-            let joint = actuator.joint().map(|j| &model.joints[j]);
-            let (mapping, position) = match &d.law {
-                Law::Affine {
-                    scale,
-                    offset,
-                    position,
-                } => {
-                    let (scale, offset) = (*scale, *offset);
-                    (Mapping::Affine { scale, offset }, *position)
-                }
-                Law::Choice(row) => (Mapping::Choice(row.clone()), false),
-                Law::Binary(row) => (Mapping::Binary([row[0], row[1]]), false),
-            };
-            let gains = Gains::of(actuator);
-            Control {
-                actuator: d.actuator,
-                name: actuator.name.clone(),
-                joint: joint.map(|j| j.name.clone()),
-                output: d.output - own.start,
-                mapping,
-                range: d.ctrlrange,
-                position: position || gains.stiffness.is_some(),
-                gear: actuator.gear[0],
-                unit: match (gains.stiffness.is_some(), joint.map(|j| j.kind)) {
-                    (true, Some(JointKind::Hinge)) => "rad",
-                    (true, Some(JointKind::Slide)) => "m",
-                    _ => "-",
-                },
-                stiffness: gains.stiffness,
-                damping: gains.damping,
-                effort: gains.effort,
-                delay: actuator
-                    .motor
-                    .as_ref()
-                    .map_or([0; 2], |m| [m.delay.min(m.most_delay), m.most_delay]),
-            }
-        })
-        .collect()
-}
-
-/// Gains at the joint of an actuator whose control is a target.
-struct Gains {
-    stiffness: Option<f64>,
-    damping: Option<f64>,
-    effort: Option<f64>,
-}
-
-impl Gains {
-    fn of(actuator: &Actuator) -> Self {
-        let finite = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
-        if let Some(motor) = &actuator.motor
-            && let MotorLaw::Pd {
-                stiffness,
-                damping,
-                limit,
-            } = &motor.law
-        {
-            return Self {
-                stiffness: Some(*stiffness),
-                damping: Some(*damping),
-                effort: finite(limit.effort),
-            };
-        }
-        // Both the length and the moment arm have the gear in them.
-        let gear = actuator.gear[0];
-        let [kp, kd] = [-actuator.bias[1], -actuator.bias[2]].map(|k| k * gear * gear);
-        let plain = matches!(actuator.dynamics, Dynamics::None | Dynamics::FilterExact);
-        let servo = plain && actuator.muscle.is_none() && actuator.joint().is_some() && kp > 0.0;
-        let effort = actuator.forcerange.map(|r| r[0].abs().max(r[1].abs()));
-        Self {
-            stiffness: servo.then_some(kp),
-            damping: finite(kd),
-            effort: effort.and_then(|e| finite(e * gear.abs())),
-        }
-    }
-}
-
-/// Actuators that hold the pose.
-pub fn held(task: &Task, model: &Model) -> Vec<(String, f32)> {
-    let held = task.actions.held.iter();
-    held.map(|&(u, ctrl)| (model.actuators[u].name.clone(), ctrl))
-        .collect()
-}
-
 /// Commands of the task.
 pub fn commands(task: &Task) -> Vec<Command> {
     let Commands { scope, .. } = &task.commands;
@@ -351,24 +211,4 @@ pub fn is_instrument(kind: &SensorKind) -> bool {
             | SensorKind::Torque(_)
             | SensorKind::Touch(_)
     )
-}
-
-impl super::Deployment<'_> {
-    /// Clipped outputs and controls for the policy's outputs `[A]`.
-    pub fn act(&self, output: &[f32]) -> (Vec<f32>, Vec<f32>) {
-        let within = |x: f32, [low, high]: [f32; 2]| x.max(low).min(high);
-        let outputs = self.outputs.iter().zip(output);
-        let action: Vec<f32> = outputs.map(|(o, x)| within(*x, o.clip)).collect();
-        let control = |c: &Control| {
-            let x = action.get(c.output).copied().unwrap_or_default();
-            let value = match &c.mapping {
-                Mapping::Affine { scale, offset } => offset + scale * x,
-                Mapping::Choice(row) => row.get(x as usize).copied().unwrap_or_default(),
-                Mapping::Binary(row) => row[usize::from(x >= 0.0)],
-            };
-            within(value, c.range)
-        };
-        let controls = self.controls.iter().map(control).collect();
-        (action, controls)
-    }
 }

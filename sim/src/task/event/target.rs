@@ -3,7 +3,8 @@
 use crate::config::ConfigError;
 use crate::model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
 use crate::names::nearest;
-use crate::task::pose::is_servo;
+use crate::task::elements::Chosen;
+use crate::task::pose::{is_servo, listed};
 use crate::task::select;
 
 /// What an event acts on.
@@ -125,10 +126,9 @@ fn split<'t>(text: &'t str, path: &str) -> Result<Text<'t>, ConfigError> {
     let Some(inner) = inner.strip_suffix(')') else {
         return wrong("has a bracket that is not closed");
     };
-    let patterns = inner.split(',').map(|p| p.trim().trim_matches(['"', '\'']));
     Ok(Text {
         name: name.trim(),
-        patterns: patterns.collect(),
+        patterns: listed(inner),
         index,
     })
 }
@@ -160,7 +160,7 @@ fn components(index: Option<&str>, width: usize, path: &str) -> Result<Vec<usize
     }
 }
 
-/// Elements of a kind that fit one of the patterns, each once, in the model's order.
+/// Elements of a kind that fit one of the patterns.
 fn elements(
     model: &Model,
     kind: &str,
@@ -182,8 +182,7 @@ fn elements(
             .map(|(i, a)| (i, a.name.as_str()))
             .collect(),
     };
-    let mut all = Vec::new();
-    for pattern in patterns {
+    let fitting = |pattern: &&str| {
         let mut found = select(pattern, kind, names.iter().copied(), path)?;
         if pattern.contains('*') {
             // A pattern means what can change.
@@ -203,11 +202,9 @@ fn elements(
                 return Err(ConfigError::new(path, why).help("name what the event is to change"));
             }
         }
-        all.extend(found);
-    }
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
+        Ok((pattern.to_string(), found))
+    };
+    Ok(Chosen::new(patterns.iter().map(fitting), path)?.all)
 }
 
 /// The target that `set` means.

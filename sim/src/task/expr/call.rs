@@ -186,9 +186,21 @@ impl Checker<'_> {
                 Ok(all)
             }
             Node::List(items) => {
-                let mut all = Vec::new();
+                let (mut all, mut named) = (Vec::new(), Vec::new());
                 for &item in items {
-                    all.extend(self.names(f, kind, item)?);
+                    let found = self.names(f, kind, item)?;
+                    if let ([one], Node::Name(_) | Node::Text(_)) =
+                        (&found[..], &self.place.tree.nodes[item].0)
+                    {
+                        let span = self.span(item);
+                        let written = &self.place.text[span.clone()];
+                        if named.contains(one) && !written.contains('*') {
+                            let why = format!("{written} is in the list twice");
+                            return Err(ExprError::new(span, why).help("every name stands once"));
+                        }
+                        named.push(*one);
+                    }
+                    all.extend(found);
                 }
                 Ok(all)
             }

@@ -2,9 +2,8 @@
 
 use crate::config::{ConfigError, Header, Leave, NativeCode, TaskConfig};
 use crate::files;
-use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Most bytes of a header with all that it includes.
@@ -82,14 +81,7 @@ fn header(file: &str, folder: &Path, within: &[PathBuf]) -> Result<Header, Wrong
         return wrong(why, "file = \"grasp.cuh\", for example; or .h, .hpp");
     }
     let path = folder.join(file);
-    let place = plain(&path);
-    let inside = |root: &PathBuf| {
-        let root = match root.as_os_str().is_empty() {
-            true => plain(Path::new(".")),
-            false => plain(root),
-        };
-        place.starts_with(&root[..])
-    };
+    let inside = |root: &PathBuf| files::lies_within(&path, root);
     if !within.iter().any(inside) {
         let why = format!("\"{file}\" is outside of the configuration's folder");
         return wrong(why, "put the header beside the configuration or below it");
@@ -97,6 +89,7 @@ fn header(file: &str, folder: &Path, within: &[PathBuf]) -> Result<Header, Wrong
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut reader = Reader {
         folder: path.parent().unwrap_or(Path::new("")).to_path_buf(),
+        within,
         files: Vec::new(),
         bytes: 0,
     };
@@ -107,29 +100,15 @@ fn header(file: &str, folder: &Path, within: &[PathBuf]) -> Result<Header, Wrong
     })
 }
 
-/// The parts of a path without `.` and `..`.
-fn plain(path: &Path) -> Vec<OsString> {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut parts = Vec::new();
-    for part in whole.components() {
-        match part {
-            Component::Normal(name) => parts.push(name.to_os_string()),
-            Component::ParentDir => {
-                parts.pop();
-            }
-            _ => {}
-        }
-    }
-    parts
-}
-
-struct Reader {
+struct Reader<'a> {
     folder: PathBuf,
+    /// Where files may lie.
+    within: &'a [PathBuf],
     files: Vec<(String, String)>,
     bytes: usize,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads the file `name` of the header's folder, unless that has been done, and what it
     /// includes. `by`: where it is included.
     fn file(&mut self, name: &str, by: Option<&str>) -> Result<(), Wrong> {
@@ -145,6 +124,14 @@ impl Reader {
         }
         if self.files.len() >= MOST_FILES {
             return wrong(format!("more than {MOST_FILES} files{by}"), "join some");
+        }
+        let inside = |root: &PathBuf| files::lies_within(&path, root);
+        if !self.within.iter().any(inside) {
+            let why = format!(
+                "{}{by} leads outside of the configuration's folder",
+                path.display()
+            );
+            return wrong(why, "put the file itself there in the place of the link");
         }
         let text = files::read_text(&path, MOST_BYTES as u64).map_err(|e| {
             let shown = path.display();

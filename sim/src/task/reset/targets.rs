@@ -1,7 +1,8 @@
 //! `target` of `[[task.reset]]`: which coordinates are meant.
 
-use super::super::expr::Unit;
-use super::super::pose::argument;
+use super::super::elements::Chosen;
+use super::super::expr::{Definitions, Unit};
+use super::super::pose::{argument, listed};
 use super::super::select;
 use super::ResetPlace;
 use super::value::unit;
@@ -30,9 +31,9 @@ pub(super) enum Target {
     /// Coordinates.
     Places(Vec<ResetPlace>),
     /// Positions of these joints.
-    Joints(Vec<usize>),
+    Joints(Chosen),
     /// Velocities of these joints.
-    JointVelocities(Vec<usize>),
+    JointVelocities(Chosen),
     /// The quaternion at this index of `qpos`.
     Quaternion(usize),
     /// The same by turns about x, y and z: roll, pitch and yaw.
@@ -49,11 +50,11 @@ impl Target {
             Self::Places(places) => places.iter().map(|p| unit(model, p)).collect(),
             Self::Joints(joints) => {
                 let at = |&j: &usize| of(ResetPlace::Position(model.joints[j].qpos_adr));
-                joints.iter().map(at).collect()
+                joints.all.iter().map(at).collect()
             }
             Self::JointVelocities(joints) => {
                 let at = |&j: &usize| of(ResetPlace::Velocity(model.joints[j].dof_adr));
-                joints.iter().map(at).collect()
+                joints.all.iter().map(at).collect()
             }
             Self::Quaternion(at) => vec![of(ResetPlace::Rotation(*at)); 4],
             Self::Rpy(at) => vec![of(ResetPlace::Yaw(*at)); 3],
@@ -63,7 +64,12 @@ impl Target {
 }
 
 /// The coordinates that a target means.
-pub(super) fn target(model: &Model, target: &str, path: &str) -> Result<Target, ConfigError> {
+pub(super) fn target(
+    model: &Model,
+    defined: &Definitions<'_>,
+    target: &str,
+    path: &str,
+) -> Result<Target, ConfigError> {
     let function = target.split('(').next().unwrap_or_default().trim();
     let takes_name = !matches!(function, "qpos" | "qvel");
     if !TARGETS.contains(&function) {
@@ -102,7 +108,21 @@ pub(super) fn target(model: &Model, target: &str, path: &str) -> Result<Target, 
                 .enumerate()
                 .filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slide))
                 .map(|(i, j)| (i, j.name.as_str()));
-            let found = select(name, "hinge or slide joint", simple, path).map_err(named)?;
+            let known = |name: &str| simple.clone().any(|(_, n)| n == name);
+            // A joint may be called as a list is written.
+            let written = match known(name) {
+                true => vec![name],
+                false => listed(name),
+            };
+            let entries = written.iter().flat_map(|text| defined.entries(text, known));
+            let found = entries.map(|pattern| {
+                let found = select(&pattern, "hinge or slide joint", simple.clone(), path)?;
+                Ok((pattern, found))
+            });
+            let found = Chosen::new(found, path).map_err(named)?;
+            if found.all.is_empty() {
+                return Err(named(ConfigError::new(path, "the list is empty")));
+            }
             match function {
                 "joint_pos" => Target::Joints(found),
                 _ => Target::JointVelocities(found),

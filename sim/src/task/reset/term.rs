@@ -1,6 +1,6 @@
 //! One `[[task.reset]]` term as operations on coordinates.
 
-use super::super::elements::Elements;
+use super::super::elements::{Chosen, Elements};
 use super::super::expr::{Program, Scope};
 use super::super::pose;
 use super::super::team::{AgentIndex, Team};
@@ -27,7 +27,7 @@ pub(super) fn add(
     let (model, path) = (scope.model, &format!("task.reset[{index}]"));
     let text = team.fill(agent, &term.target);
     let blame = |e| team.blame(agent, &term.target, e);
-    let meant = target(model, &text, &format!("{path}.target")).map_err(blame)?;
+    let meant = target(model, scope.defined, &text, &format!("{path}.target")).map_err(blame)?;
     let mut builder = Builder {
         model,
         term,
@@ -135,7 +135,7 @@ impl Builder<'_> {
         let (joints, places) = match meant {
             Target::Joints(joints) => {
                 let place = |&j: &usize| ResetPlace::Position(self.model.joints[j].qpos_adr);
-                let places = joints.iter().map(place).collect();
+                let places = joints.all.iter().map(place).collect();
                 (Some(joints), places)
             }
             Target::JointVelocities(joints) => {
@@ -147,7 +147,7 @@ impl Builder<'_> {
                     );
                 }
                 let place = |&j: &usize| ResetPlace::Velocity(self.model.joints[j].dof_adr);
-                let places = joints.iter().map(place).collect();
+                let places = joints.all.iter().map(place).collect();
                 (Some(joints), places)
             }
             Target::Quaternion(at) => return self.quaternion(at),
@@ -162,35 +162,40 @@ impl Builder<'_> {
                 "target = \"joint_pos(*)\"",
             );
         }
-        let names: Vec<Vec<&str>> = match &joints {
-            Some(joints) => {
-                let name = |&j: &usize| vec![self.model.joints[j].name.as_str()];
-                joints.iter().map(name).collect()
-            }
-            None => vec![Vec::new(); places.len()],
+        let (what, Chosen { all: joints, mixed }) = match joints {
+            Some(joints) => ("joints", joints),
+            None => ("coordinates", Chosen::default()),
         };
+        let name = |i: usize| joints.get(i).map(|&j| self.model.joints[j].name.as_str());
+        let names = (0..places.len()).map(|i| name(i).into_iter().collect());
+        let names: Vec<Vec<&str>> = names.collect();
+        if let Some(values) = self
+            .program
+            .as_ref()
+            .map(|p| p.units().len())
+            .filter(|n| *n > 1)
+        {
+            Chosen::listed(mixed, values, "values", &self.at("expr"))?;
+        }
         let elements = Elements {
-            what: if joints.is_some() {
-                "joints"
-            } else {
-                "coordinates"
-            },
+            what,
             names: &names,
+            mixed,
             team: self.team,
             agent: self.agent,
         };
         if let Some(share) = self.term.within_limits {
-            let joints = joints.unwrap_or_default();
             return self.limited(&places, &joints, share, &elements);
         }
         if !self.term.choice.is_empty() {
+            Chosen::listed(mixed, places.len(), "numbers", &self.at("choice"))?;
             return self.chosen(&places);
         }
         let parts = self.parts(&elements)?;
         for (place, (change, chance)) in places.iter().zip(&parts) {
             self.turns(*place, *change, chance)?;
         }
-        for ((&joint, place), (change, _)) in joints.iter().flatten().zip(&places).zip(&parts) {
+        for ((&joint, place), (change, _)) in joints.iter().zip(&places).zip(&parts) {
             self.in_radians(joint, *place, *change)?;
         }
         let all = places.into_iter().zip(parts);
@@ -446,6 +451,7 @@ impl Builder<'_> {
         Elements {
             what: "angles",
             names: const { &NAMELESS }.get(..count).unwrap_or_default(),
+            mixed: false,
             team: self.team,
             agent: self.agent,
         }
@@ -487,7 +493,7 @@ impl Builder<'_> {
             .help("add another reset term, such as target = \"qpos\", after it"));
         }
         let mut keys: Vec<&Keyframe> = Vec::new();
-        match listed(text) {
+        match list(text) {
             Some(names) => {
                 for name in names {
                     let all = self.model.keyframes.iter().enumerate();
@@ -545,12 +551,9 @@ fn chosen(place: ResetPlace, values: Vec<f32>) -> Operation {
 }
 
 /// The names of `keyframe([a, "b*"])`; none where it is no list.
-fn listed(text: &str) -> Option<impl Iterator<Item = &str>> {
-    let (_, inner) = text.split_once('(')?;
-    let list = inner.trim_end().strip_suffix(')')?.trim();
-    let list = list.strip_prefix('[')?.strip_suffix(']')?;
-    let names = list.split(',').map(|n| n.trim().trim_matches('"'));
-    Some(names.filter(|n| !n.is_empty()))
+fn list(text: &str) -> Option<Vec<&str>> {
+    let argument = pose::argument(text)?;
+    argument.starts_with('[').then(|| pose::listed(argument))
 }
 
 #[cfg(test)]
@@ -559,7 +562,7 @@ mod tests {
 
     #[test]
     fn lists_of_keyframes_are_read() {
-        let read = |text: &'static str| listed(text).map(|l| l.collect::<Vec<_>>());
+        let read = |text: &'static str| list(text);
         assert_eq!(
             read("keyframe([a, \"b c\",d ])"),
             Some(vec!["a", "b c", "d"])

@@ -5,6 +5,7 @@ mod robot;
 
 use super::{ConfigArgs, natives};
 use crate::config::{Config, Gpus};
+use crate::export::ExportError;
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
@@ -47,7 +48,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
-    robot::actions(config, &model, &env);
+    robot::actions(config, &model, &env).map_err(ExportError::from)?;
     robot::pose(&model, env.pose());
     commands(config);
     resets(config);

@@ -8,9 +8,15 @@ use ostler_sim::config::ActionKind;
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::model::JointKind;
 use ostler_sim::physics::native;
+use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
 use ostler_sim::task::pose::Pose;
 
-pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) {
+/// Columns before a line of the table.
+const INDENT: usize = 2;
+
+/// # Errors
+/// There is no such agent, which cannot be.
+pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<(), DeployError> {
     let spec = env.spec();
     let decision = |space: ActionSpace| match space {
         ActionSpace::Continuous(n) => format!("{n} numbers"),
@@ -50,21 +56,46 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) {
             term.actuators.join(", ")
         );
     }
-    for (i, a) in model.actuators.iter().enumerate() {
-        let target = model.target(a);
-        let range = match a.ctrlrange {
-            Some([low, high]) => format!("{low}..{high}"),
-            None => "unlimited".into(),
-        };
-        let held = env.held().iter().find(|(u, _)| *u == i);
-        let held = held.map_or(String::new(), |(_, c)| format!(", held at {c}"));
-        outln!(
-            "  {:20} {:10} {target:26} control {range}{held}",
-            a.name,
-            a.element
+    drives(env)?;
+    laws(model);
+    Ok(())
+}
+
+/// What every output drives: the same rows that exported files have.
+fn drives(env: &BatchEnv) -> Result<(), DeployError> {
+    let (spec, model, task) = (env.spec(), env.model(), env.compiled());
+    let wide = rustix::termios::tcgetwinsize(std::io::stdout());
+    let wide = wide
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|w| *w > INDENT);
+    let print = |title: &str, rows: &[Row]| {
+        if !rows.is_empty() {
+            outln!("\n{title}");
+        }
+        let lines = aligned(rows, wide.map(|w| w - INDENT));
+        for line in lines.iter().filter(|_| !rows.is_empty()) {
+            outln!("{:INDENT$}{line}", "");
+        }
+    };
+    let of = |agent: Option<&str>| {
+        let (step_dt, max_steps) = (spec.step_dt, spec.max_episode_steps);
+        Deployment::new(task, model, agent, step_dt, max_steps).map(|d| d.rows())
+    };
+    let title = "what outputs drive: control = offset + scale * output";
+    let idle = Deployment::idle(task, model);
+    if spec.agents.is_empty() {
+        print(title, &[of(None)?, idle].concat());
+        return Ok(());
+    }
+    for agent in &spec.agents {
+        print(
+            &format!("{title}, of {}", agent.name),
+            &of(Some(&agent.name))?,
         );
     }
-    laws(model);
+    print("what no output drives", &idle);
+    Ok(())
 }
 
 /// The laws of the actuators, each once.

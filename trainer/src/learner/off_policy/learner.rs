@@ -26,6 +26,7 @@ impl Learner for OffPolicy {
             let steps = self.common.num_updates * rollout.steps as usize;
             opened(&mut self.buffer)?.begin_update(steps);
             for _ in 0..steps {
+                ostler_collector::go_on()?;
                 self.learn()?;
             }
         }

@@ -492,6 +492,7 @@ impl Ppo {
                 blocks.replace(drawn.as_deref());
             }
             for (from, len) in self.parts() {
+                ostler_collector::go_on()?;
                 self.learn_on_host(from as usize..(from + len) as usize, &mut host)?;
             }
         }
@@ -509,6 +510,7 @@ impl Ppo {
                 order = drawn.f_index_select(0, &order)?;
             }
             for (from, len) in self.parts() {
+                ostler_collector::go_on()?;
                 let which = usize::from(Some(len) != largest);
                 self.learn(which, &order.f_narrow(0, from, len)?)?;
             }

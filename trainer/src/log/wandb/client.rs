@@ -10,7 +10,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("../../../../python/ostler/wandb.py");
@@ -167,15 +167,13 @@ impl Client {
             source,
         };
         let errors = tempfile::tempfile().map_err(at)?;
-        let mut command = Command::new(&begin.python);
-        command.args(["-c", SCRIPT]);
+        let mut command = ostler_sim::python::text(&begin.python, SCRIPT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(errors.try_clone().map_err(at)?);
-        // Nothing is imported from the folder that the user stands in.
+        // Neither do the programs that it starts import from where the user stands.
         command.current_dir("/");
         // Ctrl-C is the run's, which has more to say to it.
         command.process_group(0);
-        ostler_sim::process::takes_signals(&mut command);
         let child = command.spawn().map_err(at)?;
         let mut client = Self {
             piped: Piped::of(child).map_err(at)?,

@@ -3,6 +3,7 @@
 use super::super::suite::Suite;
 use super::super::verdict::{CaseResult, Verdict};
 use super::{interquartile, ret};
+use crate::log::harmless::markdown;
 use crate::log::progress::{duration, thousands};
 use std::fmt::Write as _;
 
@@ -31,13 +32,13 @@ pub fn text(suite: &Suite) -> String {
     };
     let _ = writeln!(
         text,
-        "{}. `{}`{form}, {} ({} of processor time), ostler {}, on {}.\n",
+        "{}. {}{form}, {} ({} of processor time), ostler {}, on {}.\n",
         counts.join(", "),
-        suite.dir,
+        markdown(&suite.dir),
         duration(suite.seconds),
         duration(suite.processor_seconds),
         suite.ostler,
-        cell(&suite.machine.class),
+        markdown(&suite.machine.class),
     );
     if suite.interrupted {
         let _ = writeln!(text, "**The runner was stopped before its end.**\n");
@@ -75,7 +76,6 @@ fn row(case: &CaseResult) -> String {
         case.runs.len().to_string(),
         duration(case.seconds),
     ];
-    let fields: Vec<String> = fields.iter().map(|f| cell(f)).collect();
     format!("| {} |\n", fields.join(" | "))
 }
 
@@ -83,8 +83,12 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
     let cases = suite.cases.iter().filter(|c| c.verdict == verdict);
     let mut lines = cases.flat_map(|case| {
         case.problems().map(|(name, problem)| {
-            let (kind, why) = (problem.kind.name(), cell(&problem.message));
-            format!("- **{}**, {}: `{kind}`: {why}\n", case.name, cell(&name))
+            let (kind, why) = (problem.kind.name(), markdown(&problem.message));
+            format!(
+                "- **{}**, {}: `{kind}`: {why}\n",
+                case.name,
+                markdown(&name)
+            )
         })
     });
     if let Some(first) = lines.next() {
@@ -97,15 +101,17 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
 fn notes(text: &mut String, suite: &Suite) {
     let checks = suite.cases.iter().flat_map(|case| {
         let skipped = case.checks.iter().filter(|c| c.verdict == Verdict::Skipped);
-        skipped.map(|c| format!("- **{}**, {}: {}\n", case.name, c.name, cell(&c.message)))
+        skipped.map(|c| {
+            format!(
+                "- **{}**, {}: {}\n",
+                case.name,
+                c.name,
+                markdown(&c.message)
+            )
+        })
     });
     let lines: String = checks.collect();
     if !lines.is_empty() {
         let _ = write!(text, "\n## What was not compared\n\n{lines}");
     }
-}
-
-/// Text that stays within its cell.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

@@ -42,6 +42,10 @@ impl Default for Evaluation {
     }
 }
 
+/// Asked before each step of an evaluation, with the steps that are made and the most that
+/// there will be unless environments break; where it says no the evaluation is cut short.
+pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
 /// Environments for evaluation. Every evaluation starts from the same bits, so its
 /// result depends on the policy alone.
 pub struct Evaluator {
@@ -86,7 +90,8 @@ impl Evaluator {
     }
 
     /// Runs `episodes` episodes, the same number in every environment (the first to
-    /// finish would be the short ones); the rest of the division goes to the first.
+    /// finish would be the short ones); the rest of the division goes to the first. `None`
+    /// where it was cut short: nothing remains of it.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -94,7 +99,8 @@ impl Evaluator {
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,
-    ) -> Result<Evaluation, RunError> {
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Evaluation>, RunError> {
         let clock = Instant::now();
         self.env
             .restore(&self.start)
@@ -115,7 +121,11 @@ impl Evaluator {
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
-        while tally.goes_on() && steps < 2 * max_steps * tally.rounds() {
+        let most = max_steps.saturating_mul(tally.rounds());
+        while tally.goes_on() && steps < most.saturating_mul(2) {
+            if !go_on(steps, most) {
+                return Ok(None);
+            }
             let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([rows, obs_width])?;
             let state = hidden.as_ref().map(HiddenStates::step);
             policy.act_mean(&obs, state, &self.action_tensor)?;
@@ -137,7 +147,7 @@ impl Evaluator {
                 tally.count(episode.env as usize, ret, length, own.unwrap_or_default());
             }
         }
-        Ok(tally.evaluation(steps * n as u64, clock))
+        Ok(Some(tally.evaluation(steps * n as u64, clock)))
     }
 }
 

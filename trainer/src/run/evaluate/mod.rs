@@ -7,7 +7,7 @@ mod on_device;
 mod rows;
 pub mod stage;
 
-pub use evaluator::{Evaluation, Evaluator};
+pub use evaluator::{Evaluation, Evaluator, GoOn};
 pub use history::History;
 pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
 pub(crate) use rows::Rows;
@@ -44,6 +44,8 @@ pub struct Evaluations {
     seconds: f64,
     /// The mean return with which `runner.stop_at_return` was reached.
     pub reached: Option<f64>,
+    /// The evaluation of the present iteration was cut short: whoever goes on makes it first.
+    pub owed: bool,
 }
 
 impl Evaluations {
@@ -56,6 +58,7 @@ impl Evaluations {
             last: Instant::now(),
             seconds: 0.0,
             reached: None,
+            owed: false,
         }
     }
 
@@ -98,7 +101,8 @@ impl Evaluations {
         iteration.saturating_sub(last) >= apart && (late || in_sight())
     }
 
-    /// Evaluates the policy over `episodes` episodes; `None` where none are made.
+    /// Evaluates the policy over `episodes` episodes; `None` where none are made, or `go_on`
+    /// has it cut short, which is noted and changes nothing else.
     ///
     /// # Errors
     /// libtorch refuses, or memory does not suffice.
@@ -106,17 +110,19 @@ impl Evaluations {
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,
+        go_on: GoOn<'_>,
     ) -> Result<Option<Evaluation>, RunError> {
         let Some(evaluator) = &mut self.evaluator else {
             return Ok(None);
         };
         let evaluation = match evaluator {
-            Evaluates::Host(evaluator) => evaluator.evaluate(policy, episodes)?,
-            Evaluates::Device(evaluator) => evaluator.evaluate(policy, episodes)?,
+            Evaluates::Host(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
+            Evaluates::Device(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
         };
+        self.owed = evaluation.is_none();
         self.last = Instant::now();
-        self.seconds += evaluation.seconds;
-        Ok(Some(evaluation))
+        self.seconds += evaluation.as_ref().map_or(0.0, |e| e.seconds);
+        Ok(evaluation)
     }
 
     /// Notes whether `goal` (0: none) is reached: by `evaluation` where evaluations are

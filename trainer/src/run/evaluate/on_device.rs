@@ -1,7 +1,7 @@
 //! The same evaluation where environments and policy are on a device: a collector collects by
 //! mean actions, and the host reads rewards and ends once per rollout.
 
-use super::evaluator::{Evaluation, Tally};
+use super::evaluator::{Evaluation, GoOn, Tally};
 use crate::run::error::RunError;
 use ostler_collector::device::{DeviceCollector, KernelEnvironments};
 use ostler_collector::policy::{Hidden, Noise};
@@ -92,13 +92,18 @@ impl DeviceEvaluator {
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,
-    ) -> Result<Evaluation, RunError> {
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Evaluation>, RunError> {
         let clock = Instant::now();
         self.collector.restore(&self.start)?;
         let mut tally = Tally::new(episodes, self.envs);
         let mut running = vec![(0.0, 0_u32); self.envs];
         let mut steps = 0;
-        while tally.goes_on() && steps < 2 * self.max_steps * tally.rounds() {
+        let most = self.max_steps.saturating_mul(tally.rounds());
+        while tally.goes_on() && steps < most.saturating_mul(2) {
+            if !go_on(steps, most) {
+                return Ok(None);
+            }
             self.collector.collect(&mut Mean(policy))?;
             let r = self.collector.rollout();
             let tensors = [&r.reward, &r.terminated, &r.truncated, &r.valid];
@@ -122,6 +127,6 @@ impl DeviceEvaluator {
                 }
             }
         }
-        Ok(tally.evaluation(steps * self.envs as u64, clock))
+        Ok(Some(tally.evaluation(steps * self.envs as u64, clock)))
     }
 }

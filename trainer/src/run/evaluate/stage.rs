@@ -82,7 +82,10 @@ impl Agent {
 
 impl Agent {
     /// All episodes begin anew.
-    fn forget(&mut self) -> Result<(), RunError> {
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn forget(&mut self) -> Result<(), RunError> {
         match self {
             Self::Policy(player) => player.hidden = None,
             Self::File(file) => file.forget_all(),

@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Folder of all reports in a run's folder.
-const FAILURES: &str = "failure";
+pub(in crate::run) const FAILURES: &str = "failure";
 /// Name of the report for programs.
 pub(crate) const REPORT: &str = "report.json";
 /// Reports that stay: the first, which is the cause of the others more often than not,
@@ -141,7 +141,9 @@ impl Case<'_> {
             let path = path.to_path_buf();
             move |e| RunError::file("write the report", &path)(e)
         };
-        std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+        for part in [&all, &folder] {
+            files::own_folder(part).map_err(at(part))?;
+        }
         make_room(&all);
         let health = run.guards.health.record();
         let mut report = Report {
@@ -173,7 +175,7 @@ impl Case<'_> {
             report.remedies.push(remedy.into());
         }
         self.dir
-            .write_config_into(&folder, run.setup.config(), &run.setup.model.sources)?;
+            .write_config_into(&folder, run.setup.config(), &run.setup.model)?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             write_atomically(&path, bytes).map_err(at(&path))

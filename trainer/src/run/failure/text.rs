@@ -1,6 +1,7 @@
 //! The report in words.
 
 use super::Report;
+use crate::log::harmless::markdown as plain;
 use crate::log::trace::LOG;
 use crate::memory::Sample;
 use crate::run::store::dir::METRICS;
@@ -16,7 +17,7 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
         "# Iteration {}: {}\n\n{}.\n\n{} environments; roll-backs: {} in a row, {} in all.\n",
         report.iteration,
         report.kind,
-        report.what,
+        plain(&report.what),
         report.num_envs,
         report.roll_backs[0],
         report.roll_backs[1]
@@ -24,7 +25,7 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
     if !report.causes.is_empty() {
         out.push_str("## What broke\n\n| cause | environments |\n|---|---|\n");
         for (cause, n) in &report.causes {
-            let _ = writeln!(out, "| `{cause}` | {n} |");
+            let _ = writeln!(out, "| {} | {n} |", plain(cause));
         }
         out.push('\n');
     }
@@ -35,7 +36,7 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
             EventSpec::SOON
         );
         for (event, n) in &report.events {
-            let _ = writeln!(out, "| `{event}` | {n} |");
+            let _ = writeln!(out, "| {} | {n} |", plain(event));
         }
         out.push('\n');
     }
@@ -44,20 +45,24 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
         for b in &report.breaks {
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | `{}` | {} |",
-                b.env, b.step, b.age, b.cause, b.value
+                "| {} | {} | {} | {} | {} |",
+                b.env,
+                b.step,
+                b.age,
+                plain(&b.cause),
+                b.value
             );
         }
         out.push('\n');
     }
     out.push_str("## What usually mends it\n\n");
     for text in &report.remedies {
-        let _ = writeln!(out, "- {text}");
+        let _ = writeln!(out, "- {}", plain(text));
     }
     if !report.schedules.is_empty() {
         out.push_str("\n## Schedules\n\n");
         for (key, value) in &report.schedules {
-            let _ = writeln!(out, "- {key} = {value}");
+            let _ = writeln!(out, "- {key} = {}", plain(&value.to_string()));
         }
     }
     let _ = writeln!(

@@ -22,10 +22,11 @@ use crate::learner::{self, LearnError, Learner, Opened};
 use crate::memory::Need;
 use collecting::Collecting;
 use machine::Envs;
-use ostler_collector::Snapshot;
+use ostler_collector::{CollectError, Snapshot};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
+use ostler_sim::memory::zeroed;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -148,6 +149,22 @@ impl Parts {
     pub(super) fn restore(&mut self) -> Result<(), RunError> {
         self.collector.restore(&self.start.collector)?;
         Ok(self.learner.restore()?)
+    }
+
+    /// The collector's captured state, as a copy.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn start_for_others(&self) -> Result<Snapshot, RunError> {
+        let bytes = match self.collector.bytes(&self.start.collector)? {
+            Cow::Owned(bytes) => bytes,
+            Cow::Borrowed(bytes) => {
+                let mut copy = zeroed("a checkpoint", bytes.len()).map_err(CollectError::from)?;
+                copy.copy_from_slice(bytes);
+                copy
+            }
+        };
+        Ok(bytes.into())
     }
 
     /// The captured state, for other parts: these are about to go.

@@ -10,10 +10,11 @@ use super::schedules::Schedules;
 use super::setup::Setup;
 use super::store::dir::METRICS;
 use crate::learner::UpdateStats;
-use crate::log::curve;
+use crate::log::curve::{self, CurveError};
 use crate::log::metrics::Record;
 use crate::log::progress::{Progress, Snapshot};
 use crate::log::sinks::Sinks;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -100,6 +101,20 @@ impl Report {
         self.watch.look(iteration, done.update, stats, size);
     }
 
+    /// Adds an evaluation to what was logged of the last iteration.
+    pub fn log_evaluation(&mut self, run: Standing<'_>, evaluation: &Evaluation) {
+        record::fill_evaluated(&mut self.record, run, evaluation);
+        self.sinks.amend(&self.record);
+    }
+
+    /// Says in the progress line how far an evaluation is: `of` two numbers each, so many of
+    /// so many.
+    pub fn evaluating(&mut self, iteration: (u64, u64), step: (u64, u64)) {
+        if self.line.due() {
+            self.line.show_evaluating(iteration, step);
+        }
+    }
+
     /// The progress line's present text.
     fn snapshot(&self, run: Standing<'_>) -> Snapshot {
         let Standing {
@@ -143,9 +158,19 @@ impl Report {
         }
         let file = dir.join(CURVE);
         // A picture is no reason to call a run failed.
-        match curve::redraw(&dir.join(METRICS), &file, &run.setup.config().name) {
-            Ok(()) => self.curve = Some(file),
-            Err(e) => tracing::info!("no learning curve: {e}"),
+        let name = &run.setup.config().name;
+        let draw = || curve::redraw(&dir.join(METRICS), &file, name);
+        let remedy = || {
+            format!(
+                "the run is complete; ostler plot {} draws it",
+                dir.display()
+            )
+        };
+        match std::panic::catch_unwind(AssertUnwindSafe(draw)) {
+            Ok(Ok(())) => self.curve = Some(file),
+            Ok(Err(e @ CurveError::Empty(_))) => tracing::info!("no learning curve: {e}"),
+            Ok(Err(e)) => tracing::warn!("no learning curve: {e}; {}", remedy()),
+            Err(_) => tracing::warn!("no learning curve: a defect; {}", remedy()),
         }
     }
 

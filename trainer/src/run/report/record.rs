@@ -27,11 +27,7 @@ pub(super) fn fill(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done
         }
     }
     if let Some(e) = done.evaluation {
-        let names = run.setup.spec.metrics.iter().map(|m| m.name.as_str());
-        for (name, value) in names.zip(&e.metrics) {
-            r.put_in("Eval/Metrics/", name, *value);
-        }
-        evaluated(r, e, run.evaluations.history.record().drop());
+        evaluated(r, run, e);
     }
     for (key, value) in &run.schedules.applied {
         r.put_in("Curriculum/", key, *value);
@@ -84,15 +80,26 @@ fn starts(r: &mut Record, stats: &EpisodeStats) {
     }
 }
 
-/// Results of an evaluation; `drop`: the share that is lost of what was gained.
-fn evaluated(r: &mut Record, e: &Evaluation, drop: Option<f64>) {
+/// Replaces the record's numbers by those of an evaluation after the last iteration.
+pub(super) fn fill_evaluated(r: &mut Record, run: Standing<'_>, e: &Evaluation) {
+    let counters = run.counters;
+    r.begin(counters.iteration, counters.env_steps, run.wall_s());
+    evaluated(r, run, e);
+}
+
+/// Results of an evaluation.
+fn evaluated(r: &mut Record, run: Standing<'_>, e: &Evaluation) {
+    let names = run.setup.spec.metrics.iter().map(|m| m.name.as_str());
+    for (name, value) in names.zip(&e.metrics) {
+        r.put_in("Eval/Metrics/", name, *value);
+    }
     r.put("Eval/mean_reward", e.returns.mean);
     r.put("Eval/ci95_reward", e.returns.ci95);
     r.put("Eval/std_reward", e.returns.std);
     r.put("Eval/quantile_5_reward", e.returns.quantile_5);
     r.put("Eval/mean_episode_length", e.mean_length);
     r.put("Perf/evaluation_time", e.seconds);
-    if let Some(drop) = drop {
+    if let Some(drop) = run.evaluations.history.record().drop() {
         r.put("Guard/return_drop", drop);
     }
 }

@@ -7,6 +7,7 @@ use crate::run::error::RunError;
 use crate::run::store::meta::{MOST, REACHED};
 use crate::run::store::{dir, keep};
 use ostler_sim::files;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The decision of `--resume auto`.
@@ -40,8 +41,22 @@ pub(crate) fn newest_unfinished(
         None => (parent.as_path(), newest_first(&parent)),
     };
     let mut passed_over = Vec::new();
+    let mut of_others = String::new();
     for folder in folders {
         let own = folder.join(dir::CONFIG);
+        let owner = [&folder, &own].into_iter().find_map(|p| other_owner(p));
+        if let Some(owner) = owner.filter(|_| own.exists() || out.is_none()) {
+            let folder = folder.display();
+            let why = format!("{folder} belongs to another user (uid {owner})");
+            if out.is_some() {
+                return Err(RunError::Usage(format!(
+                    "--resume auto does not go on with a run of others: {why}; after a look at \
+                     its config.toml --resume {folder} does"
+                )));
+            }
+            of_others += &format!("passed over: {why}\n");
+            continue;
+        }
         if !own.is_file() {
             if out.is_some() && barely_begun(&folder) {
                 return Ok(anew(folder));
@@ -56,7 +71,7 @@ pub(crate) fn newest_unfinished(
             Verdict::Empty => passed_over.push((folder, "it has no checkpoint".into())),
             Verdict::Unfinished(iteration) => {
                 let why = format!(
-                    "going on with {} from iteration {iteration}",
+                    "{of_others}going on with {} from iteration {iteration}",
                     folder.display()
                 );
                 return Ok((Next::GoOn(folder), why));
@@ -81,7 +96,7 @@ pub(crate) fn newest_unfinished(
         Some((folder, why)) => format!("{}: {why}", folder.display()),
     };
     let why = format!(
-        "a new run begins: no unfinished run of this configuration in {} ({why})",
+        "{of_others}a new run begins: no unfinished run of this configuration in {} ({why})",
         place.display()
     );
     Ok((Next::Begin, why))
@@ -93,6 +108,19 @@ fn anew(folder: PathBuf) -> (Next, String) {
         folder.display()
     );
     (Next::Anew(folder), why)
+}
+
+/// Who has a file, where that is somebody else: not this process's user, nor root, nor whoever
+/// has what this process makes beside it (some file systems give all to one user).
+fn other_owner(path: &Path) -> Option<u32> {
+    let owner = std::fs::metadata(path).ok()?.uid();
+    let here = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let made = || {
+        let file = tempfile::tempfile_in(here.unwrap_or(Path::new("."))).ok()?;
+        Some(file.metadata().ok()?.uid())
+    };
+    let ours = [rustix::process::geteuid().as_raw(), 0].contains(&owner) || made() == Some(owner);
+    (!ours).then_some(owner)
 }
 
 /// A folder in which there is nothing but what a run makes before its configuration.

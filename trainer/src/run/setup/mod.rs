@@ -5,6 +5,7 @@ mod auto;
 mod plan;
 mod resume;
 mod same_run;
+mod unchanged;
 pub(super) mod wandb;
 
 pub(crate) use auto::{Next, newest_unfinished};
@@ -14,6 +15,7 @@ pub(super) use plan::{Plan, fresh};
 pub(crate) use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
+pub(super) use unchanged::hash;
 
 use super::counters::Counters;
 use super::engine::kernel::Settled;
@@ -66,7 +68,7 @@ impl Setup {
     pub fn task(&self) -> TaskMark {
         TaskMark {
             num_envs: self.num_envs(),
-            ..mark(&self.model, &self.spec)
+            ..mark(&self.model, &self.spec, &self.config().task.action)
         }
     }
 

@@ -124,7 +124,7 @@ pub(crate) fn plan(
     let step_dt = config.sim.dt * config.env.decimation as f64;
     let own = || config.env.max_episode_steps(step_dt).unwrap_or(1);
     let episode_steps = foreign_steps.unwrap_or_else(own);
-    config.resolve_evaluation(earlier, episode_steps);
+    notes.extend(config.resolve_evaluation(earlier, episode_steps));
     if !model.ignored.is_empty() {
         let what = match model.ignored.len() {
             1 => "1 element of".to_string(),

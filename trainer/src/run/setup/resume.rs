@@ -1,7 +1,7 @@
 //! A run that goes on from a checkpoint.
 
 use super::plan::{Options, Plan, plan};
-use super::same_run;
+use super::{same_run, unchanged};
 use crate::config::Gpus;
 use crate::learner::LearnError;
 use crate::log::sinks::Sinks;
@@ -36,8 +36,15 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
     let dir = RunDir::open(&folder)?;
     // Read under the lock: nobody adds to them meanwhile.
     let (_, file, checkpoint, note) = newest_whole(run)?;
+    let changed = unchanged::own_config(&dir, &checkpoint.meta)?;
     let own = folder.join(dir::CONFIG);
-    let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust)?;
+    let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust).map_err(|e| match e {
+        RunError::Robot(e) => RunError::Usage(format!(
+            "{e}\n  the files in {} are the run's own: if one is damaged, put the original in its place",
+            folder.display()
+        )),
+        e => e,
+    })?;
     let path = options.config.as_deref().unwrap_or(&own);
     let (mut loaded, model, notes) =
         plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
@@ -67,12 +74,13 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
         )));
     }
     loaded.config.name.clone_from(&before.config.name);
+    let robot = unchanged::own_robot(&folder, &old_model.sources, &checkpoint.meta);
     let plan = Plan {
         loaded,
         // From the run's own copy, so that copying it anew changes nothing.
         model: old_model,
         notes,
-        warnings: note.into_iter().collect(),
+        warnings: [note, changed, robot].into_iter().flatten().collect(),
     };
     Ok((
         plan,
@@ -183,7 +191,10 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
-    let (mut counters, task) = (Counters::default(), mark(&model, &parts.spec));
+    let (mut counters, task) = (
+        Counters::default(),
+        mark(&model, &parts.spec, &loaded.config.task.action),
+    );
     restore(&earlier, &task, true, &mut parts, &mut counters)?;
     set_aside(&earlier.dir, counters.iteration)?;
     let at = |e| RunError::file("write into", earlier.dir.path())(e);
@@ -203,8 +214,8 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
 fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
     let Some(saved) = saved else {
         tracing::warn!(
-            "the checkpoint is without the replay buffer: {} transitions of before are there, and \
-             the run goes on with other numbers than without the interruption",
+            "the checkpoint is without the replay buffer: {} transitions of before are there; the \
+             run goes on, but does not repeat bit for bit what it would have been",
             buffer.len()
         );
         return Ok(());
@@ -212,15 +223,16 @@ fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<()
     let restored = buffer.restore(saved).map_err(LearnError::from)?;
     if !restored.exact() {
         tracing::warn!(
-            "the replay buffer lacks {} of its oldest and {} of its newest transitions{}: the run \
-             goes on, with other numbers than without the interruption",
+            "the replay buffer lacks {} of its oldest and {} of its newest transitions{}, and has \
+             {}: the run goes on, but does not repeat bit for bit what it would have been",
             restored.lost_oldest,
             restored.lost_newest,
             if restored.lost_priorities {
                 ", and all priorities"
             } else {
                 ""
-            }
+            },
+            restored.rows
         );
     }
     Ok(())

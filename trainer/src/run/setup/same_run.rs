@@ -49,8 +49,7 @@ pub const MAY_CHANGE: &[&str] = &[
 /// Names every key that differs, with both values.
 pub fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
     let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
-    let mut differing = Vec::new();
-    compare(&tree(old), &tree(new), "", &mut differing);
+    let differing = differing(&tree(old), &tree(new));
     if differing.is_empty() {
         return Ok(());
     }
@@ -65,6 +64,13 @@ pub fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> 
             .collect::<Vec<_>>()
             .join(", ")
     )))
+}
+
+/// What differs, but for keys that may change: a key with both values, each.
+pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    compare(old, new, "", &mut all);
+    all
 }
 
 fn compare(old: &Value, new: &Value, path: &str, out: &mut Vec<String>) {

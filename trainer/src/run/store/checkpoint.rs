@@ -117,12 +117,21 @@ pub struct Meta {
     /// Results of the evaluations.
     #[serde(default)]
     pub evaluations: crate::run::evaluate::history::Record,
+    /// The evaluation after this iteration was cut short: whoever goes on makes it first.
+    #[serde(default)]
+    pub evaluation_owed: bool,
     /// The last iteration with pressure on memory.
     #[serde(default)]
     pub last_pressure: u64,
     /// How far the schedules of the curriculum have come.
     #[serde(default)]
     pub schedules: Vec<Option<f64>>,
+    /// The run's `config.toml`.
+    #[serde(default)]
+    pub config: String,
+    /// Hash of the robot's files, see `setup::hash`.
+    #[serde(default)]
+    pub sources: String,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     #[serde(default)]
     pub replay: Option<ostler_collector::replay::Saved>,
@@ -171,6 +180,12 @@ pub struct TaskMark {
     pub critic_obs: Option<usize>,
     /// Floats per action.
     pub action: usize,
+    /// Names of the outputs, in order; none in older files.
+    #[serde(default)]
+    pub outputs: Vec<String>,
+    /// They are in an order that the task writes, and not in the robot's.
+    #[serde(skip)]
+    pub by_name: bool,
     /// Environments.
     pub num_envs: usize,
 }
@@ -286,8 +301,11 @@ impl Checkpoint {
             task,
             health: crate::run::guards::health::Record::default(),
             evaluations: crate::run::evaluate::history::Record::default(),
+            evaluation_owed: false,
             last_pressure: 0,
             schedules: Vec::new(),
+            config: String::new(),
+            sources: String::new(),
             replay: None,
         }
     }

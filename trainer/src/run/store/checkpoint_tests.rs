@@ -10,6 +10,8 @@ fn mark() -> TaskMark {
         obs: 4,
         critic_obs: None,
         action: 1,
+        outputs: vec!["slide".into()],
+        by_name: false,
         num_envs: 2,
     }
 }

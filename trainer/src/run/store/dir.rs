@@ -20,8 +20,14 @@ use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
+use crate::run::failure::FAILURES;
+use ostler_collector::replay;
+use ostler_sim::Model;
 use ostler_sim::files;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -38,6 +44,8 @@ const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
 pub(in crate::run) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER];
+/// Folders that may be there before a run, which fills them.
+const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
 const DEPTH: u32 = 32;
 
@@ -46,7 +54,7 @@ const DEPTH: u32 = 32;
 pub struct RunDir {
     path: PathBuf,
     /// Held for its lock; the system drops it with the process, however it ends.
-    _lock: File,
+    lock: File,
 }
 
 impl RunDir {
@@ -106,12 +114,24 @@ impl RunDir {
                 None if resumable => {
                     format!("{folder} holds checkpoints but no {CONFIG}: choose another --out")
                 }
-                None if self.checkpoints().is_symlink() => {
-                    format!("{folder} holds a link called {CHECKPOINTS}: choose another --out")
-                }
-                None => return Ok(()),
+                None => match FILLED.iter().find_map(|n| self.link_at(n)) {
+                    Some(link) => format!(
+                        "{} is a link, and a run does not write through links: choose another --out",
+                        link.display()
+                    ),
+                    None => return Ok(()),
+                },
             }
         }))
+    }
+
+    /// The first link in a part of the folder, which may be one itself.
+    fn link_at(&self, part: &str) -> Option<PathBuf> {
+        let part = self.path.join(part);
+        match part.is_symlink() {
+            true => Some(part),
+            false => files::link_below(&part, DEPTH),
+        }
     }
 
     /// Takes the folder of an earlier run.
@@ -150,7 +170,7 @@ impl RunDir {
         match locked {
             Ok(()) => Ok(Self {
                 path: path.to_path_buf(),
-                _lock: file,
+                lock: file,
             }),
             Err(std::fs::TryLockError::WouldBlock) => Err(RunError::Usage(format!(
                 "{} is in use by another process: wait for it to end, or choose another folder",
@@ -158,6 +178,53 @@ impl RunDir {
             ))),
             Err(std::fs::TryLockError::Error(e)) => Err(RunError::file("lock", &name)(e)),
         }
+    }
+
+    /// Whether the path still leads to the folder that this process has locked; asked before
+    /// anything is written there. A lock that was deleted, with the folder or without it, is
+    /// made again; of a folder that was moved this value is the new path's from now on.
+    ///
+    /// # Errors
+    /// [`RunError::Taken`] where it leads to another one's lock, [`RunError::Moved`].
+    pub fn still_ours(&mut self) -> Result<(), RunError> {
+        let name = self.path.join(LOCK);
+        let id = |m: &Metadata| (m.dev(), m.ino());
+        // A file system that does not answer says so where it is written to.
+        let Ok(own) = self.lock.metadata() else {
+            return Ok(());
+        };
+        match name.symlink_metadata() {
+            Ok(now) if id(&now) == id(&own) => return Ok(()),
+            Ok(_) => return Err(self.taken()),
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(_) => return Ok(()),
+        }
+        let link = format!("/proc/self/fd/{}", self.lock.as_raw_fd());
+        let now = std::fs::read_link(link).unwrap_or_default();
+        if now.ends_with(LOCK)
+            && now.symlink_metadata().is_ok_and(|m| id(&m) == id(&own))
+            && let Some(to) = now.parent()
+        {
+            let from = std::mem::replace(&mut self.path, to.to_path_buf());
+            let to = to.to_path_buf();
+            return Err(RunError::Moved { from, to });
+        }
+        let _ = std::fs::create_dir_all(&self.path);
+        match File::create_new(&name) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.taken()),
+            Err(_) => return Ok(()),
+            Ok(file) => match file.try_lock() {
+                Ok(()) => self.lock = file,
+                // Somebody was faster.
+                Err(_) => return Err(self.taken()),
+            },
+        }
+        tracing::warn!("{} vanished and is made again", name.display());
+        Ok(())
+    }
+
+    fn taken(&self) -> RunError {
+        RunError::Taken(self.path.clone())
     }
 
     /// The folder.
@@ -170,12 +237,12 @@ impl RunDir {
         self.path.join(CHECKPOINTS)
     }
 
-    /// Writes the resolved configuration, with its robot in the run's own copy.
+    /// Writes the resolved configuration, with its robot in the run's own copy; its text.
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn write_config(&self, config: &Config, sources: &[PathBuf]) -> Result<(), RunError> {
-        self.write_config_into(&self.path, config, sources)
+    pub fn write_config(&self, config: &Config, model: &Model) -> Result<String, RunError> {
+        self.write_config_into(&self.path, config, model)
     }
 
     /// The same into another folder, from which it can be used as well.
@@ -186,10 +253,10 @@ impl RunDir {
         &self,
         folder: &Path,
         config: &Config,
-        sources: &[PathBuf],
-    ) -> Result<(), RunError> {
+        model: &Model,
+    ) -> Result<String, RunError> {
         let mut config = config.clone();
-        let copies = robot::copy(folder, sources)?;
+        let copies = robot::copy(folder, model)?;
         config.task.robot = copies.main;
         if copies.spread || config.task.robot_folder.is_some() {
             config.task.robot_folder = Some(robot::FOLDER.into());
@@ -202,7 +269,8 @@ impl RunDir {
              # `ostler train` with this file repeats the run.\n\n{body}"
         );
         let path = folder.join(CONFIG);
-        write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))
+        write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))?;
+        Ok(text)
     }
 }
 

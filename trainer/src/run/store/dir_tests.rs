@@ -66,11 +66,17 @@ fn a_new_run_does_not_write_through_links_that_lie_where_it_goes() {
         "meta.json",
         "robot",
         "checkpoints",
+        "failure",
+        "failure/iter_00000001_faults",
+        "replay",
+        "replay/rows.bin",
         ".lock",
     ] {
         for target in ["precious", "nowhere"] {
             let place = Place::new();
-            symlink(place.path(target), place.path("run").join(name)).unwrap();
+            let link = place.path("run").join(name);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(place.path(target), link).unwrap();
             refusal(RunDir::create(&place.config(), Some(&place.path("run"))));
             place.unharmed();
             assert!(!place.path("nowhere").exists(), "{name}");

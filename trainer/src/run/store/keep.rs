@@ -76,7 +76,7 @@ pub fn set_aside(
         if let Some(name) = from.file_name() {
             // Not what is no file: a pipe would be waited for.
             let mut from = files::open(from)?;
-            let mut to = std::fs::File::create_new(folder.join(name))?;
+            let mut to = files::create(&folder.join(name))?;
             std::io::copy(&mut from, &mut to)?;
         }
     }

@@ -51,9 +51,19 @@ impl MetaWriter {
         value.extend(facts);
         let path = dir.join("meta.json");
         // Each session of a resumed run keeps what the ones before it recorded.
-        let earlier = files::read(&path, MOST)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
+        let read = files::read(&path, MOST).ok();
+        let earlier = read
+            .as_ref()
+            .and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(bytes).ok());
+        if let (Some(bytes), None) = (&read, &earlier) {
+            let aside = path.with_extension("damaged");
+            files::replace(&aside, files::SHARED, bytes)?;
+            tracing::warn!(
+                "{} cannot be read: it is kept as {}, and what earlier sessions recorded is missing",
+                path.display(),
+                aside.display()
+            );
+        }
         if let Some(mut last) = earlier {
             let mut sessions = match last.remove("earlier_sessions") {
                 Some(Value::Array(sessions)) => sessions,

@@ -30,6 +30,9 @@ const AUTOSAVE: Duration = Duration::from_secs(60);
 /// The files of a run.
 pub(super) struct Store {
     dir: RunDir,
+    /// The text of `config.toml`, and the hash of the robot's files.
+    pub config: String,
+    pub sources: String,
     thrift: Thrift,
     meta: MetaWriter,
     /// The folder that git is asked about, until it has been.
@@ -41,16 +44,20 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// `git_folder`: the folder that git is asked about; `saved_iteration`: that of the
+    /// `written`: the text of `config.toml` and the hash of the robot's files; `git_folder`: the folder that git is asked about; `saved_iteration`: that of the
     /// newest checkpoint.
     pub fn new(
         dir: RunDir,
+        written: (String, String),
         meta: MetaWriter,
         git_folder: PathBuf,
         saved_iteration: Option<u64>,
     ) -> Self {
+        let (config, sources) = written;
         Self {
             dir,
+            config,
+            sources,
             thrift: Thrift::default(),
             meta,
             git_folder: Some(git_folder),
@@ -62,6 +69,14 @@ impl Store {
     /// The folder.
     pub fn dir(&self) -> &RunDir {
         &self.dir
+    }
+
+    /// As [`RunDir::still_ours`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn still_ours(&mut self) -> Result<(), RunError> {
+        self.dir.still_ours()
     }
 
     /// The checkpoint's file of an iteration.
@@ -78,6 +93,11 @@ impl Store {
     /// A checkpoint could not be written: the next try comes when the next one is due.
     pub fn failed(&mut self) {
         self.saved = Instant::now();
+    }
+
+    /// The newest checkpoint lacks something that came after it.
+    pub fn outdated(&mut self) {
+        self.saved_iteration = None;
     }
 
     /// Whether this iteration has a checkpoint with all that it should have.
@@ -125,14 +145,15 @@ impl Store {
             return false;
         }
         tracing::warn!("{} vanished and is made again", folder.display());
-        let _ = std::fs::create_dir_all(folder);
+        let _ = files::own_folder(&folder);
         !self.dir.path().join(CONFIG).exists()
     }
 
     /// Writes the configuration into the run's folder.
-    pub fn write_config(&self, config: &Config, model: &Model) {
-        if let Err(e) = self.dir.write_config(config, &model.sources) {
-            tracing::warn!("the run's config.toml is not up to date: {e}");
+    pub fn write_config(&mut self, config: &Config, model: &Model) {
+        match self.dir.write_config(config, model) {
+            Ok(text) => self.config = text,
+            Err(e) => tracing::warn!("the run's config.toml is not up to date: {e}"),
         }
     }
 

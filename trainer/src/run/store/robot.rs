@@ -2,15 +2,18 @@
 //!
 //! Names in a model count from folders of its own, so the copies lie to one another
 //! as the names say, links in the original notwithstanding: where something lies above
-//! the main file, the main file moves down.
+//! the main file, the main file moves down. A package's folder keeps its name, or a manifest
+//! says it; what a name from the root means lies below the robot's folder as below the root.
 
 use super::checkpoint::write_atomically;
 use super::dir::make;
 use crate::run::error::RunError;
-use ostler_sim::files;
-use std::ffi::OsString;
+use ostler_sim::Model;
+use ostler_sim::files::{self, plain};
+use ostler_sim::model::Naming;
+use ostler_sim::model::mjcf::MANIFEST;
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Folder of the copies in a run's.
 pub(super) const FOLDER: &str = "robot";
@@ -18,74 +21,147 @@ pub(super) const FOLDER: &str = "robot";
 const LARGEST: u64 = 1 << 30;
 
 /// Where the copies are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Copies {
     /// The main file, relative to the run's folder.
     pub main: String,
-    /// Some lie beside or above the main file's folder.
+    /// Some lie, or are looked for, beside or above the main file's folder.
     pub spread: bool,
 }
 
-/// A path without `..`, by its parts, and the folders that names with `..` pass through.
-#[derive(Debug, Default)]
-struct Plain {
-    parts: Vec<OsString>,
-    passed: Vec<Vec<OsString>>,
+/// Where the originals lie, by their names, from the root.
+struct Originals {
+    /// The main file's folder as it is written, and where it is taken to be.
+    folder: [PathBuf; 2],
+    /// The folder in which files may lie.
+    bound: PathBuf,
 }
 
-impl Plain {
-    fn new(path: &Path) -> Result<Plain, RunError> {
-        let whole = std::path::absolute(path).map_err(RunError::file("find", path))?;
-        let mut plain = Plain::default();
-        for part in whole.components() {
-            match part {
-                Component::Normal(name) => plain.parts.push(name.to_os_string()),
-                Component::ParentDir => {
-                    plain.passed.push(plain.parts.clone());
-                    plain.parts.pop();
-                }
-                _ => {}
-            }
+impl Originals {
+    fn new(main: &Path, naming: &Naming) -> Self {
+        let folder = main.parent().unwrap_or(Path::new(""));
+        let mut place = plain(folder);
+        let mut bound = naming.within.as_ref().map_or(place.clone(), |w| plain(w));
+        // Of two names for one folder the ones that fit together.
+        if let (false, Ok(real), Ok(outer)) = (
+            place.starts_with(&bound),
+            place.canonicalize(),
+            bound.canonicalize(),
+        ) && real.starts_with(&outer)
+        {
+            (place, bound) = (real, outer);
         }
-        Ok(plain)
+        Self {
+            folder: [folder.to_path_buf(), place],
+            bound,
+        }
     }
 
-    fn folder(&self) -> &[OsString] {
-        self.parts.split_last().map_or(&[], |(_, folder)| folder)
+    /// Where a file or folder of the model's lies.
+    fn place(&self, path: &Path) -> PathBuf {
+        let [folder, place] = &self.folder;
+        match path.strip_prefix(folder) {
+            Ok(inner) => plain(&place.join(inner)),
+            Err(_) => plain(path),
+        }
     }
 }
 
-/// Copies `sources`, the main file first, into `run`.
+/// The folders, relative to the run's, that names with `..` pass through.
+fn passed(originals: &Originals, path: &Path) -> Vec<PathBuf> {
+    let mut passed = Vec::new();
+    let mut so_far = PathBuf::new();
+    for part in path.components() {
+        if part == std::path::Component::ParentDir {
+            passed.push(originals.place(&so_far));
+        }
+        so_far.push(part);
+    }
+    passed
+}
+
+/// Copies the files of `model` into `run`.
 ///
 /// # Errors
 /// The main file cannot be read, or a copy cannot be written.
-pub(super) fn copy(run: &Path, sources: &[PathBuf]) -> Result<Copies, RunError> {
-    let plain = sources.iter().map(|s| Plain::new(s));
-    let plain = plain.collect::<Result<Vec<_>, _>>()?;
-    let own = plain.first().map(Plain::folder).unwrap_or_default();
-    let mut base = own;
-    while !plain.iter().all(|p| p.folder().starts_with(base)) {
-        base = base.split_last().map_or(&[], |(_, above)| above);
-    }
-    let inside = |parts: &[OsString]| -> Option<PathBuf> {
-        let inner: PathBuf = parts.strip_prefix(base)?.iter().collect();
-        Some(Path::new(FOLDER).join(inner))
+pub(super) fn copy(run: &Path, model: &Model) -> Result<Copies, RunError> {
+    let (sources, naming) = (&model.sources, &model.naming);
+    let Some(main) = sources.first() else {
+        return Ok(Copies::default());
     };
-    let mut main = String::new();
-    for (i, (from, plain)) in sources.iter().zip(&plain).enumerate() {
-        let Some(relative) = inside(&plain.parts) else {
+    let originals = Originals::new(main, naming);
+    let places: Vec<PathBuf> = sources.iter().map(|s| originals.place(s)).collect();
+    let own = originals.folder[1].as_path();
+    let mut base = own;
+    // A package is looked for as far as files may lie.
+    if !naming.packages.is_empty() && own.starts_with(&originals.bound) {
+        base = &originals.bound;
+    }
+    let from_root = |file: &PathBuf| naming.absolute.iter().any(|(_, f)| f == file);
+    let named = sources.iter().zip(&places).filter(|(s, _)| !from_root(s));
+    for (_, place) in named {
+        while !place.starts_with(base) {
+            base = base.parent().unwrap_or(Path::new("/"));
+        }
+    }
+    let inside = |place: &Path| match place.strip_prefix(base).ok()? {
+        here if here.as_os_str().is_empty() => Some(run.join(FOLDER)),
+        inner => Some(run.join(FOLDER).join(inner)),
+    };
+    let mut copies = Copies {
+        main: String::new(),
+        spread: base != own || naming.within.is_some(),
+    };
+    for (i, (from, place)) in sources.iter().zip(&places).enumerate() {
+        let Some(to) = inside(place) else {
             continue;
         };
-        for folder in plain.passed.iter().filter_map(|p| inside(p)) {
-            make(&run.join(folder))?;
+        for folder in passed(&originals, from).iter().filter_map(|p| inside(p)) {
+            make(&folder)?;
         }
-        put(from, &run.join(&relative), i == 0)?;
+        put(from, &to, i == 0)?;
         if i == 0 {
-            main = relative.to_string_lossy().into_owned();
+            let main = to.strip_prefix(run).unwrap_or(&to);
+            copies.main = main.to_string_lossy().into_owned();
         }
     }
-    let spread = plain.iter().any(|p| !p.folder().starts_with(own));
-    Ok(Copies { main, spread })
+    let root = match copies.spread {
+        true => run.join(FOLDER),
+        false => inside(own).unwrap_or_default(),
+    };
+    for (name, file) in &naming.absolute {
+        let inner = plain(name);
+        put(
+            file,
+            &root.join(inner.strip_prefix("/").unwrap_or(&inner)),
+            false,
+        )?;
+    }
+    for (folder, _) in &naming.packages {
+        if let Some(copy) = inside(&originals.place(folder)) {
+            describe(folder, &naming.packages, &copy)?;
+        }
+    }
+    Ok(copies)
+}
+
+/// Gives the copy of a package's folder its manifest, where its name does not say what it is.
+fn describe(folder: &Path, packages: &[(PathBuf, String)], copy: &Path) -> Result<(), RunError> {
+    let (manifest, to) = (folder.join(MANIFEST), copy.join(MANIFEST));
+    if manifest.is_file() {
+        return put(&manifest, &to, false);
+    }
+    let names = packages.iter().filter(|(f, _)| f == folder).map(|(_, n)| n);
+    if names
+        .clone()
+        .all(|n| copy.file_name().is_some_and(|own| own == n.as_str()))
+    {
+        return Ok(());
+    }
+    let names = names.map(|n| n.replace('&', "&amp;").replace('<', "&lt;"));
+    let names: String = names.map(|n| format!("<name>{n}</name>")).collect();
+    let text = format!("<package>{names}</package>\n");
+    write_atomically(&to, text.as_bytes()).map_err(RunError::file("write", &to))
 }
 
 /// Copies one file, unless the copy is there already. One that vanished or must not be
@@ -129,6 +205,13 @@ mod tests {
         path.to_path_buf()
     }
 
+    /// A model of these files, in folders without bounds.
+    fn model(sources: &[PathBuf]) -> Model {
+        let mut model = ostler_sim::model::mjcf::parse(&sources[0], "<mujoco/>".into()).unwrap();
+        model.sources = sources.to_vec();
+        model
+    }
+
     #[test]
     fn copies_lie_as_the_names_say_and_inside_the_run() {
         let dir = tempfile::tempdir().unwrap();
@@ -148,7 +231,7 @@ mod tests {
         ];
         let mut sources = vec![main.clone()];
         sources.extend(names.map(|n| robot.join(n)));
-        let copies = copy(&run, &sources).unwrap();
+        let copies = copy(&run, &model(&sources)).unwrap();
         assert_eq!(copies.main, "robot/robots/dog/dog.xml");
         assert!(copies.spread);
         let copied = run.join(&copies.main);
@@ -162,15 +245,15 @@ mod tests {
         let own: Vec<_> = std::iter::once(copied.clone())
             .chain(names.map(|n| copied.parent().unwrap().join(n)))
             .collect();
-        assert_eq!(copy(&run, &own).unwrap(), copies);
+        assert_eq!(copy(&run, &model(&own)).unwrap(), copies);
         assert_eq!(std::fs::read(&copied).unwrap(), b"main");
         // What vanished since keeps its copy; what was never there is not missed.
         std::fs::remove_dir_all(dir.path().join("lab/shared")).unwrap();
         sources.push(robot.join("gone.png"));
-        assert_eq!(copy(&run, &sources).unwrap(), copies);
+        assert_eq!(copy(&run, &model(&sources)).unwrap(), copies);
         assert_eq!(std::fs::read(run.join("robot/shared/x.stl")).unwrap(), b"x");
         std::fs::remove_file(&main).unwrap();
-        assert!(copy(&dir.path().join("other"), &sources).is_err());
+        assert!(copy(&dir.path().join("other"), &model(&sources)).is_err());
     }
 
     #[test]
@@ -182,7 +265,7 @@ mod tests {
         std::fs::create_dir(robot.join("meshes")).unwrap();
         let name = "meshes/../assets/t.stl";
         let run = dir.path().join("run");
-        let copies = copy(&run, &[main, robot.join(name)]).unwrap();
+        let copies = copy(&run, &model(&[main, robot.join(name)])).unwrap();
         assert_eq!(
             (copies.main.as_str(), copies.spread),
             ("robot/a.xml", false)

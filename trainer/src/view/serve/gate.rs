@@ -42,12 +42,12 @@ pub struct Gate {
 
 impl Gate {
     /// Of a server on this address; it makes a token unless the address is reached from this
-    /// machine alone.
+    /// machine alone, which nobody else uses (`others`).
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn new(address: SocketAddr) -> Result<Self, ServeError> {
-        let token = match address.ip().is_loopback() {
+    pub fn new(address: SocketAddr, others: bool) -> Result<Self, ServeError> {
+        let token = match address.ip().is_loopback() && !others {
             true => None,
             false => {
                 let mut bytes = [0; TOKEN];
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_page_of_another_origin_and_a_foreign_name_are_refused() {
-        let gate = Gate::new("127.0.0.1:8123".parse().unwrap()).unwrap();
+        let gate = Gate::new("127.0.0.1:8123".parse().unwrap(), false).unwrap();
         let own = "127.0.0.1:8123";
         assert_eq!(judge(&gate, "/", own, ""), Answer::Page);
         assert_eq!(
@@ -181,10 +181,14 @@ mod tests {
 
     #[test]
     fn an_address_that_others_reach_needs_the_token() {
-        let gate = Gate::new("0.0.0.0:8123".parse().unwrap()).unwrap();
+        let shared = Gate::new("127.0.0.1:8123".parse().unwrap(), true).unwrap();
+        assert!(refused(judge(&shared, "/", "127.0.0.1:8123", "")));
+        let with = format!("/?token={}", shared.token().unwrap());
+        assert_eq!(judge(&shared, &with, "127.0.0.1:8123", ""), Answer::Page);
+        let gate = Gate::new("0.0.0.0:8123".parse().unwrap(), false).unwrap();
         let token = gate.token().unwrap().to_string();
         assert_eq!(token.len(), 2 * TOKEN);
-        let other = Gate::new("0.0.0.0:8123".parse().unwrap()).unwrap();
+        let other = Gate::new("0.0.0.0:8123".parse().unwrap(), false).unwrap();
         assert_ne!(other.token().unwrap(), token);
         let host = "robots.local:8123";
         let with = |t: &str| judge(&gate, &format!("/?token={t}"), host, "");

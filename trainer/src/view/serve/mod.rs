@@ -2,25 +2,32 @@
 //!
 //! Two things are answered: the page itself, and the WebSocket beside it. Neither names a file.
 //! A browser is answered where it asked for this server by its own address and shows a page of
-//! its own ([`gate`]); from addresses of other machines also a token is needed.
+//! its own ([`gate`]); from addresses of other machines, and where others use this one, also a
+//! token is needed. Whoever may look may not take what others need: connections ([`door`]), what
+//! waits for each ([`audience`]: less than 1 MiB, 32 MiB for the 32 that there may be), turns
+//! and time ([`client`]) have bounds.
 
+mod audience;
 mod client;
+mod door;
 pub mod gate;
+mod users;
 mod wish;
 
 pub use wish::{Status, Wish};
 
-use client::Message;
+use audience::Audience;
+use door::Door;
 use gate::Gate;
+use std::borrow::Cow;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Browsers that are connected at most.
-const CLIENTS: usize = 32;
-/// Messages that may wait for a slow one; rows beyond are left out.
-const WAITING: usize = 4;
+/// Bytes of a row at most; as many of the other numbers a connection holds follow from it.
+const ROW: usize = 256 << 10;
+/// Time before the next connection is taken where the system has no room for one.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -35,16 +42,20 @@ pub enum ServeError {
         /// The system's reason.
         reason: String,
     },
+    /// A robot or a task that is too large for it.
+    #[error(
+        "a moment of this robot has {width} numbers, and --serve sends {most} at most; --html FILE \
+         records it"
+    )]
+    Wide {
+        /// Numbers of a row.
+        width: usize,
+        /// The most.
+        most: usize,
+    },
     /// No random numbers for a token.
     #[error("the system gives no random numbers for a token: {0}")]
     Token(String),
-}
-
-/// Everybody who looks.
-#[derive(Debug, Default)]
-struct Audience {
-    clients: Mutex<Vec<SyncSender<Arc<Message>>>>,
-    connections: AtomicUsize,
 }
 
 /// A server.
@@ -53,38 +64,41 @@ pub struct Server {
     address: SocketAddr,
     gate: Arc<Gate>,
     audience: Arc<Audience>,
-    wishes: Receiver<Wish>,
 }
 
 impl Server {
-    /// Serves `page`, in which `@HOST@` stands for the host that was asked for.
+    /// Serves `page`, in which `@HOST@` stands for the host that was asked for, and rows of
+    /// `width` numbers.
     ///
     /// # Errors
-    /// The address cannot be listened on.
-    pub fn open(address: SocketAddr, page: String) -> Result<Self, ServeError> {
+    /// The address cannot be listened on; rows are too long.
+    pub fn open(address: SocketAddr, page: &str, width: usize) -> Result<Self, ServeError> {
+        let most = ROW / size_of::<f32>();
+        if width > most {
+            return Err(ServeError::Wide { width, most });
+        }
         let failed = |e: std::io::Error| ServeError::Listen {
             address,
             reason: e.to_string(),
         };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let gate = Arc::new(Gate::new(address)?);
+        let gate = Arc::new(Gate::new(address, users::others())?);
         let audience = Arc::new(Audience::default());
-        let (say, wishes) = channel();
+        let (before, after) = page.split_once("@HOST@").unwrap_or((page, ""));
         let shared = Arc::new(Shared {
             gate: Arc::clone(&gate),
             audience: Arc::clone(&audience),
-            page,
+            page: (before.into(), after.into()),
         });
         std::thread::Builder::new()
             .name("serve".into())
-            .spawn(move || accept(&listener, &shared, &say))
+            .spawn(move || accept(&listener, &shared))
             .map_err(failed)?;
         Ok(Self {
             address,
             gate,
             audience,
-            wishes,
         })
     }
 
@@ -96,47 +110,31 @@ impl Server {
         }
     }
 
-    /// What browsers wished since the last call.
-    pub fn wishes(&self) -> impl Iterator<Item = Wish> + '_ {
-        self.wishes.try_iter()
+    /// At most so many of the wishes that came, each with the name of who wished it: one of each
+    /// browser in turn.
+    pub fn wishes(&self, most: usize) -> Vec<(u64, Wish)> {
+        self.audience.wishes(most)
     }
 
     /// How many look.
     pub fn lookers(&self) -> usize {
-        let clients = self.audience.clients.lock();
-        clients.unwrap_or_else(PoisonError::into_inner).len()
+        self.audience.count()
     }
 
     /// Sends a row of numbers to everybody.
     pub fn row(&self, row: &[f32]) {
         let bytes: Vec<u8> = row.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.send(Message::Row(bytes));
+        self.audience.row(bytes.into());
     }
 
     /// Sends a status to everybody.
     pub fn status(&self, status: &Status) {
-        self.text(serde_json::to_string(status));
+        self.audience.status(status);
     }
 
-    /// Tells everybody of a wish that cannot be fulfilled.
-    pub fn complain(&self, why: &str) {
-        self.text(serde_json::to_string(&serde_json::json!({ "error": why })));
-    }
-
-    fn text(&self, text: serde_json::Result<String>) {
-        if let Ok(text) = text {
-            self.send(Message::Text(text));
-        }
-    }
-
-    fn send(&self, message: Message) {
-        let message = Arc::new(message);
-        let clients = self.audience.clients.lock();
-        let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|client| {
-            let sent = client.try_send(Arc::clone(&message));
-            !matches!(sent, Err(TrySendError::Disconnected(_)))
-        });
+    /// Tells one browser, or all, of what cannot be.
+    pub fn complain(&self, to: Option<u64>, why: &str) {
+        self.audience.complain(to, why);
     }
 }
 
@@ -145,38 +143,50 @@ impl Server {
 struct Shared {
     gate: Arc<Gate>,
     audience: Arc<Audience>,
-    page: String,
+    /// Before and behind the host's name.
+    page: (String, String),
 }
 
-impl Shared {
-    /// A place among those who look.
-    fn join(&self) -> Receiver<Arc<Message>> {
-        let (to, from) = sync_channel(WAITING);
-        let clients = self.audience.clients.lock();
-        clients.unwrap_or_else(PoisonError::into_inner).push(to);
-        from
-    }
-}
-
-fn accept(listener: &TcpListener, shared: &Arc<Shared>, say: &Sender<Wish>) {
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let door = Arc::new(Door::default());
     for stream in listener.incoming() {
-        let Ok(stream) = stream else { continue };
-        let count = &shared.audience.connections;
-        if count.fetch_add(1, Ordering::Relaxed) >= CLIENTS {
-            count.fetch_sub(1, Ordering::Relaxed);
+        let visit = stream.and_then(|s| Ok((door.enter(&s)?, s)));
+        let Ok((visit, stream)) = visit else {
+            std::thread::sleep(PAUSE);
             continue;
-        }
-        let (own, say) = (Arc::clone(shared), say.clone());
+        };
+        let own = Arc::clone(shared);
         let thread = std::thread::Builder::new().name("serve one".into());
         let spawned = thread.spawn(move || {
             // Whatever goes wrong with one browser is over when it is gone.
-            if let Err(e) = client::answer(stream, &own, &say) {
+            if let Err(e) = client::answer(stream, visit, &own) {
                 tracing::debug!("a browser: {e}");
             }
-            own.audience.connections.fetch_sub(1, Ordering::Relaxed);
         });
         if spawned.is_err() {
-            count.fetch_sub(1, Ordering::Relaxed);
+            std::thread::sleep(PAUSE);
         }
+    }
+}
+
+/// At most so many characters of a text that may be anything.
+pub fn short(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => text.into(),
+        Some(_) => {
+            let kept = text.chars().take(most.saturating_sub(3));
+            kept.chain("...".chars()).collect::<String>().into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(short("ééééé", 5), "ééééé");
+        assert_eq!(short("éééééé", 5), "éé...");
     }
 }

@@ -117,7 +117,11 @@ impl<'a> Assets<'a> {
                 .children_named("asset")
                 .flat_map(|a| a.children_named(kind))
             {
-                let name = name_of(e)?;
+                let name = match name_of(e) {
+                    // A sky needs no name.
+                    Err(_) if kind == "texture" => continue,
+                    name => name?,
+                };
                 if found.insert(name.clone(), e).is_some() {
                     let why = format!("there are two <{kind}> called \"{name}\"");
                     return Err(Fault::new(e.at, why));
@@ -125,16 +129,12 @@ impl<'a> Assets<'a> {
             }
             Ok(found)
         };
-        let assets = root.children_named("asset");
-        let textures = assets.flat_map(|a| a.children_named("texture"));
-        // A sky needs no name.
-        let textures = textures.filter_map(|e| Some((name_of(e).ok()?, e)));
         Ok(Self {
             settings,
             classes,
             meshes: list("mesh")?,
             hfields: list("hfield")?,
-            textures: textures.collect(),
+            textures: list("texture")?,
             solids: Vec::new(),
             fitted: BTreeMap::new(),
             files: Vec::new(),
@@ -314,11 +314,12 @@ impl<'a> Assets<'a> {
         let read = bytes(&path, &mut self.left);
         let bytes = read.map_err(|why| {
             let hint = match attr.value.contains("://") && !path.exists() {
-                true => {
+                true => format!(
                     "; a package's folder is looked for beside the robot's file and in the folders \
-                     above it, as far as task.robot_folder reaches"
-                }
-                false => "",
+                     above it, as far as task.robot_folder reaches: in {}",
+                    self.settings.reach(e.at).looked()
+                ),
+                false => String::new(),
             };
             Fault::new(at, format!("{why}{hint}"))
         })?;

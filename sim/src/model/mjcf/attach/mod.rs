@@ -150,7 +150,7 @@ impl<'a> Assembler<'a> {
         let root = match root.name.as_str() {
             "robot" => {
                 self.urdf |= self.open.is_empty();
-                urdf::translate(&root, self.notes)?
+                urdf::translate(&root, reach, self.notes)?
             }
             _ => root,
         };
@@ -220,7 +220,7 @@ impl<'a> Assembler<'a> {
         let at = e.attr("file").map_or(e.at, |a| a.value_at(0));
         let refuse = |s: &Sources, why: String| s.error(Fault::new(at, why));
         let file = reach
-            .file(Path::new(file))
+            .file(file, None)
             .map_err(|why| refuse(self.sources, why))?;
         let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_path_buf());
         self.open.push(real(path));

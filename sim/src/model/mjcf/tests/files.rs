@@ -225,3 +225,121 @@ proptest! {
         }
     }
 }
+
+/// One rule for all kinds of files: what lies in the folder in the end is inside.
+#[test]
+fn files_in_the_models_folder_are_inside_however_their_names_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("robot");
+    let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    let mut field = Vec::from([2_i32, 2].map(i32::to_le_bytes).concat());
+    field.extend([0.0_f32, 1.0, 0.0, 1.0].map(f32::to_le_bytes).concat());
+    let part = "<mujoco><worldbody><body name=\"part\"><joint/><geom size=\".1\"/></body></worldbody></mujoco>";
+    let kid = part.replace("<mujoco>", "<mujoco model=\"kid\">");
+    std::fs::create_dir_all(at.join("assets/deep")).unwrap();
+    for folder in [at.clone(), dir.path().into()] {
+        std::fs::write(folder.join("m.obj"), obj).unwrap();
+        std::fs::write(folder.join("h.bin"), &field).unwrap();
+        std::fs::write(folder.join("part.xml"), part).unwrap();
+        std::fs::write(folder.join("kid.xml"), &kid).unwrap();
+    }
+    std::os::unix::fs::symlink(dir.path(), at.join("away")).unwrap();
+    std::os::unix::fs::symlink("assets/deep", at.join("near")).unwrap();
+    let mesh = |name: &str| {
+        format!(
+            "<mujoco><asset><mesh name=\"m\" file=\"{name}\"/></asset><worldbody><geom type=\"mesh\" mesh=\"m\"/></worldbody></mujoco>"
+        )
+    };
+    let hfield = |name: &str| {
+        format!(
+            "<mujoco><asset><hfield name=\"h\" size=\"1 1 1 1\" file=\"{name}\"/></asset><worldbody><geom type=\"hfield\" hfield=\"h\"/></worldbody></mujoco>"
+        )
+    };
+    let include = |name: &str| format!("<mujoco><include file=\"{name}\"/></mujoco>");
+    let attach = |name: &str| {
+        format!(
+            "<mujoco><asset><model name=\"k\" file=\"{name}\"/></asset><worldbody><frame><attach model=\"k\" prefix=\"k_\"/></frame></worldbody></mujoco>"
+        )
+    };
+    let urdf = |name: &str| {
+        format!(
+            "<robot name=\"r\"><link name=\"l\"><collision><geometry><mesh filename=\"{name}\"/></geometry></collision></link></robot>"
+        )
+    };
+    let kinds: [(&str, &dyn Fn(&str) -> String); 5] = [
+        ("m.obj", &mesh),
+        ("h.bin", &hfield),
+        ("part.xml", &include),
+        ("kid.xml", &attach),
+        ("m.obj", &urdf),
+    ];
+    let main = at.join("main.xml");
+    let full = at.display().to_string();
+    for (file, with) in kinds {
+        for inside in [
+            "assets/../",
+            "./",
+            "assets/deep/../../",
+            "assets/./../",
+            "../robot/",
+            "assets/../../robot/",
+            // As in MuJoCo: folders that are not there, and links by their names.
+            "nowhere/../",
+            "near/../",
+            &format!("{full}/"),
+            &format!("{full}/assets/../"),
+        ] {
+            let read = parse(&main, with(&format!("{inside}{file}")));
+            assert!(read.is_ok(), "{inside}{file}: {}", read.unwrap_err());
+        }
+        for outside in [
+            "../",
+            "assets/../../",
+            "away/",
+            "assets/../away/",
+            &format!("{full}/../"),
+        ] {
+            let why = parse(&main, with(&format!("{outside}{file}")))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                why.contains("is outside the model's folder") && why.contains("task.robot_folder"),
+                "{outside}{file}: {why}"
+            );
+        }
+    }
+    // Folders of kinds go the same ways.
+    for dir in [
+        "assets",
+        "assets/",
+        "./assets/",
+        "near",
+        &format!("{full}/assets"),
+    ] {
+        let text =
+            mesh("../m.obj").replace("<asset>", &format!("<compiler meshdir=\"{dir}\"/><asset>"));
+        assert!(parse(&main, text).is_ok(), "{dir}");
+    }
+}
+
+#[test]
+fn files_of_one_stem_have_one_name_in_mjcf_and_are_refused() {
+    for (assets, kind) in [
+        ("<mesh file=\"a/m.obj\"/><mesh file=\"b/m.stl\"/>", "mesh"),
+        (
+            "<texture type=\"2d\" file=\"a/t.png\"/><texture type=\"2d\" file=\"b/t.png\"/>",
+            "texture",
+        ),
+        (
+            "<hfield size=\"1 1 1 1\" file=\"a/h.png\"/><hfield size=\"1 1 1 1\" file=\"b/h.png\"/>",
+            "hfield",
+        ),
+        ("<material name=\"m\"/><material name=\"m\"/>", "material"),
+    ] {
+        let why = parse_text(format!("<mujoco><asset>{assets}</asset></mujoco>")).unwrap_err();
+        let why = why.to_string();
+        assert!(why.contains(&format!("there are two <{kind}>")), "{why}");
+    }
+    let skies = "<texture type=\"skybox\" builtin=\"flat\" width=\"2\" height=\"2\"/>".repeat(2);
+    parse_text(format!("<mujoco><asset>{skies}</asset></mujoco>")).unwrap();
+}

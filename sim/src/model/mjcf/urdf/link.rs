@@ -2,35 +2,72 @@
 
 use super::{attr, list_others, made, numbers, only, origin, place_attrs, renamed};
 use crate::model::mjcf::Note;
-use crate::model::mjcf::source::{At, Element, Fault, Read};
+use crate::model::mjcf::compiler::Compiler;
+use crate::model::mjcf::files::Dir;
+use crate::model::mjcf::reach::{By, Candidate, Reach};
+use crate::model::mjcf::source::{At, Attr, Element, Fault, Read};
 use crate::model::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// What `<geometry>` may be.
 const SHAPES: [&str; 5] = ["box", "cylinder", "sphere", "capsule", "mesh"];
 
-/// A scale at which a mesh's file is used, and the mesh's name.
-type Scaled = ([f64; 3], String);
+/// What tells meshes apart: the file, links followed, and how its name ends, which says how it is
+/// read; the scale's bits; whether the mesh is left out.
+type Identity = (PathBuf, String, [u64; 3], bool);
+
+/// Finds the files of meshes.
+pub(super) struct MeshFiles<'a> {
+    compiler: Compiler,
+    reach: &'a Reach,
+}
+
+impl<'a> MeshFiles<'a> {
+    /// `model`: with the `<compiler>`s that count.
+    pub fn new(model: &Element, reach: &'a Reach) -> Self {
+        let mut compiler = Compiler::default();
+        for e in model.children_named("compiler") {
+            // What is wrong with it is said where the model is read.
+            let _ = compiler.read(e);
+        }
+        Self { compiler, reach }
+    }
+
+    /// The file that `name` means, or the place where it is missing.
+    ///
+    /// # Errors
+    /// It is out of reach.
+    pub fn find(&self, name: &str) -> Result<Candidate, String> {
+        let (reach, folder) = (self.reach, self.reach.folder());
+        let candidates = reach.candidates(&self.compiler, folder, Dir::Mesh, name);
+        reach.first(&candidates, name)
+    }
+}
 
 /// State that links share: colours, meshes, names of geoms.
-pub(super) struct Links {
+pub(super) struct Links<'a> {
     /// Shapes that are only seen are left out, but for pictures.
     discard: bool,
     colours: BTreeMap<String, String>,
+    files: MeshFiles<'a>,
     meshes: Vec<Element>,
-    /// Names and scales of the meshes of one file, in order: of those that count, and of
-    /// those that are left out.
-    scales: [BTreeMap<String, Vec<Scaled>>; 2],
+    /// Names of the meshes.
+    known: BTreeMap<Identity, String>,
+    /// The address of each file that was taken for one in a package.
+    addresses: BTreeMap<PathBuf, (String, bool)>,
     names: BTreeSet<String>,
 }
 
-impl Links {
-    pub fn new(root: &Element, discard: bool) -> Read<Self> {
+impl<'a> Links<'a> {
+    pub fn new(root: &Element, discard: bool, files: MeshFiles<'a>) -> Read<Self> {
         let mut links = Self {
             discard,
             colours: BTreeMap::new(),
+            files,
             meshes: Vec::new(),
-            scales: Default::default(),
+            known: BTreeMap::new(),
+            addresses: BTreeMap::new(),
             names: BTreeSet::new(),
         };
         links.materials(root)?;
@@ -78,7 +115,7 @@ impl Links {
                             colour = Some(named.clone());
                         }
                     }
-                    let geom = self.geom(part, &colour, self.discard);
+                    let geom = self.geom(part, &colour, self.discard, notes);
                     if self.discard {
                         // MuJoCo does not read this part, so it cannot be wrong.
                         body.children.extend(geom.ok().map(|geom| Element {
@@ -99,7 +136,7 @@ impl Links {
                     }
                 }
                 "collision" => {
-                    let geom = self.geom(part, &colour, false)?;
+                    let geom = self.geom(part, &colour, false, notes)?;
                     body.children.push(geom);
                 }
                 _ => {}
@@ -108,7 +145,13 @@ impl Links {
         Ok(())
     }
 
-    fn geom(&mut self, e: &Element, colour: &Option<String>, left_out: bool) -> Read<Element> {
+    fn geom(
+        &mut self,
+        e: &Element,
+        colour: &Option<String>,
+        left_out: bool,
+        notes: &mut Vec<Note>,
+    ) -> Read<Element> {
         let geometry = only(e, "geometry")?
             .ok_or_else(|| Fault::new(e.at, format!("<{}> needs <geometry>", e.name)))?;
         let known = |e: &&Element| SHAPES.contains(&e.name.as_str());
@@ -145,7 +188,7 @@ impl Links {
             "capsule" => ("capsule", vec![number("radius")?, 0.5 * number("length")?]),
             "sphere" => ("sphere", vec![number("radius")?]),
             _ => {
-                let name = self.mesh(shape, left_out)?;
+                let name = self.mesh(shape, left_out, notes)?;
                 geom.attrs.push(attr("mesh", &name, shape.at));
                 ("mesh", Vec::new())
             }
@@ -162,23 +205,34 @@ impl Links {
     }
 
     /// The name of the mesh asset of a file at a scale.
-    fn mesh(&mut self, e: &Element, left_out: bool) -> Read<String> {
+    fn mesh(&mut self, e: &Element, left_out: bool, notes: &mut Vec<Note>) -> Read<String> {
         let file = e.required("filename")?;
         let mut scale = [1.0; 3];
         e.array("scale", &mut scale)?;
         let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-        let prefix = if left_out { "visual/" } else { "" };
-        let known = self.scales[usize::from(left_out)].entry(stem.to_string());
-        let known = known.or_default();
-        if let Some((_, name)) = known.iter().find(|(s, _)| *s == scale) {
+        let (stem, ending) = last.rsplit_once('.').unwrap_or((last, ""));
+        // One that is missing or out of reach is known by its name.
+        let place = match self.files.find(file) {
+            Ok(found) => {
+                let real = found.path.canonicalize().unwrap_or(found.path);
+                if let Some(attr) = e.attr("filename") {
+                    self.address(attr, &real, &found.by, notes)?;
+                }
+                real
+            }
+            Err(_) => PathBuf::from(file),
+        };
+        let ending = ending.to_ascii_lowercase();
+        let identity = (place, ending, scale.map(f64::to_bits), left_out);
+        if let Some(name) = self.known.get(&identity) {
             return Ok(name.clone());
         }
-        let name = match known.len() {
-            0 => format!("{prefix}{stem}"),
-            n => format!("{prefix}{stem}{n}"),
-        };
-        known.push((scale, name.clone()));
+        let prefix = if left_out { "visual/" } else { "" };
+        let taken: BTreeSet<&String> = self.known.values().collect();
+        let numbered = (1..).map(|n| format!("{prefix}{stem}{n}"));
+        let mut names = std::iter::once(format!("{prefix}{stem}")).chain(numbered);
+        let name = names.find(|n| !taken.contains(n)).unwrap_or_default();
+        self.known.insert(identity, name.clone());
         let mut mesh = made("mesh", e.at);
         mesh.discarded = left_out;
         mesh.attrs.push(attr("name", &name, e.at));
@@ -187,6 +241,39 @@ impl Links {
         mesh.attrs.push(attr("scale", &numbers(&scale), e.at));
         self.meshes.push(mesh);
         Ok(name)
+    }
+
+    /// Refuses one file for two addresses of packages where it is but a guess for one of them,
+    /// and says of a guess that it is one.
+    fn address(&mut self, name: &Attr, file: &Path, by: &By, notes: &mut Vec<Note>) -> Read<()> {
+        let Some((_, address)) = name.value.split_once("://") else {
+            return Ok(());
+        };
+        let guess = by.is_guess() && file.is_file();
+        let package = |address: &str| address.split('/').next().map(str::to_string);
+        if let Some((other, guessed)) = self.addresses.get(file) {
+            if address != other && (guess || *guessed) {
+                let why = format!(
+                    "{} would be \"{address}\" and \"{other}\": put each package into a folder of \
+                     its name, beside the robot's file or above it",
+                    file.display()
+                );
+                return Err(Fault::new(name.value_at(0), why));
+            }
+            return Ok(());
+        }
+        let mut guesses = self.addresses.values().filter(|(_, guessed)| *guessed);
+        if guess && guesses.all(|(other, _)| package(other) != package(address)) {
+            notes.push(Note {
+                at: name.at,
+                what: format!("the package's name in \"{}\"", name.value),
+                why: "no folder here is known to be that package: one that has such a file is \
+                      taken for it",
+            });
+        }
+        let known = (address.to_string(), guess);
+        self.addresses.insert(file.to_path_buf(), known);
+        Ok(())
     }
 }
 
@@ -229,3 +316,7 @@ fn inertial(e: &Element) -> Read<Element> {
     });
     Ok(out)
 }
+
+#[cfg(test)]
+#[path = "mesh_tests.rs"]
+mod tests;

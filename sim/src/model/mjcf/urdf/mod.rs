@@ -7,13 +7,16 @@
 
 mod joint;
 mod link;
+mod plain;
 
 use super::Note;
+use super::reach::Reach;
 use super::source::{At, Attr, Element, Fault, Read};
 use crate::model::rotation::Pose;
 use crate::names::nearest;
 use joint::{joints, mimics};
-use link::Links;
+use link::{Links, MeshFiles};
+pub use plain::{PlainUrdf, plain};
 use std::collections::BTreeMap;
 
 /// Links nested deeper than this are refused (the reader recurses).
@@ -63,8 +66,8 @@ fn list_others(e: &Element, known: &[&str], notes: &mut Vec<Note>) {
     }
 }
 
-/// The `<mujoco>` element with the meaning of the `<robot>`.
-pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> {
+/// The `<mujoco>` element with the meaning of the `<robot>`, whose files lie in `reach`.
+pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) -> Read<Element> {
     let mut out = made("mujoco", root.at);
     if let Some(name) = root.attr("name") {
         out.attrs.push(renamed(name, "model"));
@@ -95,7 +98,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
         return Err(Fault::new(e.at, XACRO));
     }
     list_others(root, &["link", "joint", "mujoco", "material"], notes);
-    let mut links = Links::new(root, discard)?;
+    let mut links = Links::new(root, discard, MeshFiles::new(&out, reach))?;
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let elements: Vec<_> = root.children_named("link").collect();
     for (i, e) in elements.iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use super::child::{self, Limits, Output};
 use super::{Cache, Compiler, ContentHash, OnProgress, Progress, Source, SpecializeError};
+use crate::files;
 use crate::physics::native::InstructionSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -136,7 +136,7 @@ impl Job {
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), SpecializeError> {
     let path = folder.join(name);
-    fs::write(&path, text).map_err(SpecializeError::cache("write", &path))
+    files::create_with(&path, text.as_bytes()).map_err(SpecializeError::cache("write", &path))
 }
 
 /// The first lines that speak of an error, else the first lines.

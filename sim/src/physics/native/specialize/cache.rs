@@ -277,7 +277,7 @@ impl Building<'_> {
     pub fn write(&self, code: serde_json::Result<Vec<u8>>) -> Result<(), SpecializeError> {
         let path = self.code();
         code.map_err(io::Error::from)
-            .and_then(|bytes| fs::write(&path, bytes))
+            .and_then(|bytes| files::create_with(&path, &bytes))
             .map_err(SpecializeError::cache("write", &path))
     }
 
@@ -290,7 +290,8 @@ impl Building<'_> {
         fs::create_dir(&complete).map_err(SpecializeError::cache("make", &complete))?;
         let write = |name: &str, text: &str| {
             let path = complete.join(name);
-            fs::write(&path, text).map_err(SpecializeError::cache("write", &path))
+            files::create_with(&path, text.as_bytes())
+                .map_err(SpecializeError::cache("write", &path))
         };
         write(
             &self.cache.checksum(),

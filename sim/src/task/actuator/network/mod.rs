@@ -6,8 +6,8 @@ mod pytorch;
 use super::super::exact;
 use crate::config::{ActuatorModel, ConfigError, InputOrder, NetworkConfig};
 use crate::files;
-use crate::model::{Activation, Layer, Network, NetworkKind};
-use std::path::{Component, Path, PathBuf};
+use crate::model::{Activation, Layer, Model, Network, NetworkKind, mjcf};
+use std::path::{Path, PathBuf};
 
 /// Bytes of a file: actuators' networks have some thousand numbers.
 const MOST_BYTES: u64 = 64 << 20;
@@ -32,11 +32,11 @@ struct Parts {
     layers: Vec<Layer>,
 }
 
-/// The network of `config` for a robot whose file is `robot`, and the files that it is read from.
-/// `path` is the configuration's.
+/// The network of `config` for an actuator of `kind` of a `robot`, and the files that it is read
+/// from. `path` is the configuration's.
 pub(super) fn load(
-    robot: Option<&PathBuf>,
-    model: ActuatorModel,
+    robot: &Model,
+    kind: ActuatorModel,
     config: &NetworkConfig,
     path: &str,
 ) -> Result<(Network, Vec<PathBuf>), ConfigError> {
@@ -48,7 +48,7 @@ pub(super) fn load(
         .is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
     let bytes = files::read(&file, if onnx { onnx::MOST_BYTES } else { MOST_BYTES })
         .map_err(|e| wrong(format!("cannot read {}: {e}", file.display())))?;
-    let lstm = model == ActuatorModel::Lstm;
+    let lstm = kind == ActuatorModel::Lstm;
     let mut files = vec![file.clone()];
     let Parts { cells, layers } = match onnx {
         true => {
@@ -96,27 +96,19 @@ fn all_finite(data: &[f64]) -> bool {
 }
 
 /// The file, which the run keeps with the robot's.
-fn place(
-    robot: Option<&PathBuf>,
-    config: &NetworkConfig,
-    path: &str,
-) -> Result<PathBuf, ConfigError> {
-    let inside = Path::new(&config.file);
-    let below = inside
-        .components()
-        .all(|c| matches!(c, Component::Normal(_)));
-    if !below || config.file.is_empty() {
+fn place(model: &Model, config: &NetworkConfig, path: &str) -> Result<PathBuf, ConfigError> {
+    let robot = model.sources.first().map_or(Path::new(""), |f| f);
+    let within = model.naming.within.as_deref();
+    let relative = Path::new(&config.file).is_relative();
+    let file = relative.then(|| mjcf::beside(robot, within, &config.file));
+    file.and_then(Result::ok).ok_or_else(|| {
         let message = format!(
             "\"{}\" is not below the folder of the robot's file",
             config.file
         );
-        return Err(ConfigError::new(format!("{path}.file"), message)
-            .help("put the network beside the robot's file: a run keeps copies of both"));
-    }
-    let folder = robot
-        .and_then(|file| file.parent())
-        .unwrap_or(Path::new(""));
-    Ok(folder.join(inside))
+        ConfigError::new(format!("{path}.file"), message)
+            .help("put the network beside the robot's file: a run keeps copies of both")
+    })
 }
 
 /// The steps back that an MLP sees.
