@@ -109,7 +109,8 @@ fn index(value: &Value) -> usize {
 fn same(what: &str, i: usize, ours: &str, theirs: &Value) -> Result<(), String> {
     match theirs.as_str() {
         Some("") => Ok(()),
-        Some(name) if name == ours => Ok(()),
+        // A name is one line here.
+        Some(name) if name.replace(['\n', '\r'], " ") == ours => Ok(()),
         _ => Err(format!(
             "{what} {i} is called {theirs}; here it is \"{ours}\""
         )),

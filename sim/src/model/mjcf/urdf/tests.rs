@@ -229,7 +229,7 @@ fn elements_of_other_programs_have_no_effect() {
         "<gravity> in <link>",
         "<joint_properties> in <joint>",
     ];
-    assert_eq!(said, [&[base], &others[..]].concat());
+    assert_eq!(said, [&[base][..], &others[..]].concat());
     assert_eq!((more.bodies, more.joints), (plain.bodies, plain.joints));
     // Blank lines in front shift no place.
     let error = read(&text("<collision/>", "")).unwrap_err();
