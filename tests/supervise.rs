@@ -410,7 +410,8 @@ fn a_lock_or_a_folder_that_is_deleted_is_made_again() {
     // Nobody else gets in.
     let err = place.fails(2, &["train", "--resume", "a"]);
     assert!(err.contains("is in use by another process"), "{err}");
-    std::fs::remove_dir_all(&run).unwrap();
+    // The run may write into it meanwhile.
+    wait("its end", || std::fs::remove_dir_all(&run).ok());
     wait("a checkpoint", || (checkpoints(&run) > 0).then_some(()));
     kill(id(&child), libc::SIGTERM);
     let out = finish(child);
