@@ -211,7 +211,7 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
         if !enough(kib) {
             continue;
         }
-        let out = run(kib, "");
+        let out = run(kib, "log.curve=true");
         let err = text(&out);
         assert_eq!(out.status.code(), Some(0), "{kib} KiB\n{err}");
         assert_eq!(metrics(&place.path("a")).len(), 3, "{kib} KiB");
