@@ -159,7 +159,7 @@ fn a_signal_and_the_time_limit_end_an_evaluation_that_takes_for_ever() {
     let err = text(&out);
     assert_eq!(out.status.code(), Some(130), "{err}");
     assert!(err.contains("iteration 2/3  evaluating, step "), "{err}");
-    assert!(err.contains(" of 400,000,000"), "{err}");
+    assert!(err.contains(" of 200,000,000"), "{err}");
     assert_eq!(iteration_of(&common::newest(&place.path("a"))), 2);
     // By its time.
     let out = place.run(&[&args("b")[..], &["--max-time", "1s"]].concat());

@@ -175,7 +175,7 @@ fn a_damaged_file_costs_what_is_damaged_and_no_resume() {
         std::fs::write(&file, bytes).unwrap();
         let mut again = make(&config, dir.path(), true).unwrap();
         let restored = again.restore(&saved).unwrap();
-        assert_eq!(restored.rows, again.len());
+        assert_eq!(restored.rows, again.len() as u64);
         iterate(&mut again, 3);
         restored
     };

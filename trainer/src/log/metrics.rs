@@ -208,6 +208,12 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
             }
         }
     }
+    if last < iteration {
+        tracing::warn!(
+            "{} ends with iteration {last}: what was logged of those up to {iteration} is lost",
+            path.display()
+        );
+    }
     gaps.retain(|(_, gap)| gap.end <= end);
     let strange = strange.or(gaps.first().map(|gap| gap.0));
     let Some(line) = strange else {

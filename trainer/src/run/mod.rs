@@ -164,7 +164,7 @@ impl Run {
         let (update, trouble) = self.update(parts)?;
         self.commit(parts);
         // What follows writes into the run's folder.
-        self.store.still_ours()?;
+        let mut moved = self.still_ours()?;
         let took = clock.elapsed();
         let mut believed = self.judge(parts, trouble.as_ref());
         let evaluated = self.evaluate(parts, trouble.as_ref());
@@ -174,7 +174,7 @@ impl Run {
         }
         self.judge_goal(evaluation);
         // Evaluations take long.
-        self.store.still_ours()?;
+        moved = moved.or(self.still_ours()?);
         // Whatever went wrong since, the iteration was done and is on record.
         let done = Done {
             update: &update,
@@ -184,10 +184,26 @@ impl Run {
         self.log(parts, &done);
         believed?;
         evaluated?;
+        if let Some(moved) = moved {
+            return Err(moved);
+        }
         self.save_if_due(parts)?;
         // It would delay the first iteration.
         self.store.ask_git(self.setup.config().log.git_diff);
         Ok(())
+    }
+
+    /// Whether the folder is still this run's. That it was moved is heeded once the iteration
+    /// is logged, which goes into it wherever it is.
+    ///
+    /// # Errors
+    /// It is another one's.
+    fn still_ours(&mut self) -> Result<Option<RunError>, RunError> {
+        match self.store.still_ours() {
+            Ok(()) => Ok(None),
+            Err(e @ RunError::Moved { .. }) => Ok(Some(e)),
+            Err(e) => Err(e),
+        }
     }
 
     /// Captures the state that the iteration starts from.

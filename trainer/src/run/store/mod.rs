@@ -137,15 +137,14 @@ impl Store {
         Some(rescued)
     }
 
-    /// Makes the folder of checkpoints again if it vanished; whether the configuration is gone
-    /// with it. A folder that cannot be made shows when the checkpoint is written.
+    /// Makes the folder of checkpoints again if it vanished; whether the configuration is gone,
+    /// with it or alone. A folder that cannot be made shows when the checkpoint is written.
     pub fn restore_folder(&self) -> bool {
         let folder = self.dir.checkpoints();
-        if folder.exists() {
-            return false;
+        if !folder.exists() {
+            tracing::warn!("{} vanished and is made again", folder.display());
+            let _ = files::own_folder(&folder);
         }
-        tracing::warn!("{} vanished and is made again", folder.display());
-        let _ = files::own_folder(&folder);
         !self.dir.path().join(CONFIG).exists()
     }
 
