@@ -90,7 +90,7 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     let out = mujoco.scratch("states.npz");
     let plain = Path::new(text(robot, "plain"));
     mujoco
-        .states(plain, &out, STATES, 3)
+        .states(plain, None, &out, STATES, 3)
         .map_err(|e| e.to_string())?;
     let answers = Reference::read(&out, &model).map_err(|e| e.to_string())?;
     let ours = ours(&model, &answers.states.view())?;
