@@ -345,7 +345,7 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
                 .unwrap();
             let theirs = Reference::read(&out, &scene.model).unwrap_or_else(|e| panic!("{e}"));
             // MuJoCo ends its search for where a string touches a ring at 1e-6.
-            let allowed = if side == sides[2] { 1e-5 } else { 1e-7 };
+            let allowed: f64 = if side == sides[2] { 1e-5 } else { 1e-7 };
             for i in 0..STATES {
                 let at = i * width..(i + 1) * width;
                 let off = gap(&double[at.clone()], &theirs.qacc[at.clone()]);
