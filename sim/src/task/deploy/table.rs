@@ -11,7 +11,7 @@ use crate::text::obeyed;
 const SHOWN: usize = 4;
 
 /// The first columns name a row.
-const NAMING: usize = 2;
+const NAMING: usize = 3;
 
 /// Columns for a cell; longer names stick out.
 const WIDEST: usize = 80;
