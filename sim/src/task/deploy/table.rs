@@ -5,12 +5,13 @@ use super::Deployment;
 use super::controls::{Control, DeployedJoint, Mapping, control};
 use crate::model::summary::short;
 use crate::model::{Joint, Model};
+use crate::text::obeyed;
 
 /// Most choices that a cell shows.
 const SHOWN: usize = 4;
 
 /// The first columns name a row.
-const NAMING: usize = 2;
+const NAMING: usize = 3;
 
 /// Columns for a cell; longer names stick out.
 const WIDEST: usize = 80;
@@ -189,7 +190,7 @@ fn row(model: &Model, output: &str, c: &Control) -> Row {
 /// that begin with the columns that name a row.
 pub fn aligned(rows: &[Row], most: Option<usize>) -> Vec<String> {
     // Names are foreign: what breaks lines or moves a terminal's cursor has no width.
-    let shown = |cell: &str| cell.replace(char::is_control, "?");
+    let shown = |cell: &str| cell.replace(obeyed, "?");
     let head = HEAD.map(String::from);
     let all: Vec<Row> = std::iter::once(&head)
         .chain(rows)

@@ -75,7 +75,7 @@ fn drives(env: &BatchEnv) -> Result<(), DeployError> {
         }
         let lines = aligned(rows, wide.map(|w| w - INDENT));
         for line in lines.iter().filter(|_| !rows.is_empty()) {
-            outln!("{:INDENT$}{line}", "");
+            outln!("{}", format!("{:INDENT$}{line}", "").trim_end());
         }
     };
     let of = |agent: Option<&str>| {
