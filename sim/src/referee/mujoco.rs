@@ -163,7 +163,7 @@ impl MuJoCo {
             std::os::unix::fs::symlink(absolute(&file)?, link).map_err(RefereeError::Folder)?;
         }
         let copy = folder.join("robot.urdf");
-        std::fs::write(&copy, text).map_err(RefereeError::Folder)?;
+        files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
         Ok(copy)
     }
 

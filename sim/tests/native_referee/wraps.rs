@@ -125,7 +125,6 @@ struct Scene {
     model: Model,
     text: String,
     cylinder: bool,
-    side: Option<[f64; 3]>,
 }
 
 impl Scene {
@@ -166,7 +165,6 @@ impl Scene {
             model: model(&text),
             text,
             cylinder,
-            side,
         }
     }
 

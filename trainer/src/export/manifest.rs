@@ -4,6 +4,7 @@ use super::graph::Graph;
 use super::vectors::Vector;
 use crate::learner::Network;
 use crate::learner::network::Head;
+use crate::log::errln;
 use crate::run::LoadedRun;
 use ostler_sim::BatchEnv;
 use ostler_sim::task::deploy::{
@@ -135,8 +136,8 @@ impl<'a> About<'a> {
         for (key, list) in lists {
             match list.iter().find(|entry| entry.contains(',')) {
                 None => all.push((key.to_string(), list.join(","))),
-                Some(name) => tracing::warn!(
-                    "the file gets no metadata {key}: entries are parted by commas, and \"{name}\" \
+                Some(name) => errln!(
+                    "warning: the file gets no metadata {key}: entries are parted by commas, and \"{name}\" \
                      has one; rename it, or read the manifest"
                 ),
             }

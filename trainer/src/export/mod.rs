@@ -16,6 +16,7 @@ pub(crate) use onnx_run::OnnxModel;
 pub use play::{PolicyFile, PolicyFileError};
 
 use crate::learner::{LearnError, Network, TrainedPolicy};
+use crate::log::errln;
 use crate::run::{LoadedRun, RunError};
 use graph::Graph;
 use ostler_sim::BatchEnv;
@@ -118,7 +119,7 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
     if request.formats.iter().any(|f| *f != Format::C) {
         metadata = about.metadata();
         for note in about.beyond_mjlab() {
-            tracing::warn!("{note}");
+            errln!("warning: {note}");
         }
     }
     for format in request.formats {

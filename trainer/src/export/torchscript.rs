@@ -151,7 +151,7 @@ pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Resul
 
 /// Adds extra files to a TorchScript file, which is a zip archive: what is in it stays where it is.
 fn describe(path: &Path, metadata: &[(String, String)]) -> std::io::Result<()> {
-    let file = std::fs::File::options().read(true).write(true).open(path)?;
+    let file = files::update(path)?;
     let archive = ZipArchive::new(file)?;
     let first = archive.file_names().next().unwrap_or_default();
     let root = first.split('/').next().unwrap_or_default().to_string();

@@ -210,7 +210,7 @@ impl RunDir {
             return Err(RunError::Moved { from, to });
         }
         let _ = std::fs::create_dir_all(&self.path);
-        match File::create_new(&name) {
+        match files::create(&name) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.taken()),
             Err(_) => return Ok(()),
             Ok(file) => match file.try_lock() {
