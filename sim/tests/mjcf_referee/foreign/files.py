@@ -309,4 +309,7 @@ def task(r, robot, within):
     seen = [j["name"] for j in free]
     far = json.dumps(f"abs(joint_pos({json.dumps(seen[0], ensure_ascii=False)}))", ensure_ascii=False)
     lines += ["[[task.observation]]", 'name = "last"', 'expr = "last_action"', "[[task.reward]]", 'name = "far"', f"expr = {far}"]
-    return "\n".join([*lines, ""]), {"actions": wanted, "poses": poses, "seen": seen}
+    for one in wanted.values() if r["kind"] == "urdf" else ():
+        # Targets of joints count from the pose.
+        one["offset"] += poses[one["joint"]]
+    return "\n".join([*lines, ""]), {"actions": wanted, "poses": poses}
