@@ -265,7 +265,7 @@ fn another_order_in_the_file_is_refused() {
     };
     refused(
         |m| m.joints[0].name = "rooty".into(),
-        "joint 0 is called \"rootx\"; here it is \"rooty\"",
+        "joint 0 is called \"root_x\"; here it is \"rooty\"",
     );
     refused(|m| m.bodies[2].name = "shin".into(), "body 2 is called");
     refused(|m| m.geoms[1].name = "sole".into(), "geom 1 is called");

@@ -77,7 +77,7 @@ def single(x):
 
 def control_ranges(model):
     low, high = model.actuator_ctrlrange.T.copy()
-    free = model.actuator_ctrllimited == 0
+    free = (model.actuator_ctrllimited == 0) | ~np.isfinite(high - low)
     low[free], high[free] = -1.0, 1.0
     return low, high
 
@@ -149,7 +149,7 @@ def place(model, data, rng):
     """A random configuration: near the floor, near and beyond limits."""
     for j in range(model.njnt):
         at, kind = model.jnt_qposadr[j], model.jnt_type[j]
-        limited = model.jnt_limited[j]
+        limited = model.jnt_limited[j] and np.isfinite(model.jnt_range[j]).all()
         if kind == mujoco.mjtJoint.mjJNT_BALL:
             data.qpos[at : at + 4] = rng.normal(size=4) * 0.4 + [1, 0, 0, 0]
         elif kind == mujoco.mjtJoint.mjJNT_FREE:

@@ -403,7 +403,7 @@ mod tests {
         let text = "<mujoco><worldbody><light/><light/><light/><light/></worldbody></mujoco>";
         let model = crate::model::mjcf::parse(Path::new("a.xml"), text.to_string()).unwrap();
         let text = model.summary();
-        let line = "<light>  only for drawing: a.xml:1:20, a.xml:1:28, a.xml:1:36 and 1 more";
+        let line = "<light> (4) at a.xml:1:20, a.xml:1:28, a.xml:1:36 and 1 more: only for drawing";
         assert!(text.contains(line), "{text}");
     }
 }

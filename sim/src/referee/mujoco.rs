@@ -153,7 +153,7 @@ impl MuJoCo {
         let plain = mjcf::plain_urdf(path, within);
         let plain = plain.map_err(|e| RefereeError::Refused(e.to_string()))?;
         let Some((text, meshes)) = plain else {
-            return absolute(path);
+            return self.recoded(&absolute(path)?);
         };
         let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
         // It goes with the one that it is in.
@@ -163,6 +163,30 @@ impl MuJoCo {
             std::os::unix::fs::symlink(absolute(&file)?, link).map_err(RefereeError::Folder)?;
         }
         let copy = folder.join("robot.urdf");
+        files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
+        Ok(copy)
+    }
+
+    /// The file itself, or one in UTF-8, which is all that MuJoCo reads, beside links to what
+    /// lies beside it.
+    fn recoded(&self, path: &Path) -> Result<PathBuf, RefereeError> {
+        let text = mjcf::recoded(path).map_err(|e| RefereeError::Refused(e.to_string()))?;
+        let (Some(around), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(path.to_path_buf());
+        };
+        let Some(text) = text else {
+            return Ok(path.to_path_buf());
+        };
+        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
+        let folder = folder.keep();
+        for entry in around.read_dir().map_err(RefereeError::Folder)? {
+            let entry = entry.map_err(RefereeError::Folder)?;
+            if entry.file_name() != name {
+                let link = folder.join(entry.file_name());
+                std::os::unix::fs::symlink(entry.path(), link).map_err(RefereeError::Folder)?;
+            }
+        }
+        let copy = folder.join(name);
         files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
         Ok(copy)
     }

@@ -142,3 +142,26 @@ fn a_urdfs_followers_go_as_mujocos() {
         assert!((at("still", e) + 0.2).abs() < 0.02);
     }
 }
+
+/// MuJoCo's reader knows UTF-8 alone: its worlds get that, whatever the file is written in.
+#[test]
+fn a_file_in_another_encoding_opens_mujocos_worlds() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = r#"<mujoco><worldbody><body name="arm"><joint name="j"/><geom size="0.1"/></body></worldbody></mujoco>"#;
+    std::fs::write(folder.path().join("part.xml"), part).unwrap();
+    let text = r#"<mujoco><include file="part.xml"/><worldbody><body name="Gerät"><joint name="ö"/><geom size="0.1"/></body></worldbody></mujoco>"#;
+    let wide = "\u{feff}".chars().chain(text.chars()).collect::<String>();
+    let wide: Vec<u8> = wide.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let latin = r#"<?xml version="1.0" encoding="ISO-8859-1"?>"#.to_string() + text;
+    let latin: Vec<u8> = latin.chars().map(|c| c as u8).collect();
+    for bytes in [wide, latin] {
+        let path = folder.path().join("robot.xml");
+        std::fs::write(&path, bytes).unwrap();
+        let model = Arc::new(mjcf::load(&path).unwrap());
+        assert!(model.joints.iter().any(|j| j.name == "ö"));
+        // Opening them compares the names.
+        if pair(&model).is_none() {
+            return;
+        }
+    }
+}

@@ -191,6 +191,17 @@ fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
     })
 }
 
+/// A model file's text, if its bytes are not that text in UTF-8, which is all that MuJoCo reads.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn recoded(path: &Path) -> Result<Option<String>, MjcfError> {
+    source::recoded(path).map_err(|source| MjcfError::Read {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
 /// Reads a file with additions; once more where these depend on what is in it: a floor of its
 /// own, a robot's lowest point.
 fn edited(

@@ -406,6 +406,13 @@ pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
     Ok(decode(read_bytes(path)?))
 }
 
+/// The text of a file, if its bytes are not that text in UTF-8.
+pub(super) fn recoded(path: &Path) -> std::io::Result<Option<String>> {
+    let bytes = read_bytes(path)?;
+    let text = decode(bytes.clone());
+    Ok((text.as_bytes() != bytes.as_slice()).then_some(text))
+}
+
 #[cfg(test)]
 #[path = "source_tests.rs"]
 mod tests;

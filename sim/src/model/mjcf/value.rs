@@ -165,7 +165,7 @@ fn end(token: &str) -> Result<f64, &'static str> {
 }
 
 fn number(token: &str) -> Result<f64, &'static str> {
-    let value = end(token)?;
+    let value: f64 = token.parse().map_err(|_| "is not a number")?;
     value
         .is_finite()
         .then_some(value)

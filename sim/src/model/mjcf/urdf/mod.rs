@@ -45,6 +45,13 @@ fn xacro(root: &Element) -> Option<&Element> {
     prefixed(root).or_else(|| root.children.iter().find(plain))
 }
 
+/// Whether URDF has such an element somewhere: it is no misspelt one.
+fn ours(name: &str) -> bool {
+    let words = "link joint material inertial visual collision origin mass inertia geometry limit \
+                 axis mimic dynamics parent child color texture";
+    words.split_ascii_whitespace().any(|word| word == name)
+}
+
 /// Lists what in `e` is none of `known`, which is for other programs.
 fn list_others(e: &Element, known: &[&str], notes: &mut Vec<Note>) {
     if let Some(at) = e.stray {
@@ -56,7 +63,7 @@ fn list_others(e: &Element, known: &[&str], notes: &mut Vec<Note>) {
     }
     let others = e.children.iter();
     for part in others.filter(|part| !known.contains(&part.name.as_str())) {
-        let guess = nearest(&part.name, known.iter().copied());
+        let guess = nearest(&part.name, known.iter().copied()).filter(|_| !ours(&part.name));
         let guess = guess.map_or(String::new(), |g| format!(" (did you mean <{g}>?)"));
         notes.push(Note {
             at: part.at,

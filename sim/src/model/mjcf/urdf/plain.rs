@@ -72,6 +72,8 @@ impl<'a> Plain<'a> {
             let Some(ending) = ending.filter(plain).filter(|_| found.path.is_file()) else {
                 continue;
             };
+            // MuJoCo knows obj and OBJ, but not Obj.
+            let ending = ending.to_ascii_lowercase();
             let name = format!("mesh{}_.{ending}", self.names.len());
             let scale = mesh.text("scale").unwrap_or_default().to_string();
             let file = found.path.canonicalize().unwrap_or(found.path);

@@ -185,7 +185,7 @@ fn a_joint_that_follows_another_is_an_equality() {
     let fixed = text("<mimic joint=\"j\"/>").replace("prismatic", "fixed");
     let fixed = read(&fixed).unwrap();
     assert!(fixed.equalities.is_empty());
-    assert_eq!(fixed.ignored[1].what, "<mimic>");
+    assert_eq!(fixed.ignored[0].what, "<mimic>");
     let alike = read(&text("<mimic joint=\"j\"/>")).unwrap();
     let EqualityKind::Joint { polycoef, .. } = alike.equalities[0].kind else {
         panic!("{:?}", alike.equalities);
