@@ -14,7 +14,6 @@ const SEEDS: usize = 80;
 const SHARE: usize = 10;
 /// So many are judged in MuJoCo's worlds, too.
 const JUDGED: usize = 3;
-3] = ["utf16", "latin1", "windows_1252"];
 
 fn run(folder: &Path, args: &[&str]) -> Result<String, String> {
     let out = ostler().current_dir(folder).args(args).output().unwrap();
