@@ -62,12 +62,6 @@ fn exported(folder: &Path, wanted: &Value, python: &Path) -> Result<(), String> 
             same(&format!("{key} of {name}"), &control[key], &one[key])?;
         }
         let joint = one["joint"].as_str().unwrap();
-        let pose = if control["joint_target"] == true {
-            wanted["poses"][joint].as_f64().unwrap()
-        } else {
-            0.0
-        };
-        let offset = one["offset"].as_f64().unwrap() + pose;
         same(
             &format!("scale of {name}"),
             &control["mapping"]["scale"],
@@ -76,7 +70,7 @@ fn exported(folder: &Path, wanted: &Value, python: &Path) -> Result<(), String> 
         same(
             &format!("offset of {name}"),
             &control["mapping"]["offset"],
-            &offset.into(),
+            &one["offset"],
         )?;
         joints.push((joint.to_string(), one.clone()));
     }
@@ -227,7 +221,8 @@ fn foreign_robots_train_read_back_and_export_what_their_task_says_by_name() {
         let place = folder.path().join(format!("place_{seed}"));
         std::fs::create_dir(&place).unwrap();
         std::fs::rename(folder.path().join(seed), place.join(seed)).unwrap();
-        if let Err(why) = judge(&place, seed, robot, &python, i < JUDGED || share::in_full()) {
+        let judged = i < JUDGED || share::in_full();
+        if let Err(why) = judge(&place, seed, robot, &python, judged) {
             different.push(format!("{seed}, {}: {why}", robot["quirks"]));
         }
     }

@@ -191,7 +191,7 @@ def written(element, spell, d, depth=0):
 STRANGE = {
     "unknown_elements": ["<self_collision_checking a='1'/>", "<frame name='f' link='x' xyz='0 0 1'/>", "<group name='arm'><joint name='j'/></group>",
         "<author>me</author>", "<inertial><mass value='9'/></inertial>", "<disable_collisions link1='a' link2='b'/>", "<origin xyz='9 9 9'/>"],
-    "undeclared_prefixes": ["<controller:p name='x'/>", "<xacro:property name='a' value='1'/>", "<a:link name='ghost'/>", "<a:joint name='ghost' type='fixed'/>"],
+    "undeclared_prefixes": ["<controller:p name='x'/>", "<v:property name='a' value='1'/>", "<a:link name='ghost'/>", "<a:joint name='ghost' type='fixed'/>"],
     "for_gazebo": ["<gazebo reference='link_0'><material>Gazebo/Red</material><mu1>0.2</mu1><plugin name='p' filename='lib&amp;.so'/></gazebo>"],
     "for_control": ["<transmission name='t'><type>x/Y</type><joint name='link_0'/></transmission>",
         "<ros2_control name='h' type='system'><hardware><plugin>x/Y</plugin></hardware><joint name='j'><param name='a'>1</param></joint></ros2_control>"],
@@ -270,9 +270,9 @@ def task(r, robot, within):
     own = {a[1]["name"]: (f"drive {a[1]['name']}", a) for a in r["actuators"]}
     if r["kind"] == "mjcf":
         free = [j for j in free if j["name"] in own]
-    # These are patterns, or stand for others.
-    free = [j for j in free if not any(c in j["name"] for c in "*{}")]
-    if not free:
+    # These are patterns, or stand for others, or cannot be quoted.
+    free = [j for j in free if not any(c in j["name"] for c in '*{}"')]
+    if not free or r["meaning"] == "or refused":
         return "", None
     d.shuffle(free)
     wanted = {}
@@ -309,4 +309,7 @@ def task(r, robot, within):
     seen = [j["name"] for j in free]
     far = json.dumps(f"abs(joint_pos({json.dumps(seen[0], ensure_ascii=False)}))", ensure_ascii=False)
     lines += ["[[task.observation]]", 'name = "last"', 'expr = "last_action"', "[[task.reward]]", 'name = "far"', f"expr = {far}"]
-    return "\n".join([*lines, ""]), {"actions": wanted, "poses": poses, "seen": seen}
+    for one in wanted.values() if r["kind"] == "urdf" else ():
+        # Targets of joints count from the pose.
+        one["offset"] += poses[one["joint"]]
+    return "\n".join([*lines, ""]), {"actions": wanted, "poses": poses}

@@ -198,7 +198,8 @@ def dummy_inertials(r, d):
     """As exporters write them for links of nothing: all six numbers alike, which no body has."""
     massless_frames(r, d)
     r["links"][-1]["inertial"] = {"mass": 1e-6, "xyz": [0] * 3, "rpy": [0] * 3, "full": [1e-6] * 6, "dummy": True}
-    r["meaning"] = "balanced"
+    if r["meaning"] == "same":
+        r["meaning"] = "balanced"
 
 
 @quirk()
@@ -224,7 +225,8 @@ def compiler_tags(r, d):
 @quirk()
 def formats(r, d):
     for m in r["meshes"]:
-        m["kind"], m["obj"] = d.choice(("obj", "stl", "msh", "STL", "Obj")), d.choice(("quads", "negative", "slashes", "crlf", "coloured"))
+        # MuJoCo takes .Obj for no mesh; a URDF's meshes get names of their own there.
+        m["kind"], m["obj"] = d.choice(("obj", "stl", "msh", "STL", "Obj" if r["kind"] == "urdf" else "obj")), d.choice(("quads", "negative", "slashes", "crlf", "coloured"))
 
 
 @quirk()

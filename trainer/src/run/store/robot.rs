@@ -13,7 +13,7 @@ use ostler_sim::files::{self, plain};
 use ostler_sim::model::Naming;
 use ostler_sim::model::mjcf::MANIFEST;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Folder of the copies in a run's.
 pub(super) const FOLDER: &str = "robot";
@@ -72,12 +72,36 @@ fn passed(originals: &Originals, path: &Path) -> Vec<PathBuf> {
     let mut passed = Vec::new();
     let mut so_far = PathBuf::new();
     for part in path.components() {
-        if part == std::path::Component::ParentDir {
+        if part == Component::ParentDir {
             passed.push(originals.place(&so_far));
         }
         so_far.push(part);
     }
     passed
+}
+
+/// The outermost folder that a name passes through on its way from the main file's.
+fn outermost(originals: &Originals, path: &Path) -> PathBuf {
+    let [folder, place] = &originals.folder;
+    let mut outermost = place.clone();
+    let mut at = place.clone();
+    for part in path
+        .strip_prefix(folder)
+        .unwrap_or(Path::new(""))
+        .components()
+    {
+        match part {
+            Component::ParentDir => {
+                at.pop();
+                if outermost.starts_with(&at) {
+                    outermost.clone_from(&at);
+                }
+            }
+            Component::Normal(name) => at.push(name),
+            _ => {}
+        }
+    }
+    outermost
 }
 
 /// Copies the files of `model` into `run`.
@@ -99,8 +123,10 @@ pub(super) fn copy(run: &Path, model: &Model) -> Result<Copies, RunError> {
     }
     let from_root = |file: &PathBuf| naming.absolute.iter().any(|(_, f)| f == file);
     let named = sources.iter().zip(&places).filter(|(s, _)| !from_root(s));
-    for (_, place) in named {
-        while !place.starts_with(base) {
+    for (name, place) in named {
+        // A name that leaves the folder and comes back has the folder's own name in it.
+        let outer = outermost(&originals, name);
+        while !place.starts_with(base) || !outer.starts_with(base) {
             base = base.parent().unwrap_or(Path::new("/"));
         }
     }
@@ -210,6 +236,17 @@ mod tests {
         let mut model = ostler_sim::model::mjcf::parse(&sources[0], "<mujoco/>".into()).unwrap();
         model.sources = sources.to_vec();
         model
+    }
+
+    #[test]
+    fn a_folder_that_a_name_leads_back_into_keeps_its_own_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = write(&dir.path().join("lab/urdf/bot.urdf"), "main");
+        write(&dir.path().join("lab/urdf/meshes/a.stl"), "a");
+        let (run, around) = (dir.path().join("run"), "lab/urdf/../urdf/meshes/a.stl");
+        let copies = copy(&run, &model(&[main, dir.path().join(around)])).unwrap();
+        assert_eq!(copies.main, "robot/urdf/bot.urdf");
+        assert!(copies.spread && run.join("robot/urdf/meshes/a.stl").is_file());
     }
 
     #[test]
