@@ -81,7 +81,7 @@ fn task(names: &[&str]) -> String {
         );
     }
     text + "[actor]\nhidden_dims = [8]\n[critic]\nhidden_dims = [8]\n[runner]\n\
-            num_steps_per_env = 8\nmax_iterations = 2\n[ppo]\nnum_mini_batches = 1\n\
+            num_steps_per_env = 8\nmax_iterations = 4\n[ppo]\nnum_mini_batches = 1\n\
             [learner]\nthreads = 1\n"
 }
 
@@ -277,7 +277,7 @@ fn names_that_mean_something_elsewhere_do_nothing_anywhere() {
 /// A trained run `a` beside a file that nothing may change.
 fn bait() -> Place {
     let place = Place::new();
-    place.train("a", 1, &[]);
+    place.train("a", 6, &[]);
     std::fs::write(place.path("precious"), "mine").unwrap();
     place
 }
