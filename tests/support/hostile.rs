@@ -112,13 +112,13 @@ pub fn texts(count: usize, mut seed: u64) -> Vec<String> {
     all
 }
 
-/// The text as the value of an attribute of XML 1.0, which has no other control characters.
+/// The text as the value of an attribute of XML, without control characters, which are refused there.
 pub fn xml(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
             '\t' | '\n' | '\r' | '&' | '<' | '>' | '"' => out += &format!("&#{};", c as u32),
-            c if c < ' ' => {}
+            c if c.is_control() => {}
             c => out.push(c),
         }
     }
