@@ -156,10 +156,13 @@ impl<'a> About<'a> {
     pub fn beyond_mjlab(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let entries = self.of.entries();
-        let names: Vec<&str> = (entries.iter())
-            .filter_map(|e| e.joint)
-            .map(|j| j.name.as_str())
-            .collect();
+        // A joint of two actuators is seen once.
+        let mut names: Vec<&str> = Vec::new();
+        for joint in entries.iter().filter_map(|e| e.joint) {
+            if !names.contains(&joint.name.as_str()) {
+                names.push(&joint.name);
+            }
+        }
         for term in &self.of.terms {
             let both = |of: &[&str], with: &[&str]| -> Vec<String> {
                 let both = of.iter().filter(|name| with.contains(name));
