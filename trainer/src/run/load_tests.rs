@@ -306,7 +306,10 @@ fn a_file_of_two_names_is_kept_by_both() {
     put(&lab.join("a/m.obj"), &lump(1.0));
     std::fs::create_dir(lab.join("b")).unwrap();
     std::os::unix::fs::symlink("../a/m.obj", lab.join("b/n.obj")).unwrap();
-    put(&lab.join("bot.urdf"), &urdf(&["a/m.obj", "b/n.obj", "a/m.obj"]));
+    put(
+        &lab.join("bot.urdf"),
+        &urdf(&["a/m.obj", "b/n.obj", "a/m.obj"]),
+    );
     let (model, run) = kept(dir.path(), &configured(&lab, "bot.urdf", None));
     assert_eq!((masses(&model), model.meshes.len()), (vec![1.0; 3], 1));
     assert!(run.join("robot/b/n.obj").is_file());
