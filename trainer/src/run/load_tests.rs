@@ -298,6 +298,23 @@ fn links_to_packages_and_to_robots_are_kept_as_they_are_named() {
     }
 }
 
+/// One mesh to the reader, and a file for each of its names in the run.
+#[test]
+fn a_file_of_two_names_is_kept_by_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = dir.path().join("lab");
+    put(&lab.join("a/m.obj"), &lump(1.0));
+    std::fs::create_dir(lab.join("b")).unwrap();
+    std::os::unix::fs::symlink("../a/m.obj", lab.join("b/n.obj")).unwrap();
+    put(
+        &lab.join("bot.urdf"),
+        &urdf(&["a/m.obj", "b/n.obj", "a/m.obj"]),
+    );
+    let (model, run) = kept(dir.path(), &configured(&lab, "bot.urdf", None));
+    assert_eq!((masses(&model), model.meshes.len()), (vec![1.0; 3], 1));
+    assert!(run.join("robot/b/n.obj").is_file());
+}
+
 #[test]
 fn all_kinds_of_files_are_kept_where_names_find_them() {
     let dir = tempfile::tempdir().unwrap();

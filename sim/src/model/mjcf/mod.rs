@@ -308,7 +308,7 @@ fn parse_edits(
         .collect();
     let assets = std::mem::take(&mut model.sources);
     model.sources = sources.paths();
-    for file in assets.into_iter().chain(named) {
+    for file in assets.into_iter().chain(named).chain(reach.files()) {
         if !model.sources.contains(&file) {
             model.sources.push(file);
         }

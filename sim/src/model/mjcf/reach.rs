@@ -20,8 +20,15 @@ pub(super) struct Reach {
     folder: PathBuf,
     /// The folder that was named.
     within: Option<PathBuf>,
-    /// How the files were named that were found.
-    met: Rc<RefCell<Naming>>,
+    /// The files that were found.
+    met: Rc<RefCell<Met>>,
+}
+
+/// Files that were found, and how they were named.
+#[derive(Debug, Default)]
+struct Met {
+    files: Vec<PathBuf>,
+    naming: Naming,
 }
 
 /// A place where a name's file may be.
@@ -64,10 +71,8 @@ impl Candidate {
 impl Reach {
     pub fn new(main: &Path, within: Option<&Path>) -> Self {
         let within = within.map(Path::to_path_buf);
-        let met = Naming {
-            within: within.clone(),
-            ..Naming::default()
-        };
+        let mut met = Met::default();
+        met.naming.within.clone_from(&within);
         Self {
             folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
             within,
@@ -92,7 +97,12 @@ impl Reach {
 
     /// How the files were named that were found so far.
     pub fn naming(&self) -> Naming {
-        self.met.borrow().clone()
+        self.met.borrow().naming.clone()
+    }
+
+    /// The files that were found so far, by each of their names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.met.borrow().files.clone()
     }
 
     /// Where the file `name` may be, seen from `folder`.
@@ -156,10 +166,13 @@ impl Reach {
             return Err(self.outside(name));
         };
         let mut met = self.met.borrow_mut();
+        if found.path.is_file() {
+            put(&mut met.files, found.path.clone());
+        }
         match &found.by {
-            By::Root(name) => put(&mut met.absolute, (name.clone(), found.path.clone())),
+            By::Root(name) => put(&mut met.naming.absolute, (name.clone(), found.path.clone())),
             By::Package { folder, name, .. } => {
-                put(&mut met.packages, (folder.clone(), name.clone()));
+                put(&mut met.naming.packages, (folder.clone(), name.clone()));
             }
             By::Name | By::Last => {}
         }

@@ -5,7 +5,7 @@ use crate::model::mjcf::Note;
 use crate::model::mjcf::compiler::Compiler;
 use crate::model::mjcf::files::Dir;
 use crate::model::mjcf::reach::{By, Candidate, Reach};
-use crate::model::mjcf::source::{At, Attr, Element, Fault, Read};
+use crate::model::mjcf::source::{At, Attr, Element, Fault, Read, read_bytes};
 use crate::model::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,16 @@ use std::path::{Path, PathBuf};
 /// What `<geometry>` may be.
 const SHAPES: [&str; 5] = ["box", "cylinder", "sphere", "capsule", "mesh"];
 
-/// What tells meshes apart: the file, links followed, and how its name ends, which says how it is
-/// read; the scale's bits; whether the mesh is left out.
-type Identity = (PathBuf, String, [u64; 3], bool);
+/// What tells files apart: not where they lie, so that a copy means the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Content {
+    Hash([u8; 32]),
+    Name(PathBuf),
+}
+
+/// What tells meshes apart: the file and how its name ends, which says how it is read; the
+/// scale's bits; whether the mesh is left out.
+type Identity = (Content, String, [u64; 3], bool);
 
 /// Finds the files of meshes.
 pub(super) struct MeshFiles<'a> {
@@ -54,6 +61,8 @@ pub(super) struct Links<'a> {
     meshes: Vec<Element>,
     /// Names of the meshes.
     known: BTreeMap<Identity, String>,
+    /// What is in the files that were read.
+    contents: BTreeMap<PathBuf, Content>,
     /// The address of each file that was taken for one in a package.
     addresses: BTreeMap<PathBuf, (String, bool)>,
     names: BTreeSet<String>,
@@ -67,6 +76,7 @@ impl<'a> Links<'a> {
             files,
             meshes: Vec::new(),
             known: BTreeMap::new(),
+            contents: BTreeMap::new(),
             addresses: BTreeMap::new(),
             names: BTreeSet::new(),
         };
@@ -223,7 +233,8 @@ impl<'a> Links<'a> {
             Err(_) => PathBuf::from(file),
         };
         let ending = ending.to_ascii_lowercase();
-        let identity = (place, ending, scale.map(f64::to_bits), left_out);
+        let content = self.content(place, left_out);
+        let identity = (content, ending, scale.map(f64::to_bits), left_out);
         if let Some(name) = self.known.get(&identity) {
             return Ok(name.clone());
         }
@@ -241,6 +252,22 @@ impl<'a> Links<'a> {
         mesh.attrs.push(attr("scale", &numbers(&scale), e.at));
         self.meshes.push(mesh);
         Ok(name)
+    }
+
+    /// What is in a file; of one that is left out or cannot be read, its name.
+    fn content(&mut self, file: PathBuf, left_out: bool) -> Content {
+        if left_out {
+            return Content::Name(file);
+        }
+        if let Some(known) = self.contents.get(&file) {
+            return known.clone();
+        }
+        let content = match read_bytes(&file) {
+            Ok(bytes) => Content::Hash(*blake3::hash(&bytes).as_bytes()),
+            Err(_) => Content::Name(file.clone()),
+        };
+        self.contents.insert(file, content.clone());
+        content
     }
 
     /// Refuses one file for two addresses of packages where it is but a guess for one of them,
