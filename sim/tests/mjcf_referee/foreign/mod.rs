@@ -94,10 +94,11 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
         .map_err(|e| e.to_string())?;
     let answers = Reference::read(&out, &model).map_err(|e| e.to_string())?;
     let ours = ours(&model, &answers.states.view())?;
-    // Of a few states one is a large share.
+    // Of a few states one is a large share; of two shapes that hardly move to one another
+    // MuJoCo chooses the same contact in all of them.
     let gate = Gate {
         excused: 0.5,
-        choice: 0.5,
+        choice: 0.75,
         ..Gate::of(Precision::F64).scaled(SLACK)
     };
     let table = residual::compare(&model, "f64", &ours, &answers, gate);
