@@ -126,7 +126,6 @@ impl Clip {
                 }
                 draw();
             });
-            drop(shares);
             for (&i, (image, seen)) in chunk.iter().zip(&images) {
                 if !seen {
                     unseen.count += 1;

@@ -232,7 +232,7 @@ fn files_in_the_models_folder_are_inside_however_their_names_go() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("robot");
     let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
-    let mut field = Vec::from([2_i32, 2].map(i32::to_le_bytes).concat());
+    let mut field = [2_i32, 2].map(i32::to_le_bytes).concat();
     field.extend([0.0_f32, 1.0, 0.0, 1.0].map(f32::to_le_bytes).concat());
     let part = "<mujoco><worldbody><body name=\"part\"><joint/><geom size=\".1\"/></body></worldbody></mujoco>";
     let kid = part.replace("<mujoco>", "<mujoco model=\"kid\">");
@@ -266,7 +266,8 @@ fn files_in_the_models_folder_are_inside_however_their_names_go() {
             "<robot name=\"r\"><link name=\"l\"><collision><geometry><mesh filename=\"{name}\"/></geometry></collision></link></robot>"
         )
     };
-    let kinds: [(&str, &dyn Fn(&str) -> String); 5] = [
+    type Text<'a> = &'a dyn Fn(&str) -> String;
+    let kinds: [(&str, Text); 5] = [
         ("m.obj", &mesh),
         ("h.bin", &hfield),
         ("part.xml", &include),

@@ -428,7 +428,7 @@ fn bodies_and_joints_stand_in_the_order_of_the_joints() {
 #[test]
 fn joints_that_follow_each_other_in_a_circle_are_refused() {
     let text = |leaders: [&str; 3]| {
-        let mut text = format!("<robot name=\"r\"><link name=\"base\"/>");
+        let mut text = String::from("<robot name=\"r\"><link name=\"base\"/>");
         for (name, leader) in ["a", "b", "c"].into_iter().zip(leaders) {
             text += &LINKS
                 .replace("<link name=\"base\"/>", "")
