@@ -68,7 +68,7 @@ fn mjlabs_go1_trains_and_is_judged_by_mujoco() {
     let said_by_check = said(ostler(folder.path()).args(["check", "go1_flat.toml", "-q"]));
     for line in [
         "noise uniform 0.01; bias uniform 0.015",
-        "FR_hip_joint         position",
+        "0  FR_hip_joint    FR_hip_joint       7  0.3728     0.1   15.9  1.012",
         "push_robot: vel(trunk) every 50 to 150 control steps, 6 numbers",
         "go1_flat.toml is sound",
     ] {

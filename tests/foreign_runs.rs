@@ -243,7 +243,7 @@ fn networks_that_a_checkpoint_cannot_hold_are_refused_before_they_are_made() {
 
 /// A commit of 2^62 transitions, which one signal would not end.
 #[test]
-fn a_forged_memory_ends_a_resume_with_an_error() {
+fn a_forged_memory_is_set_aside_and_said() {
     let (head, tail) = TASK.split_once("[runner]").unwrap();
     let more = "
 [replay]
@@ -256,10 +256,10 @@ learning_starts = 200
 [runner]
 algorithm = \"sac\"";
     let place = Place::with(&format!("{head}{more}{tail}"));
-    let run = place.train("a", 3, &[]);
+    let trained = place.train("a", 3, &[]);
     let rows = std::fs::File::options()
         .write(true)
-        .open(run.join("replay/rows.bin"))
+        .open(trained.join("replay/rows.bin"))
         .unwrap();
     for sequence in [1_000_000_u64, 1_000_001] {
         let numbers = [sequence, 0, 1 << 62, 1 << 62];
@@ -276,7 +276,18 @@ algorithm = \"sac\"";
         "--quiet",
         "runner.max_iterations=5",
     ];
-    refused(&place, &resume, &["both its commits are damaged"]);
+    // It was refused, which made the run unresumable for ever.
+    let out = run(&place, &resume);
+    let said = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    for words in [
+        "both its commits are damaged",
+        "the replay buffer begins empty",
+        "does not repeat bit for bit",
+    ] {
+        assert!(said.contains(words), "{words}\n{said}");
+    }
+    assert!(place.path("a/replay/rows.damaged").is_file());
 }
 
 /// Whether a process takes a signal itself.

@@ -44,7 +44,9 @@ class Policy:
 
     def __init__(self, folder, name):
         header = (folder / f"{name}_policy.h").read_text()
-        assert not re.search(r"\b(malloc|calloc|realloc|free|alloca)\b", header)
+        # A comment may speak of a joint that is free.
+        code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+        assert not re.search(r"\b(malloc|calloc|realloc|free|alloca)\b", code)
         source = folder / f"{name}_shim.c"
         source.write_text(SHIM.format(n=name))
         library = folder / f"{name}_shim.so"
