@@ -233,7 +233,7 @@ impl<'a> Links<'a> {
             Err(_) => PathBuf::from(file),
         };
         let ending = ending.to_ascii_lowercase();
-        let content = self.content(place, left_out);
+        let content = self.content_of(place, left_out);
         let identity = (content, ending, scale.map(f64::to_bits), left_out);
         if let Some(name) = self.known.get(&identity) {
             return Ok(name.clone());
@@ -255,7 +255,7 @@ impl<'a> Links<'a> {
     }
 
     /// What is in a file; of one that is left out or cannot be read, its name.
-    fn content(&mut self, file: PathBuf, left_out: bool) -> Content {
+    fn content_of(&mut self, file: PathBuf, left_out: bool) -> Content {
         if left_out {
             return Content::Name(file);
         }
