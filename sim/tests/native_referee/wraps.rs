@@ -300,6 +300,10 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
             // Single precision gives what double precision gives nearby: of an end that leaves the
             // surface a direction changes with the root of how far. Another path is far off.
             let single = scene.qacc(Precision::F32, &qpos);
+            // Behind a pulley each winding may fall on either side of the middle, and near a
+            // state all of them fall alike in double precision: their sum lies between.
+            let mixed = situation == "middle" && pulley;
+            let (mut low, mut high) = (double.clone(), double.clone());
             let mut off: Vec<f64> = single
                 .chunks(width)
                 .zip(double.chunks(width))
@@ -314,6 +318,18 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
                 for (i, off) in off.iter_mut().enumerate() {
                     let at = i * width..(i + 1) * width;
                     *off = off.min(apart(&single[at.clone()], &moved[at]));
+                }
+                for (i, x) in moved.iter().enumerate() {
+                    low[i] = low[i].min(*x);
+                    high[i] = high[i].max(*x);
+                }
+            }
+            if mixed {
+                for (i, off) in off.iter_mut().enumerate() {
+                    let at = i * width..(i + 1) * width;
+                    let between = at.clone().map(|j| single[j].clamp(low[j], high[j]));
+                    let between: Vec<f64> = between.collect();
+                    *off = off.min(apart(&single[at], &between));
                 }
             }
             let far: Vec<_> = (0..STATES)

@@ -6,6 +6,8 @@ use crate::draw::{BESIDE, DrawError, Image, room_for};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Size of the picture; it is drawn at twice this and halved, as plotters' lines
@@ -197,7 +199,9 @@ pub(crate) fn redraw(metrics: &Path, out: &Path, title: &str) -> Result<(), Curv
 /// Memory for pictures of so many bytes of metrics: a number of them takes three bytes at least,
 /// and is kept twice, with room to grow.
 pub(super) fn room(metrics: &[&Path]) -> Result<(), CurveError> {
-    let length = |path: &&Path| std::fs::metadata(path).map_or(0, |m| m.len());
+    // A hole has no line in it, and may claim to be larger than any memory.
+    let stored = |m: Metadata| m.len().min(m.blocks().saturating_mul(512));
+    let length = |path: &&Path| std::fs::metadata(path).map_or(0, stored);
     let read: u64 = metrics.iter().map(length).sum();
     let pictures = 6 * 3 * (WIDTH * HEIGHT) as usize;
     let read = usize::try_from(read.saturating_mul(2)).unwrap_or(usize::MAX);
@@ -498,6 +502,11 @@ mod tests {
         assert!(matches!(error, CurveError::Empty(_)), "{error}");
         let error = draw(&dir.path().join("none"), &dir.path().join("c.png"), "x").unwrap_err();
         assert!(matches!(error, CurveError::Read { .. }), "{error}");
+        // A hole takes no memory: the damage is what is wrong with it.
+        let hole = std::fs::File::create(&from).unwrap();
+        hole.set_len(1 << 42).unwrap();
+        let error = draw(&from, &dir.path().join("c.png"), "x").unwrap_err();
+        assert!(matches!(error, CurveError::Damaged { .. }), "{error}");
     }
 
     #[test]
