@@ -259,7 +259,9 @@ def main():
         worker = Worker(request)
         reply = worker.facts
     except ModuleNotFoundError as e:
-        reply = {"error": f"{e}; this is {sys.executable}", "missing": e.name}
+        # Gymnasium wraps the error of a package that a name asks for.
+        missing = e.name or getattr(e.__cause__, "name", None)
+        reply = {"error": f"{e}; this is {sys.executable}", "missing": missing}
     except Refused as e:
         reply = {"error": str(e)}
     except BaseException as e:

@@ -191,6 +191,8 @@ pub(super) fn given_axes(m: [Vec3; 3], compiler: &Compiler) -> Result<(Quat, Vec
 /// a hand has axes that are exact to 1e-9.
 const OFF_DIAGONAL: f64 = 4e-15;
 const DIFFERENT: f64 = 1e-12;
+/// MuJoCo's compiler ends where a turn's cosine is as near to 1 (`kEigEPS`).
+const UNTURNED: f64 = 1e-12;
 
 /// Axes and eigenvalues, largest first, of a symmetric tensor: Jacobi's turns about the
 /// axis that the largest entry off the diagonal calls for, as a quaternion, as MuJoCo's
@@ -225,6 +227,9 @@ pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static st
         let sign = if tau >= 0.0 { 1.0 } else { -1.0 };
         let tangent = sign / (tau.abs() + (1.0 + tau * tau).sqrt());
         let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
+        if cosine > 1.0 - UNTURNED {
+            break;
+        }
         // The sine of half the angle, from the sine: 1 - cosine cancels.
         let half = tangent.abs() * cosine / (2.0 + 2.0 * cosine).sqrt();
         let half = half * if about == 1 { sign } else { -sign };
