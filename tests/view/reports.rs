@@ -23,10 +23,12 @@ fn report(dir: &Path) -> (String, Value) {
     ] {
         let long = "runner.max_iterations=4";
         let short = "env.episode_length_s=0.1";
+        // An evaluation is longer than the whole run: it is not made unasked.
+        let judged = "runner.eval_interval=4";
         ok(
             dir,
             &[
-                "train", "odd.toml", "--quiet", "--out", name, more, long, short,
+                "train", "odd.toml", "--quiet", "--out", name, more, long, short, judged,
             ],
         );
     }

@@ -156,8 +156,7 @@ pub(super) fn tensor(quat: Quat, moments: Vec3) -> [Vec3; 3] {
 
 /// Principal axes and moments, largest first, of a body's inertia.
 pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
-    let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
-    let (quat, moments) = eigen(m, largest)?;
+    let (quat, moments) = eigen(m, BODY)?;
     if !moments[2].is_finite() || moments[2] < EPS {
         return Err("inertia must have positive principal moments");
     }
@@ -168,7 +167,7 @@ pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str>
 /// one for `compiler/boundinertia` to raise, as in MuJoCo.
 pub(super) fn given_axes(m: [Vec3; 3], compiler: &Compiler) -> Result<(Quat, Vec3), String> {
     let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
-    let (quat, moments) = eigen(m, largest)?;
+    let (quat, moments) = eigen(m, BODY)?;
     let sum: f64 = moments.iter().sum();
     let zero = EPS * largest.max(1.0);
     if moments[2] >= EPS || compiler.bound_inertia > 0.0 && moments[2] >= -zero {
@@ -184,23 +183,39 @@ pub(super) fn given_axes(m: [Vec3; 3], compiler: &Compiler) -> Result<(Quat, Vec
     ))
 }
 
-/// Numbers off the diagonal that MuJoCo's compiler takes for zero, and by how much moments have
-/// to differ for it to exchange them, in a unit that is a body's largest entry and 1 for
-/// meshes. Found by experiment with 4.0.0. They decide the axes of a body whose moments
-/// are equal but for rounding, and a medium acts along these axes; a mesh of the size of
-/// a hand has axes that are exact to 1e-9.
-const OFF_DIAGONAL: f64 = 4e-15;
-const DIFFERENT: f64 = 1e-12;
-/// MuJoCo's compiler ends where a turn's cosine is as near to 1 (`kEigEPS`).
-const UNTURNED: f64 = 1e-12;
+/// What MuJoCo's compiler takes for zero and for equal, of a tensor's largest entry. Found by
+/// experiment with 4.0.0: its answers tell after which turn it ended.
+pub(super) struct Axes {
+    /// Numbers off the diagonal that are as small end the turns.
+    off_diagonal: f64,
+    /// By how much moments have to differ to be exchanged.
+    different: f64,
+}
+
+/// Of a body. They decide the axes of one whose moments are equal but for rounding, and a medium
+/// acts along these axes.
+pub(super) const BODY: Axes = Axes {
+    off_diagonal: 4e-15,
+    different: 1e-12,
+};
+/// Of a mesh, whose axes are thus exact to some 1e-7.
+pub(super) const MESH: Axes = Axes {
+    off_diagonal: 1e-7,
+    different: 1e-7,
+};
 
 /// Axes and eigenvalues, largest first, of a symmetric tensor: Jacobi's turns about the
 /// axis that the largest entry off the diagonal calls for, as a quaternion, as MuJoCo's
 /// compiler does (`mjuu_eig3`).
-pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static str> {
+pub(super) fn eigen(m: [Vec3; 3], axes: Axes) -> Result<(Quat, Vec3), &'static str> {
     if m.iter().flatten().any(|x| !x.is_finite()) {
         return Err("inertia is not finite");
     }
+    let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
+    let Axes {
+        off_diagonal,
+        different,
+    } = axes;
     let mut quat = IDENTITY;
     let mut moments = [m[0][0], m[1][1], m[2][2]];
     for _ in 0..500 {
@@ -219,7 +234,7 @@ pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static st
         } else {
             0
         };
-        if off[about].abs() <= OFF_DIAGONAL * unit {
+        if off[about].abs() <= off_diagonal * largest {
             break;
         }
         let (row, column) = [(1, 2), (0, 2), (0, 1)][about];
@@ -227,9 +242,6 @@ pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static st
         let sign = if tau >= 0.0 { 1.0 } else { -1.0 };
         let tangent = sign / (tau.abs() + (1.0 + tau * tau).sqrt());
         let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
-        if cosine > 1.0 - UNTURNED {
-            break;
-        }
         // The sine of half the angle, from the sine: 1 - cosine cancels.
         let half = tangent.abs() * cosine / (2.0 + 2.0 * cosine).sqrt();
         let half = half * if about == 1 { sign } else { -sign };
@@ -238,7 +250,7 @@ pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static st
         quat = turned(quat, turn);
     }
     for first in [0, 1, 0] {
-        if moments[first] + DIFFERENT * unit < moments[first + 1] {
+        if moments[first] + different * largest < moments[first + 1] {
             moments.swap(first, first + 1);
             // A quarter turn about the third axis.
             let mut turn = [std::f64::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];

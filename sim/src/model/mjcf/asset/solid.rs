@@ -2,7 +2,7 @@
 
 use super::coords::Coords;
 use super::hull::convex_hull;
-use crate::model::mjcf::inertia::eigen;
+use crate::model::mjcf::inertia::{MESH, eigen};
 use crate::model::rotation::{Pose, add, conjugate, cross, dot, rotate};
 use crate::model::{GeomKind, Quat, Vec3, looks};
 
@@ -305,7 +305,7 @@ fn principal(
     let trace = spread[0][0] + spread[1][1] + spread[2][2];
     let tensor =
         [0, 1, 2].map(|i| [0, 1, 2].map(|j| if i == j { trace } else { 0.0 } - spread[i][j]));
-    let (axes, [x, y, z]) = eigen(tensor, 1.0)?;
+    let (axes, [x, y, z]) = eigen(tensor, MESH)?;
     let sides = [y + z - x, x + z - y, x + y - z];
     let slack = -1e-6 * x - 1e-9;
     if z <= 0.0 || sides.iter().any(|s| *s < slack) {
