@@ -104,12 +104,16 @@ OSTLER_FN_BIG T second_step(const T* size, const P3<T>& centre, const P3<T>& axi
     return step * sign;
   }
   int turned = heading ^ at.vertex;
-  // A segment that lies along a face meets edges at its two sides at one distance, and which
-  // of them was taken says nothing of the segment's slope: the second contact is at the other.
+  // A segment along a face and beyond its two borders has edges there at one distance, and
+  // which of them was taken says nothing of the segment's slope: the second contact is at the
+  // other.
   int most = mag(half[0]) < mag(half[1]) ? 1 : 0;
   if (mag(half[most]) < mag(half[2])) most = 2;
-  for (int i = 0; i < 3; i++) {
-    if (i == most || half[i] == T(0) || mag(half[i]) > T(4) * Noise<T>::parallel * mag(half[most])) continue;
+  const bool beyond = mag(centre[most]) + size[most] <= mag(half[most]);
+  for (int turn = 1; beyond && turn < 3; turn++) {
+    const int i = (most + turn) % 3, beside = (most + 3 - turn) % 3;
+    const bool above = mag(centre[i]) > size[i] && mag(centre[beside]) <= size[beside];
+    if (!above || half[i] == T(0) || mag(half[i]) > T(4) * Noise<T>::parallel * mag(half[most])) continue;
     const int other = (turned >> most) & 1 ? 0 : 1 << i;
     turned = (turned & ~(1 << i)) | other;
   }

@@ -49,9 +49,9 @@ OSTLER_FN_BIG int plane_cylinder(const Solid<T>& a, const Solid<T>& b, T margin,
     axis = -axis;
     slope = -slope;
   }
-  // Down the disk: -normal without its part along the axis. From cross products: of a
-  // cylinder that nearly stands what rounding leaves would be along the axis.
-  P3<T> down = cross(axis, cross(axis, normal));
+  // Down the disk: -normal without its part along the axis. In single precision from cross
+  // products: of a cylinder that nearly stands what rounding leaves would be along the axis.
+  P3<T> down = sizeof(T) == 4 ? cross(axis, cross(axis, normal)) : slope * axis - normal;
   const T length2 = dot(down, down);
   const T flat = Noise<T>::upright * Noise<T>::upright;
   down = length2 >= flat ? (b.size[0] / root(length2)) * down : b.size[0] * axis_of(b.mat, 0);

@@ -1,4 +1,4 @@
-"""Placements of a pair: anywhere, barely touching, aligned, degenerate."""
+"""Placements of a pair: anywhere, barely touching, nearly aligned, aligned, degenerate."""
 
 import numpy as np
 
@@ -39,11 +39,25 @@ def directions(rng, n):
     return u / np.linalg.norm(u, axis=1, keepdims=True)
 
 
+def slight_turns(rng, n):
+    """Rotations by 1e-8 to 1e-2 radians."""
+    angle = 10 ** rng.uniform(-8, -2, n)
+    x, y, z = directions(rng, n).T * np.sin(angle / 2)
+    w = np.cos(angle / 2)
+    return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+                     2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                     2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1)
+
+
 def place(how, rng, m, kernel, first, second, n):
     """Solids a, b [n, 15] and margins [n]."""
     size_a, size_b = sizes(rng, n), sizes(rng, n)
     mat_a = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
     mat_b = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
+    if how == "nearly":
+        # As aligned, but for the rounding of a body that came to rest.
+        slight = slight_turns(rng, n).reshape(n, 3, 3)
+        mat_b = np.einsum("nij,njk->nik", slight, mat_b.reshape(n, 3, 3)).reshape(n, 9)
     pos_a = rng.uniform(-0.5, 0.5, (n, 3))
     margin = rng.choice([0, 0.01, 0.03], n)
     reach = bounds(m, first, size_a) + bounds(m, second, size_b)
@@ -74,7 +88,7 @@ def place(how, rng, m, kernel, first, second, n):
         return solids(pos_a + at + along * (s * reach)[:, None], mat_b, size_b)
 
     a = solids(pos_a, mat_a, size_a)
-    if how == "touching":
+    if how in ("touching", "nearly"):
         # Bisect to where contact begins, then up to 2 % in or out.
         kind = pair_kind(first, second)
         low, high = np.full(n, -1.5 if flat else 0.0), np.full(n, 3.0)
