@@ -48,6 +48,41 @@ fn stages_and_their_shares_add_up() {
     assert!(get("share.simulation") > 0.0 && get("memory.rss_mib") > 10.0);
 }
 
+#[test]
+fn threads_are_measured_one_number_after_another() {
+    let place = Place::new();
+    let bench = |more: &[&str]| {
+        let args = ["bench", "pole.toml", "--seconds", "0.02", "--threads"];
+        [&args[..], more].concat()
+    };
+    let table = place.ok(&bench(&["1,2"]));
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .map(|l| l.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines.len(), 4, "{table}");
+    // The first number's speeds are the measure of the others.
+    assert_eq!((lines[2][0], lines[3][0]), ("1", "2"), "{table}");
+    for i in [2, 4, 6, 8] {
+        assert_eq!(lines[2][i], "1.00", "{table}");
+        let of = |row: usize| lines[row][i - 1].parse::<f64>().unwrap();
+        let ratio: f64 = lines[3][i].parse().unwrap();
+        assert!((of(3) / of(2) - ratio).abs() < 0.01, "{table}");
+    }
+    let numbers: Value = serde_json::from_str(&place.ok(&bench(&["2,1", "--json"]))).unwrap();
+    let loops = |n: u32| {
+        numbers[format!("pole.threads.{n}.fork_joins_per_step")]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!(loops(1), 0.0, "one thread meets nobody");
+    assert!(loops(2) >= 1.0, "{numbers}");
+    for wrong in ["0", "2,2", "1,100000"] {
+        let said = place.fails(2, &bench(&[wrong]));
+        assert!(said.contains("different numbers from 1 to 1024"), "{said}");
+    }
+}
+
 /// The referees' Python, or whatever Python there is; `None` after saying that the
 /// calling test is skipped.
 fn python() -> Option<String> {

@@ -301,6 +301,11 @@ impl BatchEnv {
         &*self.physics
     }
 
+    /// Loops over environments so far that were spread over threads.
+    pub fn loops(&self) -> usize {
+        self.pool.loops()
+    }
+
     /// Starts every episode anew and writes the first observations `[R][O]`.
     ///
     /// `spread`: give episodes random ages, so that resets spread out in time; such

@@ -252,6 +252,11 @@ impl Pool {
         self.workers.len() + 1
     }
 
+    /// Loops so far that were spread over the threads.
+    pub fn loops(&self) -> usize {
+        self.shared.epoch.load(SeqCst)
+    }
+
     /// Calls `f(i)` for every `i` in `0..parts`, spread over the threads; returns
     /// when all are done. A call from within a part, or while another thread's loop
     /// runs, is done by the caller alone.

@@ -1,7 +1,7 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
-use super::{ConfigArgs, bench_physics};
-use crate::config::Gpus;
+use super::{ConfigArgs, bench_physics, bench_threads};
+use crate::config::{Gpus, Override};
 use crate::learner::Learner;
 use crate::log::outln;
 use crate::memory::Here;
@@ -17,6 +17,7 @@ use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{self, Purpose};
 use serde_json::{Map, json};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tch::{TchError, Tensor};
 
@@ -37,6 +38,10 @@ pub struct BenchArgs {
     /// Time for each of the stages (s)
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
+    /// Measure with each of these numbers of threads (sim.threads and learner.threads), and print
+    /// the speeds beside those of the first: 1,2,4
+    #[arg(long, value_delimiter = ',', value_name = "N,...")]
+    threads: Vec<usize>,
 }
 
 /// Parts that are measured by themselves.
@@ -58,21 +63,72 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ));
     }
     let time = Duration::from_secs_f64(args.seconds);
-    let (mut loaded, model, _) = plan(&file, &overrides, None, Gpus::HERE)?;
+    match args.threads.is_empty() {
+        true => measure(&file, &overrides, time, args.json)?.print(args.json),
+        false => {
+            let measure = |overrides: &[Override]| measure(&file, overrides, time, true);
+            bench_threads::run(&args.threads, &overrides, measure, args.json)?;
+        }
+    }
+    Ok(0)
+}
+
+/// What was measured of a configuration.
+pub(super) struct Measured {
+    pub name: String,
+    backend: &'static str,
+    kernel: String,
+    /// By name, in the order in which they are printed.
+    pub numbers: Vec<(&'static str, f64)>,
+}
+
+impl Measured {
+    fn print(&self, json: bool) {
+        let name = &self.name;
+        if json {
+            let numbers = self.numbers.iter();
+            let mut map: Map<String, serde_json::Value> = numbers
+                .map(|(key, value)| (format!("{name}.{key}"), json!(value)))
+                .collect();
+            map.insert(format!("{name}.backend"), json!(self.backend));
+            map.insert(format!("{name}.kernel"), json!(self.kernel));
+            outln!("{}", serde_json::Value::Object(map));
+            return;
+        }
+        outln!("{name}.backend {}", self.backend);
+        outln!("{name}.kernel {}", self.kernel);
+        for (key, value) in &self.numbers {
+            let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
+                3
+            } else {
+                0
+            };
+            outln!("{name}.{key} {value:.digits$}");
+        }
+    }
+}
+
+/// Measures the stages, each for `time`; `quiet` prints nothing on the way.
+fn measure(
+    file: &Path,
+    overrides: &[Override],
+    time: Duration,
+    quiet: bool,
+) -> Result<Measured, RunError> {
+    let (mut loaded, model, _) = plan(file, overrides, None, Gpus::HERE)?;
     // Nothing compiles beside what is measured.
     if loaded.config.sim.specialize == Specialize::Auto {
         loaded.config.sim.specialize = Specialize::Wait;
     }
-    let quiet = args.json;
     settle_kernel(&mut loaded, &model, quiet, None)?;
     let config = &loaded.config;
     let torch = crate::torch::init(config.learner_threads())?;
     let n = config.env.num_envs;
 
     let on_device = config.sim.device == SimDevice::Cuda;
-    let (mut simulation, mut kernel, spec) = match on_device {
+    let ((mut simulation, loops), mut kernel, spec) = match on_device {
         true => (
-            f64::NAN,
+            (f64::NAN, 0.0),
             String::new(),
             one_env(&loaded, &model)?.spec().clone(),
         ),
@@ -123,8 +179,9 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let (per_step, per_update) = allocations(&mut *collector, learner.as_mut(), torch.threads)?;
     let steps = samples * iterations;
     let counts = collector.counts();
-    let numbers = [
+    let numbers = vec![
         ("simulation.steps_per_s", simulation),
+        ("simulation.fork_joins_per_step", loops),
         ("collection.steps_per_s", steps / collect_s),
         ("learning.steps_per_s", steps / update_s),
         ("whole.steps_per_s", steps / whole_s),
@@ -145,30 +202,12 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ("collection.waits", counts.all.waits as f64),
         ("collection.copies", counts.all.copies() as f64),
     ];
-    if args.json {
-        let mut map: Map<String, serde_json::Value> = numbers
-            .iter()
-            .map(|(key, value)| (format!("{}.{key}", config.name), json!(value)))
-            .collect();
-        map.insert(
-            format!("{}.backend", config.name),
-            json!(config.sim.backend.name()),
-        );
-        map.insert(format!("{}.kernel", config.name), json!(kernel));
-        outln!("{}", serde_json::Value::Object(map));
-    } else {
-        outln!("{}.backend {}", config.name, config.sim.backend.name());
-        outln!("{}.kernel {kernel}", config.name);
-        for (key, value) in numbers {
-            let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
-                3
-            } else {
-                0
-            };
-            outln!("{}.{key} {value:.digits$}", config.name);
-        }
-    }
-    Ok(0)
+    Ok(Measured {
+        name: config.name.clone(),
+        backend: config.sim.backend.name(),
+        kernel,
+        numbers,
+    })
 }
 
 /// A policy that leaves the actions as they are.
@@ -247,8 +286,9 @@ fn allocations(
 }
 
 /// Steps per second of physics and task alone, with actions drawn uniformly (from
-/// -1 to 1, or over the choices) before the clock starts.
-fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
+/// -1 to 1, or over the choices) before the clock starts, and how often the threads meet in a
+/// control step of all environments.
+fn simulate(env: &mut BatchEnv, time: Duration) -> Result<(f64, f64), CollectError> {
     let spec = env.spec();
     let (n, width) = (spec.rows(), spec.action.width());
     let mut rows = Rows::new(spec)?;
@@ -274,13 +314,19 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
         rows.step(env, draws.next().unwrap_or_default())
     };
     step(env)?;
+    let before = env.loops();
     let clock = Instant::now();
-    let mut steps = 0_u64;
+    let mut steps = 0_u32;
     while clock.elapsed() < time {
         step(env)?;
-        steps += n as u64;
+        steps += 1;
     }
-    Ok(steps as f64 / clock.elapsed().as_secs_f64())
+    let elapsed = clock.elapsed().as_secs_f64();
+    let steps = f64::from(steps);
+    Ok((
+        steps * n as f64 / elapsed,
+        (env.loops() - before) as f64 / steps,
+    ))
 }
 
 #[cfg(test)]

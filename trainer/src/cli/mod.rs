@@ -6,6 +6,7 @@
 mod bench;
 mod bench_device;
 mod bench_physics;
+mod bench_threads;
 mod check;
 mod compare;
 mod contest;

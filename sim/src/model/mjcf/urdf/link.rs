@@ -118,7 +118,15 @@ impl<'a> Links<'a> {
                     body.children.push(inertial(part)?);
                 }
                 "visual" => {
-                    if let Some(material) = only(part, "material")? {
+                    // A tool writes one for each part of a mesh's file; they are looks alone.
+                    let mut materials = part.children_named("material");
+                    let first = materials.next();
+                    notes.extend(materials.map(|more| Note {
+                        at: more.at,
+                        what: "a second <material> in <visual>".into(),
+                        why: "the first colours the shape",
+                    }));
+                    if let Some(material) = first {
                         if let Some(own) = only(material, "color")? {
                             colour = Some(own.required("rgba")?.to_string());
                         } else if let Some(named) = self.colours.get(material.required("name")?) {

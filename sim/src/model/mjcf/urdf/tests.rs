@@ -236,6 +236,29 @@ fn elements_of_other_programs_have_no_effect() {
     assert!(error.contains("robot.urdf:5:"), "{error}");
 }
 
+/// As tools write them, one for each part of a mesh's file.
+#[test]
+fn of_several_materials_the_first_colours_the_shape() {
+    let visual = |materials: &str| {
+        format!(
+            "<robot name=\"r\"><mujoco><compiler discardvisual=\"false\"/></mujoco>{LINKS}<link name=\"tip\">\
+             <visual><geometry><sphere radius=\"1\"/></geometry>{materials}</visual></link>\
+             <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"tip\"/></joint>\
+             <joint name=\"k\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint></robot>"
+        )
+    };
+    let one = "<material name=\"a\"><color rgba=\"1 0 0 1\"/></material>";
+    let more = "<material name=\"b\"><color rgba=\"0 1 0 1\"/></material>";
+    let plain = read(&visual(one)).unwrap();
+    let both = read(&visual(&[one, more, more].concat())).unwrap();
+    assert_eq!(both.geoms, plain.geoms);
+    let lines = both.ignored_lines();
+    assert!(
+        lines[0].contains("a second <material> in <visual> (2)"),
+        "{lines:?}"
+    );
+}
+
 /// Wherever they stand, whatever they are called: each kind is one line of what is said.
 #[test]
 fn unknown_elements_anywhere_are_ignored_and_named_once_a_kind() {

@@ -1,0 +1,106 @@
+//! `ostler bench --threads`: speeds by the number of threads.
+
+use super::bench::Measured;
+use crate::config::Override;
+use crate::log::outln;
+use crate::run::RunError;
+use ostler_sim::physics::pool::Pool;
+use serde_json::{Map, json};
+use std::time::Instant;
+
+/// The stages that have a speed.
+const STAGES: [&str; 4] = ["simulation", "collection", "learning", "whole"];
+/// Loops without work of which the time of one is the mean.
+const LOOPS: u32 = 20_000;
+/// More would be a mistake.
+const MOST: usize = 1024;
+
+/// Measures with each number of `threads` and prints a table, or a JSON object.
+///
+/// # Errors
+/// A number of threads that is none, or given twice; those of `measure`.
+pub(super) fn run(
+    threads: &[usize],
+    overrides: &[Override],
+    measure: impl Fn(&[Override]) -> Result<Measured, RunError>,
+    json: bool,
+) -> Result<(), RunError> {
+    let wrong =
+        |n: &usize| !(1..=MOST).contains(n) || threads.iter().filter(|m| *m == n).count() > 1;
+    if let Some(n) = threads.iter().find(|n| wrong(n)) {
+        return Err(RunError::Usage(format!(
+            "--threads takes different numbers from 1 to {MOST}, such as 1,2,4: not {n}"
+        )));
+    }
+    let cores = Pool::available();
+    let mut map = Map::new();
+    let mut first: Option<[f64; 4]> = None;
+    for &n in threads {
+        let mut with = overrides.to_vec();
+        for key in ["sim.threads", "learner.threads"] {
+            with.push(Override::flag("--threads", key, n));
+        }
+        let measured = measure(&with)?;
+        let number = |name: &str| {
+            let found = measured.numbers.iter().find(|(key, _)| *key == name);
+            found.map_or(f64::NAN, |(_, value)| *value)
+        };
+        let speeds = STAGES.map(|stage| number(&format!("{stage}.steps_per_s")));
+        let loops = number("simulation.fork_joins_per_step");
+        let join_us = fork_join_us(n)?;
+        let name = &measured.name;
+        if json {
+            for (stage, speed) in STAGES.iter().zip(speeds) {
+                map.insert(
+                    format!("{name}.threads.{n}.{stage}.steps_per_s"),
+                    json!(speed),
+                );
+            }
+            map.insert(
+                format!("{name}.threads.{n}.fork_joins_per_step"),
+                json!(loops),
+            );
+            map.insert(format!("{name}.threads.{n}.fork_join_us"), json!(join_us));
+            continue;
+        }
+        if first.is_none() {
+            let envs = number("num_envs");
+            outln!(
+                "{name}: control steps per second of {envs} environments, and times those of {n} thread(s)"
+            );
+            let heads = STAGES.map(|stage| format!("{stage:>19}"));
+            outln!("threads {} fork-joins a step", heads.concat());
+        }
+        let base = first.get_or_insert(speeds);
+        let columns = speeds
+            .iter()
+            .zip(*base)
+            .map(|(speed, base)| format!("{speed:>12.0} {:>6.2}", speed / base));
+        let joins = format!("{loops:.0} of {join_us:.1} us");
+        let note = if n > cores {
+            format!("; {n} threads share {cores} core(s)")
+        } else {
+            String::new()
+        };
+        outln!("{n:>7} {} {joins}{note}", columns.collect::<String>());
+    }
+    if json {
+        outln!("{}", serde_json::Value::Object(map));
+    }
+    Ok(())
+}
+
+/// Time that `threads` take to meet once (microseconds): a loop of which each has one part
+/// without work.
+fn fork_join_us(threads: usize) -> Result<f64, RunError> {
+    let pool = Pool::new(threads)?;
+    let mut once = || {
+        pool.run(threads, &|part| {
+            std::hint::black_box(part);
+        })
+    };
+    once();
+    let clock = Instant::now();
+    (0..LOOPS).for_each(|_| once());
+    Ok(clock.elapsed().as_secs_f64() * 1e6 / f64::from(LOOPS))
+}
