@@ -55,10 +55,10 @@ fn every_file_that_a_page_names_exists() {
     assert!(count > 100, "{count}");
 }
 
-/// README's reading order: each entry's file exists and has the function that it names.
+/// The reading order: each entry's file exists and has the function that it names.
 #[test]
 fn the_reading_order_names_files_and_functions_that_exist() {
-    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let order = text.split("Reading order").nth(1).unwrap();
     let numbered = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
     let entries: Vec<&str> = order.lines().filter(numbered).take(10).collect();

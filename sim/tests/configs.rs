@@ -168,7 +168,7 @@ fn ant_has_the_sizes_of_ant_v5_without_contact_forces() {
 }
 
 /// Who names a task of Gymnasium's has its observation, or says what it lacks; and the
-/// README lists what `ostler envs` prints.
+/// page of shipped configurations lists what `ostler envs` prints.
 #[test]
 fn descriptions_say_what_differs_from_gymnasiums_tasks() {
     let published = [
@@ -179,7 +179,7 @@ fn descriptions_say_what_differs_from_gymnasiums_tasks() {
         ("Ant-v5", 105),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-    let readme = std::fs::read_to_string(folder.join("../README.md")).unwrap();
+    let page = std::fs::read_to_string(folder.join("../docs/shipped.md")).unwrap();
     let mut checked = 0;
     for entry in std::fs::read_dir(&folder).unwrap().flatten() {
         let file = entry.file_name().into_string().unwrap();
@@ -189,9 +189,9 @@ fn descriptions_say_what_differs_from_gymnasiums_tasks() {
         let table: toml::Table =
             toml::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
         let text = table["description"].as_str().unwrap();
-        let listed = (readme.lines()).find(|l| l.starts_with(&format!("configs/{file} ")));
+        let listed = (page.lines()).find(|l| l.starts_with(&format!("configs/{file} ")));
         let said = listed.and_then(|l| l.split_once(' ')).map(|l| l.1.trim());
-        assert_eq!(said, Some(text), "{file} in README.md");
+        assert_eq!(said, Some(text), "{file} in docs/shipped.md");
         let Some((_, width)) = (published.iter()).find(|(id, _)| text.contains(&format!("({id}")))
         else {
             assert!(!text.contains("-v5"), "{name}: how wide is it? {text}");
