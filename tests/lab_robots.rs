@@ -424,3 +424,64 @@ fn vertices_are_drawn_where_mujoco_has_them() {
         );
     }
 }
+
+/// The tasks of `docs/your-robot.md` and `docs/your-arm.md` with the makers' files as a Python
+/// package has them: sound, with the outputs that the pages print, and they train.
+///
+/// ```sh
+/// pip download --no-deps example-robot-data==6.0.0     # 131 MB
+/// unzip -q example_robot_data-*.whl -d robots
+/// OSTLER_ROBOTS=$PWD/robots cargo test --workspace --test lab_robots -- --ignored makers
+/// ```
+#[test]
+#[ignore = "needs the wheel of example-robot-data, unpacked in OSTLER_ROBOTS"]
+fn makers_robots_are_what_their_pages_say_and_train() {
+    let robots = PathBuf::from(std::env::var_os("OSTLER_ROBOTS").unwrap());
+    let share = robots.join("cmeel.prefix/share");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (task, page, robot) in [
+        ("go2", "your-robot", "go2_description/urdf/go2.urdf"),
+        (
+            "franka_reach",
+            "your-arm",
+            "panda_description/urdf/panda.urdf",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = share.join("example-robot-data/robots").join(robot);
+        let example = root.join(format!("examples/{task}.toml"));
+        put(
+            &dir.path().join("task.toml"),
+            format!("extends = {example:?}\n[task]\nrobot = {file:?}\nrobot_folder = {share:?}\n"),
+        );
+        let checked = ostler()
+            .current_dir(dir.path())
+            .args(["check", "task.toml", "-q"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&checked.stdout);
+        assert!(checked.status.success(), "{task}: {checked:?}");
+        assert!(said.contains("task.toml is sound"), "{task}: {said}");
+        // The pages' rows of the table of outputs: an output's number or "-", then a joint.
+        let page = std::fs::read_to_string(root.join(format!("docs/{page}.md"))).unwrap();
+        let rows: Vec<&str> = page
+            .lines()
+            .filter(|l| l.starts_with("       ") && l.contains("_joint"))
+            .collect();
+        assert!(rows.len() >= 2, "{task}: {rows:?}");
+        for row in rows {
+            assert!(
+                said.lines().any(|l| l.trim_end() == row),
+                "{task}: {row}\n{said}"
+            );
+        }
+        ostler()
+            .current_dir(dir.path())
+            .args(["train", "task.toml", "--quiet", "--out", "run"])
+            .args(["--set", "env.num_envs=16"])
+            .args(["--set", "runner.max_iterations=2"])
+            .args(["--set", "sim.specialize=off"])
+            .assert()
+            .success();
+    }
+}

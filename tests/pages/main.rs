@@ -161,8 +161,8 @@ fn run(name: &str) {
 }
 
 #[test]
-fn your_robot_shows_what_the_program_says() {
-    run("your-robot.md");
+fn bare_urdf_shows_what_the_program_says() {
+    run("bare-urdf.md");
 }
 
 #[test]
