@@ -51,7 +51,7 @@ fn stages_and_their_shares_add_up() {
 #[test]
 fn threads_are_measured_one_number_after_another() {
     let place = Place::new();
-    let bench = |more: &[&str]| {
+    let bench = |more: &[&'static str]| {
         let args = ["bench", "pole.toml", "--seconds", "0.02", "--threads"];
         [&args[..], more].concat()
     };

@@ -94,7 +94,7 @@ pub(super) fn run(
 /// without work.
 fn fork_join_us(threads: usize) -> Result<f64, RunError> {
     let pool = Pool::new(threads)?;
-    let mut once = || {
+    let once = || {
         pool.run(threads, &|part| {
             std::hint::black_box(part);
         })
