@@ -242,7 +242,8 @@ fn of_several_materials_the_first_colours_the_shape() {
     let visual = |materials: &str| {
         format!(
             "<robot name=\"r\"><mujoco><compiler discardvisual=\"false\"/></mujoco>{LINKS}<link name=\"tip\">\
-             <visual><geometry><sphere radius=\"1\"/></geometry>{materials}</visual></link>\
+             <visual><geometry><sphere radius=\"1\"/></geometry>{materials}</visual>\
+             <inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>\
              <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"tip\"/></joint>\
              <joint name=\"k\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint></robot>"
         )
