@@ -1,5 +1,6 @@
-//! The page `docs/first-task.md`: its parts are the file at its end, the file is sound and
-//! trains, and the program says what the page shows. `UPDATE_DOCS=1` writes the file again.
+//! The page `docs/first-task.md`: its parts are the file `examples/first_walk.toml`, the file is
+//! sound and trains, and the program says what the page shows. `UPDATE_DOCS=1` writes the file
+//! again from the page.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,20 +22,23 @@ fn blocks<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
     rest.map(|b| b.split("```").next().unwrap()).collect()
 }
 
+/// The file that the page explains.
+const FILE: &str = "examples/first_walk.toml";
+
 /// The file that the parts of the page make.
 fn file() -> String {
-    let page = page();
-    let parts = page.split("## The whole file").next().unwrap();
-    blocks(parts, "toml").join("\n")
+    blocks(&page(), "toml").join("\n")
 }
 
-/// A folder with the file and the robot where the page has it.
+/// A folder with the file and the robot where the repository has them.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let robot = "configs/robots/quadruped.xml";
-    std::fs::create_dir_all(folder.path().join("configs/robots")).unwrap();
+    for inner in ["configs/robots", "examples"] {
+        std::fs::create_dir_all(folder.path().join(inner)).unwrap();
+    }
     std::fs::copy(root().join(robot), folder.path().join(robot)).unwrap();
-    std::fs::write(folder.path().join("walk.toml"), file()).unwrap();
+    std::fs::write(folder.path().join(FILE), file()).unwrap();
     folder
 }
 
@@ -52,28 +56,26 @@ fn ok(folder: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn the_file_at_the_end_is_its_parts() {
-    let (page, file) = (page(), file());
-    let mark = "<!-- whole -->\n";
-    let start = page.find(mark).unwrap() + mark.len();
-    let end = start + page[start..].find("<!-- end -->").unwrap();
-    let whole = format!("```toml\n{file}```\n");
+fn the_file_of_the_examples_is_the_pages_parts() {
+    let path = root().join(FILE);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let new = format!("{}{whole}{}", &page[..start], &page[end..]);
-        return std::fs::write(root().join("docs/first-task.md"), new).unwrap();
+        return std::fs::write(path, file()).unwrap();
     }
-    assert_eq!(&page[start..end], whole, "run with UPDATE_DOCS=1");
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert_eq!(kept, file(), "run with UPDATE_DOCS=1");
+    assert!(page().contains(&format!("[`{FILE}`](../{FILE})")));
 }
 
 #[test]
 fn check_says_what_the_page_shows() {
     let folder = folder();
-    let said = ok(folder.path(), &["check", "walk.toml", "-q"]);
+    let said = ok(folder.path(), &["check", FILE, "-q"]);
     let page = page();
     let shown = blocks(&page, "console");
     let (check, mistake) = (shown[0], shown[1]);
+    let command = format!("$ ostler check {FILE} -q");
     let mut lines = check.lines();
-    assert_eq!(lines.next(), Some("$ ostler check walk.toml -q"));
+    assert_eq!(lines.next(), Some(command.as_str()));
     let mut rest = said.as_str();
     for line in lines.filter(|l| *l != "...") {
         // In this order.
@@ -84,11 +86,11 @@ fn check_says_what_the_page_shows() {
 
     // The mistake that the page makes: a body that the robot does not have.
     let wrong = file().replace("upright(trunk) < 0.5", "upright(trunck) < 0.5");
-    std::fs::write(folder.path().join("walk.toml"), wrong).unwrap();
-    let (success, said) = ostler(folder.path(), &["check", "walk.toml", "-q"]);
+    std::fs::write(folder.path().join(FILE), wrong).unwrap();
+    let (success, said) = ostler(folder.path(), &["check", FILE, "-q"]);
     assert!(!success);
     let mut lines = mistake.lines();
-    assert_eq!(lines.next(), Some("$ ostler check walk.toml -q"));
+    assert_eq!(lines.next(), Some(command.as_str()));
     let shown: Vec<&str> = lines.collect();
     assert!(said.contains(&shown.join("\n")), "{said}");
 }
@@ -101,7 +103,7 @@ fn the_file_trains_and_is_evaluated() {
         "runner.max_iterations=2",
         "sim.specialize=off",
     ];
-    let mut train = vec!["train", "walk.toml", "--out", "run", "--quiet"];
+    let mut train = vec!["train", FILE, "--out", "run", "--quiet"];
     for set in small {
         train.extend(["--set", set]);
     }

@@ -239,7 +239,7 @@ impl Default for EnvConfig {
 }
 
 /// `[task]`: the robot's task. Every `expr` is in the language of
-/// `docs/task-language.md`.
+/// `docs/task-expressions.md`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfig {

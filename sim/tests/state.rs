@@ -13,8 +13,8 @@ use std::path::Path;
 
 const HEAD: &str = "# The state of an environment
 
-The first two lists of columns hold all that a later step of the native engine depends on;
-rapier's worlds have bodies of their own beside them. Entries have four bytes. `N` is the
+The first two tables hold everything that a later step of the native engine depends on;
+rapier's worlds have bodies of their own as well. Entries have four bytes. `N` is the
 number of environments; a buffer is `[width][N]`, or `[N][width]` where the table says
 \"row\". The source is `sim/kernels/state.h`: a line there is a column on the host and on a GPU,
 in snapshots and in this page.

@@ -1,6 +1,6 @@
-//! docs/configuration.md, the reference of every key, is printed from the types that read a
-//! configuration: their documentation, their kinds, their defaults. `OSTLER_WRITE_DOCS=1`
-//! writes it anew.
+//! docs/configuration.md and the pages beside it, the reference of every key, are printed from
+//! the types that read a configuration: their documentation, their kinds, their defaults.
+//! `OSTLER_WRITE_DOCS=1` writes them anew.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,8 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-fn written() -> String {
+/// The pages: file and text.
+fn written() -> Vec<(&'static str, String)> {
     let types = Types::read(&["sim/src", "collector/src", "trainer/src"].map(|d| root().join(d)));
     // Tables that are not there by default, whose source computes a value.
     let floor = serde_json::to_value(FloorTable::default()).unwrap();
@@ -29,23 +30,26 @@ fn written() -> String {
 }
 
 #[test]
-fn the_page_of_keys_is_what_the_program_reads() {
-    let text = written();
-    let page = root().join("docs/configuration.md");
-    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
-        std::fs::write(&page, &text).unwrap();
-        return;
+fn the_pages_of_keys_are_what_the_program_reads() {
+    for (file, text) in written() {
+        let lines = text.lines().count();
+        assert!(lines <= 400, "{file}: {lines} lines");
+        let page = root().join("docs").join(file);
+        if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
+            std::fs::write(&page, &text).unwrap();
+            continue;
+        }
+        let kept = std::fs::read_to_string(&page).unwrap();
+        let differ = kept
+            .lines()
+            .zip(text.lines())
+            .find(|(kept, new)| kept != new);
+        assert!(
+            kept == text,
+            "docs/{file} is not what the types say; OSTLER_WRITE_DOCS=1 writes it anew. \
+             The first line that differs: {differ:?}"
+        );
     }
-    let kept = std::fs::read_to_string(&page).unwrap();
-    let differ = kept
-        .lines()
-        .zip(text.lines())
-        .find(|(kept, new)| kept != new);
-    assert!(
-        kept == text,
-        "docs/configuration.md is not what the types say; OSTLER_WRITE_DOCS=1 writes it anew. \
-         The first line that differs: {differ:?}"
-    );
 }
 
 /// Every key with its table, of a page.
@@ -65,7 +69,7 @@ fn keys(page: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_key_of_a_shipped_configuration_is_on_the_page() {
-    let keys = keys(&written());
+    let keys: Vec<_> = written().iter().flat_map(|(_, page)| keys(page)).collect();
     let has = |table: &str, key: &str| keys.iter().any(|(t, k)| t == table && k == key);
     let mut seen = 0;
     for entry in std::fs::read_dir(root().join("configs")).unwrap() {

@@ -1,4 +1,4 @@
-//! The page: a heading and a table of keys for each table of a configuration.
+//! The pages: a heading and a table of keys for each table of a configuration.
 
 use super::defaults;
 use super::types::{Def, Field, Shape, Types, name};
@@ -8,17 +8,68 @@ use std::fmt::Write;
 use std::path::Path;
 use syn::{GenericArgument, PathArguments, Type};
 
-const HEAD: &str = "# Every key of a configuration
+const RUN: &str = "# Every key of a configuration
 
 This page is printed from the program. `ostler check CONFIG` shows a configuration with all its
-values; `--set table.key=value` replaces one; a key that does not exist is an error that names
+values; `--set table.key=value` replaces one. A key that does not exist is an error that names
 the nearest one. Lengths are in metres, angles in radians, times in seconds. A default of \"none\"
 means that the key is simply not there; \"needed\" means that there is no default.
 
-[task-language.md](task-language.md) explains how a task is written; `include`, `extends` and
-`[profile.NAME]`, which put configurations together, are explained there and in
-[learners.md](learners.md).
+| page | tables |
+|---|---|
+| this one | the run: simulation, environments, length, collection, guards, logs |
+| [The task](configuration-task.md) | `[task]` and all below it |
+| [Learners and networks](configuration-learners.md) | `[actor]`, `[critic]`, `[ppo]`, `[sac]`, `[td3]`, `[ars]`, `[replay]` |
+
+`include`, `extends` and `[profile.NAME]` put configurations together: see
+[several files](task-language.md#several-files) and [learners](learners.md).
 ";
+
+const TASK: &str = "# Every key of a task
+
+This page is printed from the program; [every key of a configuration](configuration.md) has the
+other tables. [Tasks](task-language.md) explains how a task is written.
+";
+
+const LEARNERS: &str = "# Every key of learners and networks
+
+This page is printed from the program; [every key of a configuration](configuration.md) has the
+other tables. [Learners](learners.md) explains them, [replay buffer](replay.md) where transitions lie.
+";
+
+/// A page of the documentation.
+struct Part {
+    file: &'static str,
+    head: &'static str,
+    /// The tables at the top of a file that it has, with all below them.
+    tables: &'static [&'static str],
+}
+
+/// The first has what no other one has.
+const PARTS: [Part; 3] = [
+    Part {
+        file: "configuration.md",
+        head: RUN,
+        tables: &[],
+    },
+    Part {
+        file: "configuration-task.md",
+        head: TASK,
+        tables: &["task"],
+    },
+    Part {
+        file: "configuration-learners.md",
+        head: LEARNERS,
+        tables: &["actor", "critic", "ppo", "sac", "td3", "ars", "replay"],
+    },
+];
+
+/// The page of a table: its place among `PARTS`.
+fn part_of(path: &str) -> usize {
+    let top = path.split('.').next().unwrap_or(path);
+    let has = |part: &Part| part.tables.contains(&top);
+    PARTS.iter().position(has).unwrap_or(0)
+}
 
 /// A table that is still to be printed.
 struct Table<'t> {
@@ -43,18 +94,20 @@ pub struct Defaults {
 struct Page<'t> {
     types: &'t Types,
     of_types: &'t HashMap<String, Value>,
-    text: String,
-    /// Where a type has been printed: title.
-    printed: HashMap<String, String>,
+    /// Of each of `PARTS`.
+    texts: [String; 3],
+    /// Where a type has been printed: page, title.
+    printed: HashMap<String, (usize, String)>,
 }
 
-pub fn print(types: &Types, defaults: &Defaults) -> String {
+/// All pages: file and text.
+pub fn print(types: &Types, defaults: &Defaults) -> Vec<(&'static str, String)> {
     let root = types.find("Config", Path::new("trainer/src/config/mod.rs"));
     let root = types.find("Config", &root.unwrap().file).unwrap();
     let mut page = Page {
         types,
         of_types: &defaults.of_types,
-        text: HEAD.into(),
+        texts: PARTS.map(|part| part.head.into()),
         printed: HashMap::new(),
     };
     page.table(&Table {
@@ -64,7 +117,8 @@ pub fn print(types: &Types, defaults: &Defaults) -> String {
         values: Some(&defaults.all),
         docs: String::new(),
     });
-    page.text
+    let files = PARTS.map(|part| part.file);
+    files.into_iter().zip(page.texts).collect()
 }
 
 impl<'t> Page<'t> {
@@ -79,12 +133,12 @@ impl<'t> Page<'t> {
         };
         let code = table.title.starts_with('[') || table.title.contains('=');
         let quote = if code { "`" } else { "" };
-        let _ = writeln!(self.text, "\n{level} {quote}{}{quote}\n", table.title);
+        let text = &mut self.texts[part_of(&table.path)];
+        let _ = writeln!(text, "\n{level} {quote}{}{quote}\n", table.title);
         if !table.docs.is_empty() {
-            let _ = writeln!(self.text, "{}\n", table.docs);
+            let _ = writeln!(text, "{}\n", table.docs);
         }
-        self.text
-            .push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+        text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
         let mut below = Vec::new();
         for field in fields {
             below.extend(self.row(table, field));
@@ -123,7 +177,8 @@ impl<'t> Page<'t> {
         };
         let meaning = meaning(&field.docs, &self.words(&field.ty, table.def));
         let key = &field.key;
-        let _ = writeln!(self.text, "| `{key}` | {kind} | {default} | {meaning} |");
+        let text = &mut self.texts[part_of(&table.path)];
+        let _ = writeln!(text, "| `{key}` | {kind} | {default} | {meaning} |");
         for table in &mut below {
             if table.title.starts_with("[") && !table.title.starts_with("[[") {
                 table.values = own.filter(|v| v.is_object()).or(table.values);
@@ -216,8 +271,12 @@ impl<'t> Page<'t> {
             }
             Shape::Struct(fields) => {
                 let id = format!("{}:{}", def.file.display(), def.name);
-                if let Some(title) = self.printed.get(&id) {
-                    return format!("table, as [{}](#{})", code(title), anchor(title));
+                if let Some((part, title)) = self.printed.get(&id) {
+                    let file = match *part == part_of(path) {
+                        true => "",
+                        false => PARTS[*part].file,
+                    };
+                    return format!("table, as [{}]({file}#{})", code(title), anchor(title));
                 }
                 let title = match lists {
                     0 if path.matches('.').count() < 2 || path.ends_with(".NAME") => {
@@ -228,7 +287,7 @@ impl<'t> Page<'t> {
                     _ => format!("{path} = [{{ ... }}]"),
                 };
                 assert!(!fields.is_empty(), "{path}: a table without keys");
-                self.printed.insert(id, title.clone());
+                self.printed.insert(id, (part_of(path), title.clone()));
                 below.push(Table {
                     def,
                     title,
@@ -267,7 +326,9 @@ impl<'t> Page<'t> {
 /// A type's documentation without the name of its table, which the heading has.
 fn described(docs: &str) -> String {
     let text = match docs.strip_prefix('`').and_then(|d| d.split_once('`')) {
-        Some((head, rest)) if head.starts_with('[') => rest.trim_start_matches([':', '.', ' ']),
+        Some((head, rest)) if head.starts_with('[') => {
+            rest.trim_start_matches([':', '.', ',', ' '])
+        }
         _ => docs,
     };
     let mut letters = text.chars();
@@ -284,7 +345,8 @@ fn meaning(docs: &str, words: &[(String, String)]) -> String {
         .iter()
         .any(|(word, _)| docs.contains(&format!("`\"{word}\"`")));
     if !explained && words.len() > 1 {
-        for (word, docs) in words {
+        // A word that says all by itself has no documentation.
+        for (word, docs) in words.iter().filter(|(_, docs)| !docs.is_empty()) {
             let _ = write!(text, " `\"{word}\"`: {docs}");
         }
     }

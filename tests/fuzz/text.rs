@@ -476,8 +476,18 @@ pub fn task() -> Target {
 pub fn expression() -> Target {
     let robots = robots();
     let mut found = Vec::new();
-    let page = std::fs::read_to_string(root().join("docs/task-language.md")).unwrap();
-    found.extend(page.split('`').skip(1).step_by(2).map(str::to_string));
+    let of_tasks = |p: &PathBuf| {
+        p.file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("task-")
+    };
+    let pages: Vec<_> = files("docs", ".md").into_iter().filter(of_tasks).collect();
+    assert!(pages.len() > 10, "{pages:?}");
+    for page in pages {
+        let page = std::fs::read_to_string(page).unwrap();
+        found.extend(page.split('`').skip(1).step_by(2).map(str::to_string));
+    }
     for text in texts("configs", ".toml") {
         for line in String::from_utf8(text).unwrap().lines() {
             if let Some(value) = line.strip_prefix("expr = ") {

@@ -166,6 +166,11 @@ fn bare_urdf_shows_what_the_program_says() {
 }
 
 #[test]
+fn card_shows_what_the_program_says() {
+    run("card.md");
+}
+
+#[test]
 fn sim_to_real_shows_what_the_program_says() {
     run("sim-to-real.md");
 }

@@ -269,7 +269,7 @@ fn a_curriculum_changes_numbers_and_not_agents() {
 
 #[test]
 fn the_pages_example_is_a_task() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/task-language.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/task-agents.md");
     let page = std::fs::read_to_string(page).unwrap();
     let example = page
         .split("```toml\n")

@@ -1,5 +1,5 @@
 //! The expression language of tasks: text -> checked program -> values of a block
-//! of environments. The language is described in `docs/task-language.md`.
+//! of environments. The language is described in `docs/task-expressions.md`.
 
 mod agents;
 mod call;

@@ -111,7 +111,7 @@ impl Checker<'_> {
             }),
             None => error.help(
                 "values are qpos, qvel, action, command.NAME, param.NAME and functions such as \
-                 joint_pos(JOINT), pos(BODY); all are listed in docs/task-language.md",
+                 joint_pos(JOINT), pos(BODY); all are listed in docs/task-functions.md",
             ),
         }
     }
@@ -294,7 +294,7 @@ impl Checker<'_> {
         let defined = self.scope.defined;
         let names = functions::all().map(|f| f.name).chain(defined.let_names());
         let Some(near) = nearest(name, names) else {
-            return error.help("every function is listed in docs/task-language.md");
+            return error.help("every function is listed in docs/task-functions.md");
         };
         let own = defined
             .find(near)

@@ -141,7 +141,7 @@ impl<'a> Let<'a> {
             });
             let error = match advice.or(near) {
                 Some(help) => error.help(help),
-                None => error.help("every function is listed in docs/task-language.md"),
+                None => error.help("every function is listed in docs/task-functions.md"),
             };
             return Err(error.at(self.path()));
         }

@@ -1,5 +1,5 @@
 //! Every function of the language: one table drives the checker, its messages
-//! and the page `docs/task-language.md`.
+//! and the page `docs/task-functions.md`.
 
 mod agents;
 mod contacts;
@@ -235,7 +235,7 @@ const fn more(kind: Kind) -> Param {
     }
 }
 
-/// The table of all functions in Markdown, as printed in `docs/task-language.md`.
+/// The table of all functions in Markdown, as printed in `docs/task-functions.md`.
 pub fn reference() -> String {
     let mut page = String::new();
     for (title, table) in SECTIONS {

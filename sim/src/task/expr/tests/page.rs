@@ -1,4 +1,4 @@
-//! The page `docs/task-language.md` says what is true. To write its generated
+//! The pages `docs/task-*.md` say what is true. To write their generated
 //! parts anew: `UPDATE_DOCS=1 cargo test -p ostler-sim page`.
 
 use crate::config::TaskConfig;
@@ -13,25 +13,26 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn page() -> String {
-    std::fs::read_to_string(root().join("docs/task-language.md")).unwrap()
+fn page(file: &str) -> String {
+    std::fs::read_to_string(root().join("docs").join(file)).unwrap()
 }
 
-/// Compares, or rewrites, the text between `<!-- name -->` and `<!-- end -->`.
-fn generated(name: &str, text: &str) {
+/// Compares, or rewrites, the text of a page between `<!-- name -->` and `<!-- end -->`.
+fn generated(file: &str, name: &str, text: &str) {
     // Two parts of one file, perhaps written by two tests at once.
     static FILE: Mutex<()> = Mutex::new(());
     let _lock = FILE.lock().unwrap();
-    let page = page();
+    let page = page(file);
     let mark = format!("<!-- {name} -->\n");
     let start = page.find(&mark).unwrap() + mark.len();
     let end = start + page[start..].find("<!-- end -->").unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let new = format!("{}{text}{}", &page[..start], &page[end..]);
         // Renamed into place: other tests may be reading.
-        let draft = root().join("docs/task-language.md.tmp");
+        let path = root().join("docs").join(file);
+        let draft = path.with_extension("md.tmp");
         std::fs::write(&draft, new).unwrap();
-        return std::fs::rename(draft, root().join("docs/task-language.md")).unwrap();
+        return std::fs::rename(draft, path).unwrap();
     }
     assert_eq!(&page[start..end], text, "{name}: run with UPDATE_DOCS=1");
 }
@@ -42,7 +43,7 @@ fn examples() -> Vec<TaskConfig> {
     struct File {
         task: TaskConfig,
     }
-    let page = page();
+    let page = page("task-examples.md");
     let blocks = page.split("```toml\n").skip(1);
     let texts = blocks.map(|b| b.split("```").next().unwrap().to_string());
     texts
@@ -102,7 +103,7 @@ fn the_examples_compile_for_their_robots() {
 
 /// A robot with the names of a Go1, as the sections on definitions have them.
 fn dog() -> crate::model::Model {
-    let mut legs = String::new();
+    let (mut legs, mut motors) = (String::new(), String::new());
     for leg in ["FR", "FL", "RR", "RL"] {
         legs += &format!(
             r#"<body name="{leg}_thigh"><joint name="{leg}_hip_joint" axis="1 0 0"/>
@@ -110,23 +111,34 @@ fn dog() -> crate::model::Model {
                  <body name="{leg}" pos="0 0 -0.3"><joint name="{leg}_calf_joint" axis="0 1 0"/>
                    <geom name="{leg}_foot_collision" size="0.02" mass="0.1"/></body></body>"#
         );
+        for joint in ["hip", "calf"] {
+            motors += &format!(r#"<motor joint="{leg}_{joint}_joint"/>"#);
+        }
     }
     let text = format!(
         r#"<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
              <body name="trunk" pos="0 0 0.3"><freejoint/>
              <geom size="0.1" mass="5"/>{legs}</body></worldbody>
-           <actuator><motor joint="FR_hip_joint"/></actuator></mujoco>"#
+           <actuator>{motors}</actuator></mujoco>"#
     );
     mjcf::parse(std::path::Path::new("dog.xml"), text).unwrap()
 }
 
-#[test]
-fn the_sections_on_definitions_are_one_sound_task() {
+/// Compiles the text of a task for that robot.
+fn compiled(text: &str) -> crate::task::Task {
     #[derive(serde::Deserialize)]
     struct File {
         task: TaskConfig,
     }
-    let page = page();
+    let task = toml::from_str::<File>(text)
+        .unwrap_or_else(|e| panic!("{e}: {text}"))
+        .task;
+    let compiled = crate::task::Task::compile(&dog(), &task, 0.02);
+    compiled.unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn the_sections_on_definitions_are_one_sound_task() {
     let mut text = r#"
 [task]
 [[task.action]]
@@ -140,27 +152,24 @@ name = "state"
 expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
 "#
     .to_string();
-    for section in [
-        "Lists of parts",
-        "Named expressions",
-        "States",
-        "Metrics",
-        "Contacts",
+    for (file, section) in [
+        ("task-expressions.md", "\n## Lists of parts\n"),
+        ("task-expressions.md", "\n## Named expressions\n"),
+        ("task-rewards.md", "\n## States\n"),
+        ("task-rewards.md", "\n## Metrics\n"),
+        ("task-contacts.md", "# Tasks: contacts\n"),
     ] {
-        let start = page.find(&format!("\n## {section}\n")).unwrap();
-        let own = &page[start + 4..];
-        let own = &own[..own.find("\n## ").unwrap()];
+        let page = page(file);
+        let start = page.find(section).unwrap() + section.len();
+        let own = &page[start..];
+        let own = &own[..own.find("\n## ").unwrap_or(own.len())];
         let blocks: Vec<&str> = own.split("```toml\n").skip(1).collect();
         assert!(!blocks.is_empty(), "{section}");
         for block in blocks {
             text += block.split("```").next().unwrap();
         }
     }
-    let task = toml::from_str::<File>(&text)
-        .unwrap_or_else(|e| panic!("{e}: {text}"))
-        .task;
-    let compiled = crate::task::Task::compile(&dog(), &task, 0.02);
-    let compiled = compiled.unwrap_or_else(|e| panic!("{e}: {text}"));
+    let compiled = compiled(&text);
     assert_eq!(compiled.history.states().len(), 2);
     assert_eq!(compiled.history.states()[0].units.len(), 4);
     assert_eq!((compiled.lists.len(), compiled.metrics.len()), (2, 2));
@@ -169,8 +178,42 @@ expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
 }
 
 #[test]
+fn names_from_other_programs_lead_to_expressions() {
+    let page = page("task-functions.md");
+    let start = page.find("\n## Names from other programs\n").unwrap();
+    let mut text = r#"
+[task]
+[task.names]
+foot = ["FR", "FL", "RR", "RL"]
+[[task.action]]
+actuators = ["*"]
+[[task.command]]
+name = "twist"
+kind = "velocity"
+lin_vel_x = [-1, 1]
+lin_vel_y = [-1, 1]
+ang_vel_z = [-1, 1]
+"#
+    .to_string();
+    let mut seen = 0;
+    for line in page[start..].lines().filter(|l| l.starts_with("| `")) {
+        let here = line.split(" | ").nth(2).unwrap();
+        // Else a sentence, or a sensor that this robot does not have.
+        if !here.starts_with('`') || here.contains("NAME") {
+            continue;
+        }
+        for expr in here.split('`').skip(1).step_by(2) {
+            text += &format!("[[task.observation]]\nname = \"x{seen}\"\nexpr = '{expr}'\n");
+            seen += 1;
+        }
+    }
+    assert!(seen > 60, "{seen}");
+    compiled(&text);
+}
+
+#[test]
 fn the_table_of_functions_is_the_one_in_use() {
-    generated("functions", &reference());
+    generated("task-functions.md", "functions", &reference());
 }
 
 const MISTAKES: &[&str] = &[
@@ -206,5 +249,9 @@ fn the_errors_are_as_printed() {
             text.push('\n');
         }
     });
-    generated("errors", &(text.trim_end().to_string() + "\n```\n"));
+    generated(
+        "task-examples.md",
+        "errors",
+        &(text.trim_end().to_string() + "\n```\n"),
+    );
 }
