@@ -193,6 +193,9 @@ kind = "velocity"
 lin_vel_x = [-1, 1]
 lin_vel_y = [-1, 1]
 ang_vel_z = [-1, 1]
+[[task.reward]]
+name = "alive"
+expr = "1"
 "#
     .to_string();
     let mut seen = 0;
