@@ -95,10 +95,10 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     let answers = Reference::read(&out, &model).map_err(|e| e.to_string())?;
     let ours = ours(&model, &answers.states.view())?;
     // Of a few states one is a large share: of deep overlaps of meshes MuJoCo's own answers
-    // move as far in four of twelve, and of two meshes that hardly move to one another it
+    // move as far in up to half of twelve, and of two meshes that hardly move to one another it
     // chooses the same one of equally deep contacts in all states.
     let gate = Gate {
-        excused: 0.34,
+        excused: 0.5,
         choice: 0.75,
         ..Gate::of(Precision::F64).scaled(SLACK)
     };
