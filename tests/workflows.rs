@@ -494,6 +494,18 @@ fn a_release_gets_the_wheel_and_the_tarball() {
     let ran = place.taken("ran");
     assert_eq!(ran.lines().last(), Some("cargo xtask dist"), "{ran}");
     assert!(known("dist"));
+    // Tried before it is attached, with the oldest Python that the wheel is for and a newer one.
+    let check = job_named(&workflow, "check");
+    let pythons = check["strategy"]["matrix"]["python"].as_vec().unwrap();
+    let pythons: Vec<&str> = pythons.iter().map(|p| p.as_str().unwrap()).collect();
+    let package = fs::read_to_string(root().join("python/pyproject.toml")).unwrap();
+    let oldest = format!("requires-python = \">={}\"", pythons[0]);
+    assert!(package.contains(&oldest) && pythons.len() > 1, "{pythons:?}");
+    let needs = job_named(&workflow, "attach")["needs"].clone();
+    let needs: Vec<_> = needs.as_vec().unwrap().iter().collect();
+    assert!(needs.iter().any(|n| n.as_str() == Some("check")));
+    let tried = scripts(&check);
+    assert_eq!(tried[0].1, "python3 xtask/src/dist/check.py dist");
     let attach = job_named(&workflow, "attach");
     assert_eq!(attach["permissions"]["contents"].as_str(), Some("write"));
     let steps = attach["steps"].as_vec().unwrap();

@@ -187,6 +187,15 @@ fn trainings_and_policies_are_the_programs() {
     }
 }
 
+/// `docs/first-hour.ipynb`, cell by cell, with this build in the wheel's place.
+#[test]
+fn the_notebook_of_the_first_hour_runs() {
+    if let Some(python) = referee_python() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        passes_with(&python, "test_notebook.py", &[("OSTLER_DOCS", &docs)]);
+    }
+}
+
 #[test]
 fn learners_of_other_libraries_train_in_it() {
     passes_with_learners("test_learners.py");

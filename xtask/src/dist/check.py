@@ -16,11 +16,14 @@ import sys
 import tarfile
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 #: Most seconds of `import ostler`, and from `pip install`, PyTorch being there, to a trained
 #: cart-pole.
 IMPORT_S, TRAINED_S = 0.2, 60.0
+#: Most MB of the wheel and of the tarball. An index takes 100 MB unless asked for more.
+LARGEST_MB = 60.0
 #: The best possible return is 1,000.
 SOLVED = 950.0
 
@@ -65,6 +68,28 @@ def timed(words, folder, **more):
     return took
 
 
+def packed(wheel, tarball):
+    """Sizes, and what both files have."""
+    for file in (wheel, tarball):
+        size = file.stat().st_size / 1e6
+        print(f"{file.name}: {size:.1f} MB")
+        assert size < LARGEST_MB, f"{file.name}: {size:.1f} MB, {LARGEST_MB} are allowed"
+    names = zipfile.ZipFile(wheel).namelist()
+    for end in ("ostler/configs/cartpole.toml", "ostler/configs/robots/cartpole.xml",
+                "ostler/bin/ostler", "ostler/THIRD-PARTY.txt", "ostler/py.typed",
+                "licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"):
+        assert any(name.endswith(end) for name in names), f"{wheel.name} has no {end}"
+    strange = [name for name in names if not name.startswith(("ostler/", "ostler-"))]
+    assert not strange, strange
+
+
+def left_by_uninstalling(place):
+    """Files of the package that pip leaves."""
+    pip = [place / "bin/pip", "uninstall", "--quiet", "--yes", "ostler"]
+    subprocess.run(pip, check=True)
+    return sorted(p for p in place.rglob("*ostler*"))
+
+
 IMPORT = "import time; a = time.perf_counter(); import ostler; print(time.perf_counter() - a)"
 
 STEPS = """
@@ -89,6 +114,7 @@ assert actions.shape == (3, 1) and np.isfinite(actions).all()
 def main(out):
     (wheel,) = out.glob("ostler-*.whl")
     (tarball,) = out.glob("ostler-*.tar.gz")
+    packed(wheel, tarball)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         home = place / "home"
@@ -129,6 +155,12 @@ def main(out):
         (torch,) = (whole / "lib").glob("python*/site-packages/torch")
         os.symlink(torch, unpacked / "libtorch")
         timed([unpacked / "bin/ostler"], home / "second", **{**seen, "path": unpacked / "bin"})
+        left = left_by_uninstalling(whole)
+        assert not left, f"pip uninstall leaves {left}"
+        said = sorted(p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_file())
+        print("pip uninstall ostler: nothing of it is left in the environment")
+        kept = [f for f in said if not f.startswith(("first/", "second/", "run/"))]
+        print(f"kept at home, beside the runs: {kept or 'nothing'}")
         machine = f"{platform.platform()}, Python {platform.python_version()}"
         print(f"good: {wheel.name}, {tarball.name} on {machine}")
 
