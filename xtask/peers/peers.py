@@ -225,7 +225,7 @@ def number(x):
     """Three digits."""
     if x < 100:
         return f"{x:.{2 if x < 10 else 1}f}"
-    return f"{round(x, 2 - len(str(int(x)))):,.0f}"
+    return f"{round(x, 3 - len(str(int(x)))):,.0f}"
 
 
 def table(rows, unit, rate):
@@ -270,6 +270,7 @@ def draw(page):
     axes.bar_label(axes.barh(labels, ratios, color="#2a6f97"), [f"{r:g}" for r in ratios], padding=3)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xscale="log", xlabel="how many times as fast Ostler is, by processor time")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlim(min(0.8, *ratios), 1.7 * max(ratios))
     axes.tick_params(axis="y", labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
