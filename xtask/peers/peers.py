@@ -23,22 +23,22 @@ SCRATCH = ROOT / "target/peers"
 ROBOTS = {"Go1": "go1_flat", "G1": "g1_tracking"}
 # What stands above each table, the unit of its numbers, and whether more is better.
 PARTS = {
-    "physics": ("control steps/s", True, """One MJCF file for all, made of mjlab 1.6.0's robot with the
+    "physics": ("control steps/s", True, """**Physics.** One MJCF file for all, made of mjlab 1.6.0's robot with the
 options, contacts, actuators and action scales of `examples/go1_flat.toml` and `examples/g1_tracking.toml`
 (no task of a walking G1 is shipped: physics alone): 5 ms, `implicitfast`, at most 10 solver iterations, 4
 physics steps to a control step, targets of actions drawn evenly from -1 to 1, no resets, 100 control steps
 before the clock starts. Ostler: 1,024 worlds in float32; the others: 128 in float64."""),
-    "task": ("control steps/s", True, """Go1: `examples/go1_flat.toml` with rewards, observations, noise,
+    "task": ("control steps/s", True, """**Whole task.** Go1: `examples/go1_flat.toml` with rewards, observations, noise,
 randomisation and resets, 1,024 environments; beside it mjbatch-uni with the same robot, actions and
 decimation, 128 worlds, robots put back when they lean by more than 70 degrees, and nothing else.
 Half-cheetah: Gymnasium's task, random actions, 1,024 (Ostler), 256 (EnvPool) and 64 environments."""),
-    "update": ("samples/s", True, """PPO on the processor: 24,576 samples of mjlab's Go1 (48 and 72
+    "update": ("samples/s", True, """**Update.** PPO on the processor: 24,576 samples of mjlab's Go1 (48 and 72
 observations, 12 actions), two networks of [512, 256, 128], 5 epochs of 4 minibatches, float32; returns
 and advantages included."""),
-    "return": ("s", False, """To the first evaluation (16 episodes or more, mean actions) whose mean return
+    "return": ("s", False, """**Time to a return.** To the first evaluation (16 episodes or more, mean actions) whose mean return
 reaches the threshold, another seed in each round. Stable-Baselines3 has rl-zoo's settings; its processor
 time is without imports and evaluations, Ostler's is that of the whole command."""),
-    "start": ("s", False, """From the command to the end of the first rollout of 2,048 steps and its update,
+    "start": ("s", False, """**Start.** From the command to the end of the first rollout of 2,048 steps and its update,
 two networks of [64, 64]. Ostler: cart-pole, 64 environments, its kernel in the cache;
 Stable-Baselines3: one InvertedPendulum-v5; rsl_rl: an environment that costs nothing."""),
 }
@@ -209,7 +209,8 @@ def cases(bench, part):
         goals = [("double_pendulum", "InvertedDoublePendulum-v5", 9000, 10_000, 600)]
         goals += [] if bench.args.quick else [("half_cheetah", "HalfCheetah-v5", 2000, 25_000, 400)]
         for own, other, goal, every, most in goals:
-            stop = (f"runner.stop_at_return={goal}", f"runner.max_iterations={most}", "runner.eval_interval=10")
+            stop = (f"runner.stop_at_return={goal}", f"runner.max_iterations={most}")
+            stop += ("runner.eval_interval=20", "runner.eval_episodes=16")
             ours = lambda i, own=own, stop=stop: bench.train(own, "--seed", i + 1, *stop)
             theirs = lambda i, other=other, goal=goal, every=every: bench.sb3(other, goal, every, i + 1)
             yield f"{other} to {goal:,}", "Ostler", 1, ours
@@ -247,7 +248,7 @@ def put(page, part, body):
     """The page with `body` between the markers of a part."""
     head, tail = f"<!-- peers: {part} -->\n", f"<!-- /peers: {part} -->"
     before, rest = page.split(head)
-    return f"{before}{head}\n{body.strip()}\n\n{tail}{rest.split(tail)[1]}"
+    return f"{before}{head}{body.strip()}\n{tail}{rest.split(tail)[1]}"
 
 
 def draw(page):
@@ -325,11 +326,10 @@ def main():
                     print(f"{part} {i + 1}: {work}, {program}, {t} threads: {number(found[1])}", file=sys.stderr, flush=True)
                 except Exception as why:  # One program's trouble leaves the others'.
                     failed.append(f'{program}, {work}: "{why}"')
-        body = f"{datetime.date.today()}, {machine()}, load {before:.1f} at the start and {os.getloadavg()[0]:.1f}"
-        body += f" at the end; `{words} --only {part}`, {rounds} round{'s' * (rounds > 1)}. " + " ".join(conditions.split())
-        body += "\n\n" + table(rows, unit, rate)
-        if part in ("physics", "task"):
-            failed += refused
+        body = f"{' '.join(conditions.split())} {datetime.date.today()}, {machine()}, load {before:.1f} at the start and "
+        body += f"{os.getloadavg()[0]:.1f} at the end; `{words} --only {part}`, {rounds} round{'s' * (rounds > 1)}.\n\n"
+        body += table(rows, unit, rate)
+        failed += refused if part == "physics" else []
         body += "".join(f"\n- {line}" for line in dict.fromkeys(failed))
         print(f"{part}\n\n{body}\n", flush=True)
         PAGE.write_text(put(PAGE.read_text(), part, body))

@@ -47,7 +47,7 @@ fn a_page_keeps_what_is_outside_the_markers() {
     let put = python(&format!("print(put({page:?}, 'task', 'new\\n'), end='')"));
     assert_eq!(
         put,
-        "a\n<!-- peers: task -->\n\nnew\n\n<!-- /peers: task -->\nb\n"
+        "a\n<!-- peers: task -->\nnew\n<!-- /peers: task -->\nb\n"
     );
     // Every part has its place.
     let page = include_str!("../../docs/benchmarks.md");
