@@ -17,6 +17,7 @@ mod need;
 #[path = "../../sim/src/owner.rs"]
 pub mod owner;
 pub mod parts;
+pub mod peers;
 pub mod place;
 #[path = "../../tests/support/pretend.rs"]
 pub mod pretend;

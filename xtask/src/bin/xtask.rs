@@ -1,7 +1,9 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, dist, gpu_bundle, libtorch, pretend_gpu, proofs, referee};
+use ostler_xtask::{
+    SetupError, checks, dist, gpu_bundle, libtorch, peers, pretend_gpu, proofs, referee,
+};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -27,6 +29,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   learners     install the learners of other libraries that the adapters of python/ are tested
                with (Stable-Baselines3, rsl_rl, TorchRL: some gigabytes, into the cache); from
                then on `test` runs these tests, too
+  peers [--quick] [--only PARTS] [--rounds N] [--threads 1,N] [--program PATH]
+               install other engines and learners (some gigabytes, into the cache), measure them
+               beside Ostler, write docs/benchmarks.md and docs/images/peers.png; PARTS:
+               physics,task,update,return,start; without --program Ostler is built
   libtorch     find or fetch libtorch and link it as .libtorch/torch";
 
 fn main() {
@@ -57,6 +63,7 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             println!("{}", referee::install_learners(&place)?.display());
             Ok(())
         }
+        ("peers", rest) => timed("peers", || peers::peers(&place, rest)),
         ("dist", rest) => {
             let parts = match rest {
                 [] => dist::Parts::All,
