@@ -69,7 +69,8 @@ fn threads_are_measured_one_number_after_another() {
         let ratio: f64 = lines[3][i].parse().unwrap();
         assert!((of(3) / of(2) - ratio).abs() < 0.01, "{table}");
     }
-    let numbers: Value = serde_json::from_str(&place.ok(&bench(&["2,1", "--json"]))).unwrap();
+    let numbers: Value =
+        serde_json::from_str(&place.ok(&bench(&["2,1", "--json", "env.num_envs=1024"]))).unwrap();
     let loops = |n: u32| {
         numbers[format!("pole.threads.{n}.fork_joins_per_step")]
             .as_f64()

@@ -500,7 +500,10 @@ fn a_release_gets_the_wheel_and_the_tarball() {
     let pythons: Vec<&str> = pythons.iter().map(|p| p.as_str().unwrap()).collect();
     let package = fs::read_to_string(root().join("python/pyproject.toml")).unwrap();
     let oldest = format!("requires-python = \">={}\"", pythons[0]);
-    assert!(package.contains(&oldest) && pythons.len() > 1, "{pythons:?}");
+    assert!(
+        package.contains(&oldest) && pythons.len() > 1,
+        "{pythons:?}"
+    );
     let needs = job_named(&workflow, "attach")["needs"].clone();
     let needs: Vec<_> = needs.as_vec().unwrap().iter().collect();
     assert!(needs.iter().any(|n| n.as_str() == Some("check")));

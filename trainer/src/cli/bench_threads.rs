@@ -6,12 +6,13 @@ use crate::log::outln;
 use crate::run::RunError;
 use ostler_sim::physics::pool::Pool;
 use serde_json::{Map, json};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Instant;
 
 /// The stages that have a speed.
 const STAGES: [&str; 4] = ["simulation", "collection", "learning", "whole"];
-/// Loops without work of which the time of one is the mean.
-const LOOPS: u32 = 20_000;
+/// Meetings of threads of which the time of one is the mean.
+const LOOPS: u32 = 2_000;
 /// More would be a mistake.
 const MOST: usize = 1024;
 
@@ -90,17 +91,23 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Time that `threads` take to meet once (microseconds): a loop of which each has one part
-/// without work.
+/// Time that `threads` take to meet once (microseconds): a loop of which each has one part, in
+/// which it waits for the others.
 fn fork_join_us(threads: usize) -> Result<f64, RunError> {
     let pool = Pool::new(threads)?;
-    let once = || {
-        pool.run(threads, &|part| {
-            std::hint::black_box(part);
-        })
+    let arrived = AtomicUsize::new(0);
+    let meet = |round: u32| {
+        let all = threads * (round as usize + 1);
+        pool.run(threads, &|_| {
+            arrived.fetch_add(1, SeqCst);
+            while arrived.load(SeqCst) < all {
+                // Where threads share a core the others have to get it.
+                std::thread::yield_now();
+            }
+        });
     };
-    once();
+    meet(0);
     let clock = Instant::now();
-    (0..LOOPS).for_each(|_| once());
+    (1..=LOOPS).for_each(meet);
     Ok(clock.elapsed().as_secs_f64() * 1e6 / f64::from(LOOPS))
 }
