@@ -3,9 +3,9 @@
 //! Two things are answered: the page itself, and the WebSocket beside it. Neither names a file.
 //! A browser is answered where it asked for this server by its own address and shows a page of
 //! its own ([`gate`]); from addresses of other machines, and where others use this one, also a
-//! token is needed. Whoever may look may not take what others need: connections ([`door`]), what
-//! waits for each ([`audience`]: less than 1 MiB, 32 MiB for the 32 that there may be), turns
-//! and time ([`client`]) have bounds.
+//! token is needed. Whoever may look may not take what others need: connections (`door`), what
+//! waits for each (`audience`: less than 1 MiB, 32 MiB for the 32 that there may be), turns
+//! and time (`client`) have bounds.
 
 mod audience;
 mod client;
