@@ -82,6 +82,8 @@ fn threads_are_measured_one_number_after_another() {
         let said = place.fails(2, &bench(&[wrong]));
         assert!(said.contains("different numbers from 1 to 1024"), "{said}");
     }
+    let said = place.fails(2, &bench(&["1", "--set", "learner.threads = 2"]));
+    assert!(said.contains("--threads sets learner.threads"), "{said}");
 }
 
 /// The referees' Python, or whatever Python there is; `None` after saying that the

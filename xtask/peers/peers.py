@@ -159,9 +159,9 @@ class Bench:
         return self.ostler(t, "physics_steps_per_s", 4, 0.9 * self.seconds, True, words)
 
     def config(self, config, t, name, seconds, stage, last, *more):
+        file = ROOT / f"configs/{config}.toml"
         if config == "go1_flat":
-            self.scene("Go1")
-        file = SCRATCH / f"{config}.toml" if config == "go1_flat" else ROOT / f"configs/{config}.toml"
+            file = self.scene("Go1").with_name("go1_flat.toml")
         words = (file, "env.num_envs=1024", f"sim.threads={t}", f"learner.threads={t}")
         words += ("sim.specialize=wait", "--seconds", seconds, *more)
         return self.ostler(t, name, 1, stage, last, words)
@@ -284,7 +284,7 @@ def draw(page):
     figure.savefig(PICTURE, dpi=100)
 
 
-def refusals(args):
+def refusals():
     """What pip says of packages that engines.txt asks for with `# try: `."""
     for package in re.findall(r"^# try: (\S+)", (ROOT / "xtask/peers/engines.txt").read_text(), re.M):
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--only-binary=:all:", package]
@@ -302,9 +302,15 @@ def machine():
     return f"{name} (family {re.search(r'cpu family.*: (.*)', info)[1]}) {with_} AVX-512, {len(os.sched_getaffinity(0))} cores"
 
 
+def parts(text):
+    wrong = [part for part in text.split(",") if part not in PARTS]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"no part {wrong[0]!r}: {','.join(PARTS)}")
+    return text.split(",")
+
+
 def main():
     cores = len(os.sched_getaffinity(0))
-    parts = lambda text: [PARTS[p] and p for p in text.split(",")]
     threads = lambda text: sorted({cores if t == "N" else min(cores, max(1, int(t))) for t in text.split(",")})
     cli = argparse.ArgumentParser(prog="cargo xtask peers", allow_abbrev=False)
     cli.add_argument("--quick", action="store_true", help="one round, 1 s each, the double pendulum alone")
@@ -315,10 +321,12 @@ def main():
         cli.add_argument("--" + name, required=True)
     args = cli.parse_args()
     args.program = os.path.abspath(args.program)
+    if not os.access(args.program, os.X_OK):
+        cli.error(f"--program {args.program}: no program")
     rounds = args.rounds or (1 if args.quick else 3)
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
-    bench, refused = Bench(args), list(refusals(args))
+    bench = Bench(args)
     words = "cargo xtask peers" + " --quick" * args.quick + (f" --rounds {args.rounds}" if args.rounds else "")
     for part in args.only:
         unit, rate, conditions = PARTS[part]
@@ -331,10 +339,13 @@ def main():
                     print(f"{part} {i + 1}: {work}, {program}, {t} threads: {number(found[1])}", file=sys.stderr, flush=True)
                 except Exception as why:  # One program's trouble leaves the others'.
                     failed.append(f'{program}, {work}: "{why}"')
+        if not rows:
+            print(f"{part}: nothing was measured, the page keeps its table:", *failed, sep="\n  ", file=sys.stderr)
+            continue
         body = f"{' '.join(conditions.split())} {datetime.date.today()}, {machine()}, load {before:.1f} at the start and "
         body += f"{os.getloadavg()[0]:.1f} at the end; `{words} --only {part}`, {rounds} round{'s' * (rounds > 1)}.\n\n"
         body += table(rows, unit, rate)
-        failed += refused if part == "physics" else []
+        failed += refusals() if part == "physics" else []
         body += "".join(f"\n- {line}" for line in dict.fromkeys(failed))
         print(f"{part}\n\n{body}\n", flush=True)
         PAGE.write_text(put(PAGE.read_text(), part, body))

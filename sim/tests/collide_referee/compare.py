@@ -180,10 +180,10 @@ def main():
     for kind in kinds:
         first, second = kind.split("-")
         for mesh in args.mesh.split(",") if "mesh" in kind else ["many"]:
-            for how in args.how.split(","):
+            for k, how in enumerate(args.how.split(",")):
                 if how == "nearly" and kind not in ANALYTIC:
                     continue
-                row = compare(kernels, first, second, how, args.count, mesh, 100 + HOW.index(how), args.verbose)
+                row = compare(kernels, first, second, how, args.count, mesh, 100 + k, args.verbose)
                 name = kind + (f" {mesh}" if "mesh" in kind else "")
                 text = f"{name:20} {how:9} {args.count:5} {row['contacts']:5}  "
                 for p, w in (("double", 13), ("float", 12)):

@@ -5,12 +5,16 @@ import numpy as np
 from scene import bound, pair_kind
 
 
-def rotations(rng, n):
-    q = rng.normal(size=(n, 4))
-    w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+def matrices(w, x, y, z):
+    """Of unit quaternions."""
     return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
                      2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
                      2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1)
+
+
+def rotations(rng, n):
+    q = rng.normal(size=(n, 4))
+    return matrices(*(q / np.linalg.norm(q, axis=1, keepdims=True)).T)
 
 
 def quarter_turns(rng, n):
@@ -42,11 +46,7 @@ def directions(rng, n):
 def slight_turns(rng, n):
     """Rotations by 1e-8 to 1e-2 radians."""
     angle = 10 ** rng.uniform(-8, -2, n)
-    x, y, z = directions(rng, n).T * np.sin(angle / 2)
-    w = np.cos(angle / 2)
-    return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-                     2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                     2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1)
+    return matrices(np.cos(angle / 2), *(directions(rng, n).T * np.sin(angle / 2)))
 
 
 def place(how, rng, m, kernel, first, second, n):

@@ -300,38 +300,35 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
             // Single precision gives what double precision gives nearby: of an end that leaves the
             // surface a direction changes with the root of how far. Another path is far off.
             let single = scene.qacc(Precision::F32, &qpos);
-            // Behind a pulley each winding may fall on either side of the middle, and near a
-            // state all of them fall alike in double precision: their sum lies between.
-            let mixed = situation == "middle" && pulley;
-            let (mut low, mut high) = (double.clone(), double.clone());
-            let mut off: Vec<f64> = single
-                .chunks(width)
-                .zip(double.chunks(width))
-                .map(|(a, b)| apart(a, b))
-                .collect();
+            let mut nearby = vec![double.clone()];
             for size in [4e-7, 1e-7, 4e-8].repeat(8) {
                 let near: Vec<f64> = qpos
                     .iter()
                     .map(|x| x + size * draw.between(-1.0, 1.0))
                     .collect();
-                let moved = scene.qacc(Precision::F64, &near);
-                for (i, off) in off.iter_mut().enumerate() {
-                    let at = i * width..(i + 1) * width;
-                    *off = off.min(apart(&single[at.clone()], &moved[at]));
-                }
-                for (i, x) in moved.iter().enumerate() {
-                    low[i] = low[i].min(*x);
-                    high[i] = high[i].max(*x);
-                }
+                nearby.push(scene.qacc(Precision::F64, &near));
             }
-            if mixed {
-                for (i, off) in off.iter_mut().enumerate() {
-                    let at = i * width..(i + 1) * width;
-                    let between = at.clone().map(|j| single[j].clamp(low[j], high[j]));
-                    let between: Vec<f64> = between.collect();
-                    *off = off.min(apart(&single[at], &between));
-                }
-            }
+            // Behind a pulley each winding falls on either side of a cylinder's middle, and in
+            // double precision all of them fall alike: single precision lies between.
+            let mixed = situation == "middle" && pulley && cylinder;
+            let off: Vec<f64> = (0..STATES)
+                .map(|i| {
+                    let ours = &single[i * width..][..width];
+                    let rows = nearby.iter().map(|n| &n[i * width..][..width]);
+                    let off = rows.clone().map(|row| apart(ours, row));
+                    let off = off.fold(f64::INFINITY, f64::min);
+                    if !mixed {
+                        return off;
+                    }
+                    let bound = |of: fn(f64, f64) -> f64, j: usize| {
+                        rows.clone().map(|row| row[j]).reduce(of).unwrap()
+                    };
+                    let between: Vec<f64> = (0..width)
+                        .map(|j| ours[j].clamp(bound(f64::min, j), bound(f64::max, j)))
+                        .collect();
+                    off.min(apart(ours, &between))
+                })
+                .collect();
             let far: Vec<_> = (0..STATES)
                 .filter(|i| off[*i].is_nan() || off[*i] > 1e-2)
                 .collect();

@@ -9,6 +9,8 @@ use serde_json::{Map, json};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Instant;
 
+/// What each number of threads is put into.
+const KEYS: [&str; 2] = ["sim.threads", "learner.threads"];
 /// The stages that have a speed.
 const STAGES: [&str; 4] = ["simulation", "collection", "learning", "whole"];
 /// Meetings of threads of which the time of one is the mean.
@@ -19,7 +21,8 @@ const MOST: usize = 1024;
 /// Measures with each number of `threads` and prints a table, or a JSON object.
 ///
 /// # Errors
-/// A number of threads that is none, or given twice; those of `measure`.
+/// A number of threads that is none, or given twice; a key of `overrides` that it sets; those of
+/// `measure`.
 pub(super) fn run(
     threads: &[usize],
     overrides: &[Override],
@@ -33,14 +36,21 @@ pub(super) fn run(
             "--threads takes different numbers from 1 to {MOST}, such as 1,2,4: not {n}"
         )));
     }
+    let key = |o: &Override| {
+        let given = o.text.split('=').next().unwrap_or_default().trim();
+        KEYS.into_iter().find(|key| *key == given)
+    };
+    if let Some(key) = overrides.iter().find_map(key) {
+        return Err(RunError::Usage(format!(
+            "--threads sets {key}: give one of both"
+        )));
+    }
     let cores = Pool::available();
     let mut map = Map::new();
     let mut first: Option<[f64; 4]> = None;
     for &n in threads {
         let mut with = overrides.to_vec();
-        for key in ["sim.threads", "learner.threads"] {
-            with.push(Override::flag("--threads", key, n));
-        }
+        with.extend(KEYS.map(|key| Override::flag("--threads", key, n)));
         let measured = measure(&with)?;
         let number = |name: &str| {
             let found = measured.numbers.iter().find(|(key, _)| *key == name);
@@ -67,7 +77,7 @@ pub(super) fn run(
         if first.is_none() {
             let envs = number("num_envs");
             outln!(
-                "{name}: control steps per second of {envs} environments, and times those of {n} thread(s)"
+                "{name}: control steps per second of {envs} environments, and times the first row's"
             );
             let heads = STAGES.map(|stage| format!("{stage:>19}"));
             outln!("threads {} fork-joins a step", heads.concat());
@@ -79,7 +89,7 @@ pub(super) fn run(
             .map(|(speed, base)| format!("{speed:>12.0} {:>6.2}", speed / base));
         let joins = format!("{loops:.0} of {join_us:.1} us");
         let note = if n > cores {
-            format!("; {n} threads share {cores} core(s)")
+            format!("; more threads than cores, {cores}")
         } else {
             String::new()
         };

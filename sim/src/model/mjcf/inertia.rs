@@ -185,7 +185,7 @@ pub(super) fn given_axes(m: [Vec3; 3], compiler: &Compiler) -> Result<(Quat, Vec
 
 /// What MuJoCo's compiler takes for zero and for equal, of a tensor's largest entry. Found by
 /// experiment with 4.0.0: its answers tell after which turn it ended.
-pub(super) struct Axes {
+pub(super) struct Tolerance {
     /// Numbers off the diagonal that are as small end the turns.
     off_diagonal: f64,
     /// By how much moments have to differ to be exchanged.
@@ -194,12 +194,12 @@ pub(super) struct Axes {
 
 /// Of a body. They decide the axes of one whose moments are equal but for rounding, and a medium
 /// acts along these axes.
-pub(super) const BODY: Axes = Axes {
+pub(super) const BODY: Tolerance = Tolerance {
     off_diagonal: 4e-15,
     different: 1e-12,
 };
 /// Of a mesh, whose axes are thus exact to some 1e-7.
-pub(super) const MESH: Axes = Axes {
+pub(super) const MESH: Tolerance = Tolerance {
     off_diagonal: 1e-7,
     different: 1e-7,
 };
@@ -207,15 +207,11 @@ pub(super) const MESH: Axes = Axes {
 /// Axes and eigenvalues, largest first, of a symmetric tensor: Jacobi's turns about the
 /// axis that the largest entry off the diagonal calls for, as a quaternion, as MuJoCo's
 /// compiler does (`mjuu_eig3`).
-pub(super) fn eigen(m: [Vec3; 3], axes: Axes) -> Result<(Quat, Vec3), &'static str> {
+pub(super) fn eigen(m: [Vec3; 3], tolerance: Tolerance) -> Result<(Quat, Vec3), &'static str> {
     if m.iter().flatten().any(|x| !x.is_finite()) {
         return Err("inertia is not finite");
     }
     let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
-    let Axes {
-        off_diagonal,
-        different,
-    } = axes;
     let mut quat = IDENTITY;
     let mut moments = [m[0][0], m[1][1], m[2][2]];
     for _ in 0..500 {
@@ -234,7 +230,7 @@ pub(super) fn eigen(m: [Vec3; 3], axes: Axes) -> Result<(Quat, Vec3), &'static s
         } else {
             0
         };
-        if off[about].abs() <= off_diagonal * largest {
+        if off[about].abs() <= tolerance.off_diagonal * largest {
             break;
         }
         let (row, column) = [(1, 2), (0, 2), (0, 1)][about];
@@ -250,7 +246,7 @@ pub(super) fn eigen(m: [Vec3; 3], axes: Axes) -> Result<(Quat, Vec3), &'static s
         quat = turned(quat, turn);
     }
     for first in [0, 1, 0] {
-        if moments[first] + different * largest < moments[first + 1] {
+        if moments[first] + tolerance.different * largest < moments[first + 1] {
             moments.swap(first, first + 1);
             // A quarter turn about the third axis.
             let mut turn = [std::f64::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];
