@@ -12,9 +12,6 @@ fn main() {
     if let Some(libtorch) = libtorch {
         // DT_RPATH, not DT_RUNPATH: it comes before LD_LIBRARY_PATH.
         println!("cargo:rustc-link-arg=-Wl,--disable-new-dtags");
-        println!(
-            "cargo:rustc-link-arg=-Wl,-rpath,{}",
-            libtorch.join("lib").display()
-        );
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{}", libtorch.join("lib").display());
     }
 }

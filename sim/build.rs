@@ -129,15 +129,7 @@ fn main() -> ExitCode {
 
 /// The kernels' lists and texts for Rust.
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
-    columns::write(
-        &kernels.join("state.h"),
-        columns::STATE,
-        &out.join("columns.rs"),
-    )?;
-    columns::write(
-        &kernels.join("collide/shapes.h"),
-        columns::SHAPES,
-        &out.join("shapes.rs"),
-    )?;
+    columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
+    columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
     texts::write(kernels, &out.join("texts.rs"))
 }

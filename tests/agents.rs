@@ -44,10 +44,7 @@ fn one_policy_decides_for_all_and_its_critic_sees_what_it_is_to_see() {
         assert!(last.get("Loss/surrogate/left").is_none());
         // 8 worlds of 16 steps, and the warm-up.
         assert_eq!(number("env_steps"), Some(4.0 * 128.0));
-        let seen = lines
-            .iter()
-            .rev()
-            .find(|l| l.get("Episode_Reward/near").is_some());
+        let seen = lines.iter().rev().find(|l| l.get("Episode_Reward/near").is_some());
         let seen = seen.unwrap();
         for tag in [
             "Episode_Reward/left/effort",
@@ -64,10 +61,7 @@ fn one_policy_decides_for_all_and_its_critic_sees_what_it_is_to_see() {
         for agent in ["left", "right"] {
             let own = of(&format!("Episode_Reward/{agent}/effort"));
             let sum = of(&format!("Train/agent_reward/{agent}"));
-            assert!(
-                (near + own - sum).abs() < 1e-4 * sum.abs(),
-                "{near} {own} {sum}"
-            );
+            assert!((near + own - sum).abs() < 1e-4 * sum.abs(), "{near} {own} {sum}");
         }
         place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
         assert_same_bits(&run, &place.path("b"));
@@ -110,13 +104,7 @@ fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
         let more = [more, &[CENTRAL]].concat();
         let whole = place.train("whole", 4, &more);
         let parts = place.train("parts", 2, &more);
-        place.ok(&[
-            "train",
-            "--resume",
-            "parts",
-            "--quiet",
-            "runner.max_iterations=4",
-        ]);
+        place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
         assert_same_bits(&whole, &parts);
     }
 }
@@ -134,14 +122,7 @@ fn threads_that_collect_make_the_same_rollouts() {
     ] {
         let place = place();
         let width = "actor.rnn_hidden_dim=6";
-        let task = [
-            policies,
-            CENTRAL,
-            rnn,
-            width,
-            past,
-            "self_play.save_interval=1",
-        ];
+        let task = [policies, CENTRAL, rnn, width, past, "self_play.save_interval=1"];
         let sync = place.train("sync", 3, &task);
         let crew = ["collector.kind=async", "collector.workers=3"];
         let fresh = [&task[..], &["collector.max_staleness=0"], &crew].concat();
@@ -150,10 +131,7 @@ fn threads_that_collect_make_the_same_rollouts() {
             let all = tensors(run).into_iter();
             all.filter(|(name, ..)| name != "episodes").collect()
         };
-        assert!(
-            but_episodes(&sync) == but_episodes(&fresh),
-            "{policies} {rnn} {past}"
-        );
+        assert!(but_episodes(&sync) == but_episodes(&fresh), "{policies} {rnn} {past}");
         let ahead = [&[policies, rnn, past], &crew[..]].concat();
         let last = metrics(&place.train("ahead", 3, &ahead)).pop().unwrap();
         assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
@@ -208,10 +186,7 @@ fn earlier_versions_play_and_are_kept() {
     for (more, key) in [
         (&[PAST, "runner.algorithm=sac"][..], "self_play.window"),
         (&[PAST, "self_play.share=1.5"], "self_play.share"),
-        (
-            &[PAST, "self_play.save_interval=0"],
-            "self_play.save_interval",
-        ),
+        (&[PAST, "self_play.save_interval=0"], "self_play.save_interval"),
     ] {
         let out = place.run(&[&["check", "pole.toml"], more].concat());
         let said = common::text(&out);
@@ -223,15 +198,7 @@ fn earlier_versions_play_and_are_kept() {
 fn a_failure_is_replayed() {
     let place = place();
     let fault = "nan qpos[0] share=0.5 every=1";
-    let out = place.run(&[
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "a",
-        "--inject",
-        fault,
-    ]);
+    let out = place.run(&["train", "pole.toml", "--quiet", "--out", "a", "--inject", fault]);
     let failure = std::fs::read_dir(place.path("a/failure"));
     let mut all = failure.unwrap_or_else(|e| panic!("{e}: {}", common::text(&out)));
     let folder = all.next().unwrap().unwrap().path();
@@ -256,12 +223,7 @@ fn learners_with_a_memory_learn_one_policy() {
 fn a_task_with_agents_is_checked_and_shown() {
     let place = place();
     let said = place.ok(&["check", "pole.toml", CENTRAL]);
-    for part in [
-        "agents: left, right",
-        "observation (policy)",
-        "left/effort",
-        "16 rows",
-    ] {
+    for part in ["agents: left, right", "observation (policy)", "left/effort", "16 rows"] {
         assert!(said.contains(part), "{part}\n{said}");
     }
     for (change, words) in [

@@ -18,10 +18,7 @@ fn main() -> ExitCode {
     println!("page faults of eight 64 MiB tensors: {kept}, with glibc's defaults {default}");
     let ok = kept * 10 < default;
     let (word, passed) = if ok { ("ok", 1) } else { ("FAILED", 0) };
-    println!(
-        "test result: {word}. {passed} passed; {} failed; 0 ignored",
-        1 - passed
-    );
+    println!("test result: {word}. {passed} passed; {} failed; 0 ignored", 1 - passed);
     ExitCode::from(u8::from(!ok))
 }
 
@@ -30,11 +27,7 @@ fn faults_in_child(mode: &str) -> i64 {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program).env(MODE, mode).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap()
+    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }
 
 fn faults_of_large_tensors(init: bool) -> i64 {

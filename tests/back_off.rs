@@ -28,11 +28,7 @@ fn inject(place: &Place, out: &str, faults: &[&str], more: &[&str]) -> Output {
 fn an_allocation_that_fails_anywhere_is_a_change_of_size_at_that_iterations_start() {
     let place = Place::new();
     // A run that changes its size on purpose before the third iteration.
-    place.train(
-        "planned",
-        6,
-        &["back_off.changes=[[2,4]]", "runner.save_interval=2"],
-    );
+    place.train("planned", 6, &["back_off.changes=[[2,4]]", "runner.save_interval=2"]);
     let planned = place.path("planned");
     assert_eq!(sizes(&planned), [8, 8, 4, 4, 4, 4]);
     for (i, phase) in ["collect", "update"].into_iter().enumerate() {
@@ -52,18 +48,9 @@ fn an_allocation_that_fails_anywhere_is_a_change_of_size_at_that_iterations_star
 #[test]
 fn want_of_memory_while_saving_loses_nothing() {
     let place = Place::new();
-    place.train(
-        "planned",
-        6,
-        &["back_off.changes=[[2,4]]", "runner.save_interval=2"],
-    );
+    place.train("planned", 6, &["back_off.changes=[[2,4]]", "runner.save_interval=2"]);
     // The second iteration is done when its checkpoint is written.
-    let output = inject(
-        &place,
-        "a",
-        &["fail allocation phase=save iteration=2"],
-        &[],
-    );
+    let output = inject(&place, "a", &["fail allocation phase=save iteration=2"], &[]);
     let err = text(&output);
     assert_eq!(output.status.code(), Some(0), "{err}");
     assert!(err.contains("goes on with 4 instead of 8"), "{err}");
@@ -80,23 +67,10 @@ fn what_a_run_did_stands_in_its_configuration_and_repeats() {
     assert!(config.contains("num_envs = 8"), "{config}");
     assert!(config.contains("changes = [[2, 4]]"), "{config}");
     // Without the fault.
-    place.ok(&[
-        "train",
-        "a/config.toml",
-        "--quiet",
-        "--out",
-        "b",
-        "fault.inject=[]",
-    ]);
+    place.ok(&["train", "a/config.toml", "--quiet", "--out", "b", "fault.inject=[]"]);
     assert_same_bits(&place.path("a"), &place.path("b"));
     // Going on is going on with four.
-    place.ok(&[
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=8",
-    ]);
+    place.ok(&["train", "--resume", "a", "--quiet", "runner.max_iterations=8"]);
     assert_eq!(sizes(&place.path("a")), [8, 8, 4, 4, 4, 4, 4, 4]);
 }
 
@@ -105,11 +79,7 @@ fn what_a_run_did_stands_in_its_configuration_and_repeats() {
 #[test]
 fn a_second_failure_goes_on_in_a_fresh_process_with_the_same_bits() {
     let place = Place::new();
-    place.train(
-        "planned",
-        6,
-        &["back_off.changes=[[2,4]]", "runner.save_interval=4"],
-    );
+    place.train("planned", 6, &["back_off.changes=[[2,4]]", "runner.save_interval=4"]);
     let every_four = ["runner.save_interval=4"];
     for (out, second) in [
         ("resize", "fail allocation phase=resize iteration=3"),
@@ -129,10 +99,8 @@ fn a_second_failure_goes_on_in_a_fresh_process_with_the_same_bits() {
         assert_eq!(sizes(&place.path(out)), [8, 8, 4, 4, 4, 4]);
     }
     // Alone it makes do with what there is, and repeats what it did.
-    let faults = [
-        "fail allocation phase=collect iteration=3",
-        "fail allocation phase=resize iteration=3",
-    ];
+    let faults =
+        ["fail allocation phase=collect iteration=3", "fail allocation phase=resize iteration=3"];
     let alone = [&every_four[..], &["runner.supervise=false"]].concat();
     let output = inject(&place, "alone", &faults, &alone);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -197,15 +165,7 @@ fn under_a_real_limit_a_run_takes_what_fits_and_learns_as_one_started_there() {
     assert!((64..65536).contains(&n), "{n}");
     // Started with that number it is the same run.
     let n = format!("env.num_envs={n}");
-    place.ok(&[
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "b",
-        "runner.max_iterations=2",
-        &n,
-    ]);
+    place.ok(&["train", "pole.toml", "--quiet", "--out", "b", "runner.max_iterations=2", &n]);
     assert_same_bits(&place.path("a"), &place.path("b"));
 }
 

@@ -27,13 +27,7 @@ fn a_log_that_is_full_loses_records_but_no_bytes_of_the_others() {
     let whole = metrics(&run);
     assert!((10..300).contains(&whole.len()), "{}", whole.len());
     // The log opens again where it ended: no half line hides what follows.
-    place.ok(&[
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=301",
-    ]);
+    place.ok(&["train", "--resume", "a", "--quiet", "runner.max_iterations=301"]);
     let lines = metrics(&run);
     assert_eq!(lines.len(), whole.len() + 1);
     assert_eq!(lines.last().unwrap()["iteration"], 301);
@@ -52,15 +46,9 @@ fn a_checkpoint_that_cannot_be_written_stops_nothing_and_the_last_is_rescued() {
     assert!(err.contains("cannot write the checkpoint"), "{err}");
     // Since there are reports, the last line names both.
     assert!(err.contains("the log a/log.txt"), "{err}");
-    assert_eq!(
-        metrics(&place.path("a")).len(),
-        4,
-        "all iterations were done"
-    );
+    assert_eq!(metrics(&place.path("a")).len(), 4, "all iterations were done");
     // No torn file is left behind.
-    let left = std::fs::read_dir(place.path("a/checkpoints"))
-        .unwrap()
-        .count();
+    let left = std::fs::read_dir(place.path("a/checkpoints")).unwrap().count();
     assert_eq!(left, 0);
     let again = place.fails(2, &["train", "--resume", "a"]);
     assert!(again.contains("has no checkpoint"), "{again}");
@@ -73,14 +61,7 @@ fn a_rescued_checkpoint_goes_on() {
     let place = Place::new();
     // A file lies where the folder of checkpoints was: a fault of this folder alone.
     let mut child = place
-        .ostler(&[
-            "train",
-            "pole.toml",
-            "--quiet",
-            "--out",
-            "a",
-            "runner.max_iterations=1000000",
-        ])
+        .ostler(&["train", "pole.toml", "--quiet", "--out", "a", "runner.max_iterations=1000000"])
         .env("TMPDIR", place.0.path())
         .stderr(Stdio::piped())
         .spawn()
@@ -130,10 +111,7 @@ fn learning_that_falls_apart_is_said_and_ends_the_training() {
     );
     assert!(err.contains("minibatches were skipped"), "{err}");
     // It goes back to the weights it began with, again and again.
-    assert!(
-        err.contains("rolled back 5 times and failed again"),
-        "{err}"
-    );
+    assert!(err.contains("rolled back 5 times and failed again"), "{err}");
     assert!(err.contains("lower ppo.learning_rate"), "{err}");
     assert!(!err.contains('\u{1b}'), "no colours in a pipe\n{err}");
     assert!((10..30).contains(&metrics(&place.path("a")).len()));
@@ -142,14 +120,7 @@ fn learning_that_falls_apart_is_said_and_ends_the_training() {
 #[test]
 fn worlds_that_break_are_counted_and_said_once() {
     let place = Place::new();
-    let out = place.run(&[
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "a",
-        "sim.max_speed=1e-3",
-    ]);
+    let out = place.run(&["train", "pole.toml", "--quiet", "--out", "a", "sim.max_speed=1e-3"]);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
     assert_eq!(err.matches("environments broke").count(), 1, "{err}");
@@ -173,14 +144,8 @@ fn more_memory_than_there_is_is_refused_before_it_is_taken() {
         ],
     );
     assert!(err.contains("MiB are free"), "{err}");
-    let err = place.fails(
-        2,
-        &[
-            "train",
-            "pole.toml",
-            "actor.hidden_dims=[65536,65536,65536,65536]",
-        ],
-    );
+    let err =
+        place.fails(2, &["train", "pole.toml", "actor.hidden_dims=[65536,65536,65536,65536]"]);
     assert!(err.contains("MiB are free"), "{err}");
     assert!(!place.path("runs").exists(), "nothing is left behind");
 }
@@ -224,10 +189,7 @@ fn a_picture_for_which_there_is_no_memory_costs_the_picture_alone() {
         assert!(drawn || err.contains("ostler plot a draws it"), "{err}");
         without += u64::from(!drawn);
     }
-    assert!(
-        (1..16).contains(&without),
-        "some limits are in between: {without}"
-    );
+    assert!((1..16).contains(&without), "some limits are in between: {without}");
 }
 
 /// One bit of any file of a run: it goes on, from an older checkpoint where there is one, or says
@@ -247,20 +209,13 @@ fn one_bit_of_any_file_of_a_run_ends_in_no_run_that_cannot_go_on() {
         (state % below.max(1) as u64) as usize
     };
     for file in files {
-        let name = file
-            .strip_prefix(&run)
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_string();
+        let name = file.strip_prefix(&run).unwrap().to_str().unwrap().to_string();
         let whole = std::fs::read(&file).unwrap();
         // One bit, and a part that is lost.
         for cut in [false, true] {
             let _ = std::fs::remove_dir_all(place.path("b"));
-            let copied = Command::new("cp")
-                .args(["-a", "a", "b"])
-                .current_dir(place.0.path())
-                .status();
+            let copied =
+                Command::new("cp").args(["-a", "a", "b"]).current_dir(place.0.path()).status();
             assert!(copied.unwrap().success());
             let mut bytes = whole.clone();
             match cut {
@@ -281,10 +236,9 @@ fn one_bit_of_any_file_of_a_run_ends_in_no_run_that_cannot_go_on() {
             assert!(!err.contains("panicked"), "{what}");
             match out.status.code() {
                 Some(0) => {}
-                Some(2) => assert!(
-                    name.starts_with("robot") && err.contains("the original"),
-                    "{what}"
-                ),
+                Some(2) => {
+                    assert!(name.starts_with("robot") && err.contains("the original"), "{what}")
+                }
                 _ => panic!("{what}"),
             }
             if name.contains("iter_00000003") {
@@ -325,18 +279,11 @@ fn a_configuration_that_was_changed_is_said_and_one_that_is_damaged_comes_back()
         "{err}"
     );
     assert!(err.contains("ppo.gamma: was 0.99, is 0.98"), "{err}");
-    for damaged in [
-        whole.replace("gamma", "gamla"),
-        whole[..1000].into(),
-        String::new(),
-    ] {
+    for damaged in [whole.replace("gamma", "gamla"), whole[..1000].into(), String::new()] {
         std::fs::write(&own, &damaged).unwrap();
         let n = metrics(&run).len() as u64 + 1;
         let err = resume(n);
-        assert!(
-            err.contains("the newest checkpoint's is in its place"),
-            "{err}"
-        );
+        assert!(err.contains("the newest checkpoint's is in its place"), "{err}");
         let aside = std::fs::read_to_string(run.join("config.damaged")).unwrap();
         assert_eq!(aside, damaged);
     }
@@ -344,20 +291,10 @@ fn a_configuration_that_was_changed_is_said_and_one_that_is_damaged_comes_back()
 
 /// Regular files below a folder.
 fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut all: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     all.sort();
-    all.into_iter()
-        .flat_map(|path| {
-            if path.is_dir() {
-                walk(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
+    all.into_iter().flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]
@@ -396,10 +333,7 @@ fn a_folder_with_other_things_keeps_them() {
     std::fs::create_dir(place.path("b")).unwrap();
     std::fs::write(place.path("b/metrics.jsonl"), "mine").unwrap();
     let err = place.fails(2, &["train", "pole.toml", "--out", "b"]);
-    assert!(
-        err.contains("metrics.jsonl that this run would overwrite"),
-        "{err}"
-    );
+    assert!(err.contains("metrics.jsonl that this run would overwrite"), "{err}");
     let kept = std::fs::read_to_string(place.path("b/metrics.jsonl")).unwrap();
     assert_eq!(kept, "mine");
     let err = place.fails(2, &["train", "pole.toml", "--out", "pole.toml"]);
@@ -482,18 +416,8 @@ fn a_disk_that_is_full_costs_records_and_no_training() {
     let rescued = err.split("the last checkpoint is ").nth(1).unwrap();
     let rescued = rescued.split(" instead").next().unwrap();
     assert!(rescued.ends_with("iter_00000300.safetensors"), "{rescued}");
-    place.ok(&[
-        "train",
-        "--resume",
-        "kept",
-        "--quiet",
-        "runner.max_iterations=301",
-    ]);
-    std::fs::rename(
-        rescued,
-        place.path("kept/checkpoints/iter_00000300.safetensors"),
-    )
-    .unwrap();
+    place.ok(&["train", "--resume", "kept", "--quiet", "runner.max_iterations=301"]);
+    std::fs::rename(rescued, place.path("kept/checkpoints/iter_00000300.safetensors")).unwrap();
     place.train("whole", 301, &["log.curve=false"]);
     place.ok(&[
         "train",

@@ -56,10 +56,7 @@ fn threads_are_measured_one_number_after_another() {
         [&args[..], more].concat()
     };
     let table = place.ok(&bench(&["1,2"]));
-    let lines: Vec<Vec<&str>> = table
-        .lines()
-        .map(|l| l.split_whitespace().collect())
-        .collect();
+    let lines: Vec<Vec<&str>> = table.lines().map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(lines.len(), 4, "{table}");
     // The first number's speeds are the measure of the others.
     assert_eq!((lines[2][0], lines[3][0]), ("1", "2"), "{table}");
@@ -71,11 +68,7 @@ fn threads_are_measured_one_number_after_another() {
     }
     let numbers: Value =
         serde_json::from_str(&place.ok(&bench(&["2,1", "--json", "env.num_envs=1024"]))).unwrap();
-    let loops = |n: u32| {
-        numbers[format!("pole.threads.{n}.fork_joins_per_step")]
-            .as_f64()
-            .unwrap()
-    };
+    let loops = |n: u32| numbers[format!("pole.threads.{n}.fork_joins_per_step")].as_f64().unwrap();
     assert_eq!(loops(1), 0.0, "one thread meets nobody");
     assert!(loops(2) >= 1.0, "{numbers}");
     for wrong in ["0", "2,2", "1,100000"] {

@@ -43,10 +43,7 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
     let lines = metrics(&crew);
     // The first rollout only warmed the normaliser up, and what was collected ahead of
     // that was thrown away.
-    let stale: Vec<f64> = lines
-        .iter()
-        .map(|l| l["Perf/staleness"].as_f64().unwrap())
-        .collect();
+    let stale: Vec<f64> = lines.iter().map(|l| l["Perf/staleness"].as_f64().unwrap()).collect();
     assert_eq!(stale, [0.0, 1.0, 1.0]);
     for line in &lines {
         assert_eq!(line["Perf/workers"], 2.0);
@@ -59,10 +56,7 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
         let auto = format!("\n{key} = \"auto\"");
         assert!(!config.contains(&auto), "{config}");
     }
-    assert!(
-        config.contains("staleness_correction = \"clip\""),
-        "{config}"
-    );
+    assert!(config.contains("staleness_correction = \"clip\""), "{config}");
     let log = std::fs::read_to_string(crew.join("log.txt")).unwrap();
     assert!(log.contains("2 workers collect, "), "{log}");
     // The same tensors in the checkpoint, in the same shapes.
@@ -97,8 +91,7 @@ v_max = 40.0
     let place = Place::with(&format!("{TASK}{more}"));
     let learnt = |run: &Path| -> Vec<_> {
         let all = tensors(run).into_iter();
-        all.filter(|(name, ..)| name.starts_with("learner/"))
-            .collect()
+        all.filter(|(name, ..)| name.starts_with("learner/")).collect()
     };
     let recurrent = ["actor.rnn_type=gru", "actor.rnn_hidden_dim=5"];
     let learners: [(&str, &str, &[&str]); 5] = [
@@ -141,10 +134,7 @@ fn f8_a_run_goes_on_with_the_other_collector() {
     assert_eq!(resumed[3]["Perf/staleness"], 1.0);
     assert!(resumed[1].get("Perf/staleness").is_none());
     go_on("runner.max_iterations=5", &["collector.workers=1"]);
-    go_on(
-        "runner.max_iterations=6",
-        &["collector.kind=sync", corrected],
-    );
+    go_on("runner.max_iterations=6", &["collector.kind=sync", corrected]);
     let all = metrics(&run);
     assert_eq!(all.len(), 6);
     assert!(all[5].get("Perf/staleness").is_none());
@@ -244,10 +234,7 @@ fn f6_more_workers_than_cores_are_honoured_with_a_warning() {
     let cores = std::thread::available_parallelism().unwrap().get();
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
     if cores < 9 {
-        assert!(
-            log.contains("collector.workers = 8 over-subscribes"),
-            "{log}"
-        );
+        assert!(log.contains("collector.workers = 8 over-subscribes"), "{log}");
     }
     assert_eq!(metrics(&run)[0]["Perf/workers"], 8.0);
     let run = place.train("b", 1, &[ASYNC]);
@@ -266,21 +253,11 @@ fn what_does_not_go_together_is_refused_with_the_ways_out() {
     };
     let none = "ppo.staleness_correction=none";
     refused(&[ASYNC, none], &["vtrace", "collector.max_staleness = 0"]);
-    place.ok(&[
-        "check",
-        "pole.toml",
-        ASYNC,
-        none,
-        "collector.max_staleness=0",
-    ]);
+    place.ok(&["check", "pole.toml", ASYNC, none, "collector.max_staleness=0"]);
     place.ok(&["check", "pole.toml", none]);
     refused(
         &[ASYNC, "sim.device=cuda", "device=cuda:0"],
-        &[
-            "one stream",
-            "collector.kind = \"sync\"",
-            "sim.device = \"cpu\"",
-        ],
+        &["one stream", "collector.kind = \"sync\"", "sim.device = \"cpu\""],
     );
     for (key, words) in [
         ("collector.workers=0", "1 or more"),

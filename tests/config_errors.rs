@@ -30,28 +30,17 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
         .filter(|p| p.extension().is_some_and(|e| e == "safetensors"))
         .collect();
     files.sort();
-    let newest = files
-        .iter()
-        .rfind(|p| p.to_string_lossy().contains("iter_"));
+    let newest = files.iter().rfind(|p| p.to_string_lossy().contains("iter_"));
     let newest = newest.unwrap().clone();
     let mut bytes = std::fs::read(&newest).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&newest, bytes).unwrap();
-    let go_on = [
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=5",
-    ];
+    let go_on = ["train", "--resume", "a", "--quiet", "runner.max_iterations=5"];
     let out = place.run(&go_on);
     let said = common::text(&out);
     assert!(out.status.success(), "{said}");
-    assert!(
-        said.contains("WARN ") && said.contains("an earlier one is taken"),
-        "{said}"
-    );
+    assert!(said.contains("WARN ") && said.contains("an earlier one is taken"), "{said}");
     for file in files {
         std::fs::write(file, "").unwrap();
     }
@@ -60,14 +49,8 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
     left.for_each(|file| std::fs::write(file, "").unwrap());
     for command in [&["eval", "a"][..], &["train", "--resume", "a"]] {
         let said = place.fails(2, command);
-        assert!(
-            said.contains("no other file of checkpoints/ is whole"),
-            "{said}"
-        );
-        assert!(
-            said.contains("a/config.toml` starts the same run anew"),
-            "{said}"
-        );
+        assert!(said.contains("no other file of checkpoints/ is whole"), "{said}");
+        assert!(said.contains("a/config.toml` starts the same run anew"), "{said}");
     }
     std::fs::write(run.join("metrics.jsonl"), "{}\n{bad\n{}\n").unwrap();
     let said = place.fails(2, &["plot", "a", "--return-of", "training"]);
@@ -88,30 +71,15 @@ fn mistakes_name_file_line_and_column() {
             1,
             "num_actors is called env.num_envs here",
         ),
-        (
-            swap("num_envs = 8", "num_envs = 0"),
-            "num_envs",
-            12,
-            "0 environments",
-        ),
-        (
-            swap("num_envs = 8", "num_envs = 2.1"),
-            "num_envs",
-            12,
-            "a whole number",
-        ),
+        (swap("num_envs = 8", "num_envs = 0"), "num_envs", 12, "0 environments"),
+        (swap("num_envs = 8", "num_envs = 2.1"), "num_envs", 12, "a whole number"),
         (
             swap("num_mini_batches = 2", "num_mini_batches = 129"),
             "num_mini",
             20,
             "only 128 samples",
         ),
-        (
-            swap("threads = 1", "threads = 1\ndt = -0.01"),
-            "dt =",
-            6,
-            "a time step of -0.01 s",
-        ),
+        (swap("threads = 1", "threads = 1\ndt = -0.01"), "dt =", 6, "a time step of -0.01 s"),
         (
             swap(
                 "target = \"qpos\"\nuniform = [-0.01, 0.01]",
@@ -121,12 +89,7 @@ fn mistakes_name_file_line_and_column() {
             9,
             "in degrees it would lie within: 0.7854",
         ),
-        (
-            swap("robots/cartpole.xml", "robots/cart.xml"),
-            "robot =",
-            9,
-            "there is no file",
-        ),
+        (swap("robots/cartpole.xml", "robots/cart.xml"), "robot =", 9, "there is no file"),
         (
             swap(
                 "expr = \"abs(joint_pos(hinge)) > 0.2\"",
@@ -136,12 +99,7 @@ fn mistakes_name_file_line_and_column() {
             23,
             "hinge",
         ),
-        (
-            swap("actuators = [\"slide\"]", "actuators = [\"slid\"]"),
-            "\"slid\"",
-            14,
-            "slide",
-        ),
+        (swap("actuators = [\"slide\"]", "actuators = [\"slid\"]"), "\"slid\"", 14, "slide"),
         (
             // One range, one for each coordinate, or a table: the value itself is named.
             swap("uniform = [-0.01, 0.01]", "uniform = [-0.01, 0.01, 4]"),
@@ -155,18 +113,8 @@ fn mistakes_name_file_line_and_column() {
             12,
             "env.num_envs: a whole number from 0 on is expected, this is -8",
         ),
-        (
-            swap("robots/cartpole.xml", "robots"),
-            "robot =",
-            9,
-            "robots is a folder",
-        ),
-        (
-            swap("[learner]", "[learner"),
-            "[learner",
-            9,
-            "not valid TOML",
-        ),
+        (swap("robots/cartpole.xml", "robots"), "robot =", 9, "robots is a folder"),
+        (swap("[learner]", "[learner"), "[learner", 9, "not valid TOML"),
     ] {
         let place = Place::with(&task);
         let at = format!("pole.toml:{}:{column}: ", line(&task, word));
@@ -185,24 +133,12 @@ fn mistakes_name_file_line_and_column() {
 fn mistakes_on_the_command_line_point_into_it() {
     let place = Place::new();
     for (args, expected) in [
-        (
-            &["--set", "env.num_env=3"][..],
-            "--set: unknown key \"num_env\"",
-        ),
+        (&["--set", "env.num_env=3"][..], "--set: unknown key \"num_env\""),
         (&["task.reward.alife.weight=3"], "did you mean \"alive\"?"),
-        (
-            &["--num-envs", "0"],
-            "--num-envs: env.num_envs: 0 environments",
-        ),
-        (
-            &["--num_envs", "0"],
-            "--num-envs: env.num_envs: 0 environments",
-        ),
+        (&["--num-envs", "0"], "--num-envs: env.num_envs: 0 environments"),
+        (&["--num_envs", "0"], "--num-envs: env.num_envs: 0 environments"),
         (&["--device", "gpu"], "\"gpu\" is not a device"),
-        (
-            &["--device", "cuda:4096"],
-            "device \"cuda:4096\" cannot be used",
-        ),
+        (&["--device", "cuda:4096"], "device \"cuda:4096\" cannot be used"),
         (&["other.toml"], "two configurations"),
         (&["--max-time", "2x"], "write 90s, 15m, 2h"),
         (&["--sed", "1"], "--seed"),
@@ -216,16 +152,8 @@ fn mistakes_on_the_command_line_point_into_it() {
     }
     assert!(place.fails(2, &["trian"]).contains("train"));
     assert!(place.fails(2, &["train"]).contains("ostler envs"));
-    assert!(
-        place
-            .fails(2, &["train", "none.toml"])
-            .contains("no such file")
-    );
-    assert!(
-        place
-            .fails(2, &["train", "robots"])
-            .contains("it is a folder")
-    );
+    assert!(place.fails(2, &["train", "none.toml"]).contains("no such file"));
+    assert!(place.fails(2, &["train", "robots"]).contains("it is a folder"));
 }
 
 #[test]
@@ -235,10 +163,7 @@ fn a_robot_that_does_not_parse_is_named_with_its_line() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replacen("damping=", "dampnig=", 1)).unwrap();
     let err = place.fails(2, &["train", "pole.toml"]);
-    assert!(
-        err.contains("cartpole.xml:") && err.contains("dampnig"),
-        "{err}"
-    );
+    assert!(err.contains("cartpole.xml:") && err.contains("dampnig"), "{err}");
     std::fs::write(&file, "<mujoco").unwrap();
     let err = place.fails(2, &["train", "pole.toml"]);
     assert!(err.contains("cartpole.xml:1:"), "{err}");
@@ -307,10 +232,7 @@ fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
     let err = place.fails(2, &["check", "pole.toml", set]);
     assert!(err.contains("the robot's file has no <keyframe>"), "{err}");
     let out = place.ok(&["check", "pole.toml", "--quiet"]);
-    assert!(
-        out.contains("default pose: reset\n  every joint at 0\n"),
-        "{out}"
-    );
+    assert!(out.contains("default pose: reset\n  every joint at 0\n"), "{out}");
 }
 
 #[test]
@@ -318,11 +240,7 @@ fn limits_of_joints_are_checked_and_shown() {
     let limit = |text: &str| format!("{TASK}[[sim.limit]]\n{text}\n");
     let first = TASK.lines().count() + 1;
     for (text, line, expected) in [
-        (
-            "joints = [\"hing\"]\nmax_speed = 9",
-            1,
-            "did you mean \"hinge\"?",
-        ),
+        ("joints = [\"hing\"]\nmax_speed = 9", 1, "did you mean \"hinge\"?"),
         ("joints = [\"hinge\"]\nmax_speed = -9", 2, "positive"),
         ("joints = [\"hinge\"]\nmax_sped = 9", 2, "max_speed"),
         ("joints = []\nmax_speed = 9", 1, "no joints"),
@@ -334,10 +252,7 @@ fn limits_of_joints_are_checked_and_shown() {
     }
     let place = Place::with(&limit("joints = [\"h*\"]\nmax_speed = 0.001"));
     let said = place.ok(&["check", "pole.toml"]);
-    assert!(
-        said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"),
-        "{said}"
-    );
+    assert!(said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"), "{said}");
     // So slow a limit breaks every environment, and names the joint.
     let run = place.train("slow", 1, &[]);
     let broken = metrics(&run)[0]["Guard/speed/joint/hinge"].as_f64();
@@ -388,12 +303,6 @@ fn envs_lists_configurations_with_a_line_each() {
     let place = Place::new();
     std::fs::write(place.path("broken.toml"), "[env]\nnum_env = 3\n").unwrap();
     let out = place.ok(&["envs", "--dir", "."]);
-    assert!(
-        out.contains("pole.toml") && out.contains("a small cart-pole"),
-        "{out}"
-    );
-    assert!(
-        out.contains("broken.toml") && out.contains("unusable"),
-        "{out}"
-    );
+    assert!(out.contains("pole.toml") && out.contains("a small cart-pole"), "{out}");
+    assert!(out.contains("broken.toml") && out.contains("unusable"), "{out}");
 }

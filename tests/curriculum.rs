@@ -26,19 +26,9 @@ fn the_same_however_interrupted(place: &Place, first: u64, kill: &str, more: &[&
     let with = |own: &[&'static str]| [more, own].concat();
     place.train("whole", 8, &with(&["runner.save_interval=2"]));
     place.train("cut", first, &with(&["runner.save_interval=2"]));
-    place.ok(&[
-        "train",
-        "--resume",
-        "cut",
-        "--quiet",
-        "runner.max_iterations=8",
-    ]);
+    place.ok(&["train", "--resume", "cut", "--quiet", "runner.max_iterations=8"]);
     assert_same_bits(&place.path("whole"), &place.path("cut"));
-    place.train(
-        "killed",
-        8,
-        &[more, &["--inject", kill, "runner.save_interval=2"]].concat(),
-    );
+    place.train("killed", 8, &[more, &["--inject", kill, "runner.save_interval=2"]].concat());
     assert_same_bits(&place.path("whole"), &place.path("killed"));
     let log = std::fs::read_to_string(place.path("killed/log.txt")).unwrap();
     assert!(log.contains("SIGKILL"), "{log}");
@@ -61,10 +51,7 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     assert_eq!(weights, [0.0, 0.0, 0.0, 1.0, 2.0, 5.0, 5.0]);
     // Not only logged: nothing is earned while the weight is zero.
     let earned = logged(&run, "Episode_Reward/alive");
-    assert!(
-        earned[..3].iter().all(|&r| r.is_nan() || r == 0.0),
-        "{earned:?}"
-    );
+    assert!(earned[..3].iter().all(|&r| r.is_nan() || r == 0.0), "{earned:?}");
     assert!(earned[6] > 0.0, "{earned:?}");
     the_same_however_interrupted(&place, 3, "kill phase=update iteration=6", &[]);
 }
@@ -115,11 +102,7 @@ fn right_after_a_roll_back_a_run_goes_on_as_if_it_had_not_stopped() {
     the_same_however_interrupted(&place, 3, "kill phase=update iteration=4", &fault);
     for run in ["whole", "cut", "killed"] {
         let roll_backs = logged(&place.path(run), "Guard/roll_backs");
-        assert_eq!(
-            roll_backs,
-            [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
-            "{run}"
-        );
+        assert_eq!(roll_backs, [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "{run}");
     }
 }
 
@@ -142,13 +125,7 @@ key = "task.reward.alive.weight"
 over = "Train/mean_rewrad"
 points = [[0, 1.5], [40, 3.0]]"#,
     );
-    let out = place.run(&[
-        "train",
-        "pole.toml",
-        "--out",
-        "a",
-        "runner.max_iterations=4",
-    ]);
+    let out = place.run(&["train", "pole.toml", "--out", "a", "runner.max_iterations=4"]);
     let err = text(&out);
     let said = "task.reward.alive.weight follows \"Train/mean_rewrad\", which is not logged, and stays at 1.5; did you mean \"Train/mean_reward\"?";
     assert_eq!(err.matches(said).count(), 1, "{err}");
@@ -171,26 +148,10 @@ fn the_summary_says_what_was_survived() {
         "fail allocation phase=update iteration=4",
     ]);
     let line = out.lines().find(|l| l.starts_with("survived")).unwrap();
-    for part in [
-        "1 environment broke",
-        "1 roll-back",
-        "4 instead of 8 environments",
-    ] {
+    for part in ["1 environment broke", "1 roll-back", "4 instead of 8 environments"] {
         assert!(line.contains(part), "{out}");
     }
-    assert!(
-        out.contains("failure/iter_00000002_non_finite_params"),
-        "{out}"
-    );
-    let quiet = place.ok(&[
-        "train",
-        "pole.toml",
-        "--out",
-        "b",
-        "runner.max_iterations=2",
-    ]);
-    assert!(
-        !quiet.contains("survived") && !quiet.contains("report "),
-        "{quiet}"
-    );
+    assert!(out.contains("failure/iter_00000002_non_finite_params"), "{out}");
+    let quiet = place.ok(&["train", "pole.toml", "--out", "b", "runner.max_iterations=2"]);
+    assert!(!quiet.contains("survived") && !quiet.contains("report "), "{quiet}");
 }

@@ -130,12 +130,7 @@ fn a_run_whose_disk_has_space_again_goes_on_and_writes_all() {
     let run = place.train(
         "a",
         400,
-        &[
-            "--inject",
-            low,
-            "memory.interval_s=0.05",
-            "memory.act_after_s=3600",
-        ],
+        &["--inject", low, "memory.interval_s=0.05", "memory.act_after_s=3600"],
     );
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
     assert!(log.contains("one checkpoint is kept"), "{log}");

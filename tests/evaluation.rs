@@ -59,19 +59,12 @@ fn a_run_is_evaluated_without_being_asked_and_learns_the_same() {
     assert!(iterations(&without).is_empty());
     assert_same_bits(&run, &without);
     let noted = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(
-        noted.contains("eval_interval = 6") && noted.contains("eval_episodes = 19"),
-        "{noted}"
-    );
+    assert!(noted.contains("eval_interval = 6") && noted.contains("eval_episodes = 19"), "{noted}");
 }
 
 /// Whether the page lists a tag: as it is, or with a name in capitals in its place.
 fn is_listed(page: &str, tag: &str) -> bool {
-    let listed = page
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|t| t.contains('/'));
+    let listed = page.split('`').skip(1).step_by(2).filter(|t| t.contains('/'));
     let upper = |part: &str| part.chars().all(|c| c.is_ascii_uppercase());
     listed.into_iter().any(|entry| {
         let (a, b): (Vec<&str>, Vec<&str>) = (entry.split('/').collect(), tag.split('/').collect());
@@ -93,11 +86,7 @@ fn every_tag_is_in_the_list_of_metrics() {
         place.train(
             "sac",
             3,
-            &[
-                "runner.algorithm=sac",
-                "sac.learning_starts=64",
-                "replay.capacity=4096",
-            ],
+            &["runner.algorithm=sac", "sac.learning_starts=64", "replay.capacity=4096"],
         ),
     ];
     let mut missing = std::collections::BTreeSet::new();
@@ -200,11 +189,7 @@ fn an_evaluation_that_was_cut_short_is_made_by_the_resume_and_the_rest_is_the_sa
     place.ok(&["train", "--resume", "cut", "--quiet"]);
     let whole = place.path("whole");
     assert_eq!(iterations(&cut), [2, 4, 5]);
-    for tag in [
-        "Eval/mean_reward",
-        "Train/mean_reward",
-        "Curriculum/task.reward.alive.weight",
-    ] {
+    for tag in ["Eval/mean_reward", "Train/mean_reward", "Curriculum/task.reward.alive.weight"] {
         assert_eq!(logged(&cut, tag), logged(&whole, tag), "{tag}");
     }
     assert_same_bits(&whole, &cut);
@@ -220,13 +205,9 @@ fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
         let args = ["train", "pole.toml", "--out", run, &kind];
         // Minutes for a rollout, of which nothing is logged.
         let set = ["runner.num_steps_per_env=1000000", "env.num_envs=2"];
-        let mut child = (place.ostler(&[&args[..], &set].concat()))
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait("the run", || {
-            place.path(run).join("meta.json").exists().then_some(())
-        });
+        let mut child =
+            (place.ostler(&[&args[..], &set].concat())).stderr(Stdio::piped()).spawn().unwrap();
+        wait("the run", || place.path(run).join("meta.json").exists().then_some(()));
         std::thread::sleep(Duration::from_secs(1));
         kill(child.id() as i32, libc::SIGTERM);
         wait("the end", || child.try_wait().unwrap());
@@ -241,21 +222,11 @@ fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
 #[test]
 fn nothing_is_evaluated_where_that_would_take_longer_than_the_run() {
     let place = endless();
-    let args = [
-        "train",
-        "pole.toml",
-        "--out",
-        "a",
-        "env.episode_length_s=8000000",
-    ];
+    let args = ["train", "pole.toml", "--out", "a", "env.episode_length_s=8000000"];
     let out = place.run(&args);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
-    assert_eq!(
-        err.matches("nothing is evaluated: 16 episodes").count(),
-        1,
-        "{err}"
-    );
+    assert_eq!(err.matches("nothing is evaluated: 16 episodes").count(), 1, "{err}");
     let noted = std::fs::read_to_string(place.path("a/config.toml")).unwrap();
     assert!(noted.contains("eval_interval = 0"), "{noted}");
 }
@@ -277,10 +248,7 @@ fn what_evaluations_take_is_explained() {
             "runner.eval_episodes=0",
             "runner.eval_episodes takes \"auto\" or a whole number, 1 or more",
         ),
-        (
-            "guard.max_return_drop=2",
-            "a number above 0 and at most 1, or 0 for never",
-        ),
+        ("guard.max_return_drop=2", "a number above 0 and at most 1, or 0 for never"),
     ] {
         let err = refused(set);
         assert!(err.contains(why) && err.contains(set), "{set}\n{err}");
@@ -325,28 +293,19 @@ fn a_return_that_falls_is_noticed_and_without_a_key_nothing_is_done() {
     assert!(at(50) > 500.0 && at(60) < 100.0, "{all:?}");
     let drop = logged(&run, "Guard/return_drop");
     assert!(drop.iter().any(|d| d.0 == 60 && d.1 > 0.8), "{drop:?}");
-    assert!(
-        drop.iter().all(|d| d.0 >= 40 && (d.0 >= 60 || d.1 < 0.3)),
-        "{drop:?}"
-    );
+    assert!(drop.iter().all(|d| d.0 >= 40 && (d.0 >= 60 || d.1 < 0.3)), "{drop:?}");
     let said = said(&run);
     let warnings = said.matches("the evaluated return fell to").count();
     assert_eq!(warnings, 1, "{said}");
     assert!(said.contains("guard.max_return_drop = 0.5"), "{said}");
-    let best = all
-        .iter()
-        .fold(all[0], |b, e| if e.1 > b.1 { *e } else { b });
+    let best = all.iter().fold(all[0], |b, e| if e.1 > b.1 { *e } else { b });
     let file = run.join("checkpoints/best.safetensors");
     assert_eq!(iteration_of(&file), best.0, "{all:?}");
     let last = metrics(&run).pop().unwrap();
     assert_eq!(last["Guard/roll_backs"], 0.0);
     let out = place.run(&["train", "--resume", "a", "runner.max_iterations=71"]);
     let summary = String::from_utf8_lossy(&out.stdout).to_string();
-    assert!(
-        summary.contains("the evaluated return fell from"),
-        "{summary}\n{}",
-        text(&out)
-    );
+    assert!(summary.contains("the evaluated return fell from"), "{summary}\n{}", text(&out));
 }
 
 #[test]

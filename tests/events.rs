@@ -59,13 +59,7 @@ fn a_run_with_events_has_the_same_bits_however_it_is_interrupted() {
     let saving = "runner.save_interval=2";
     let whole = place.train("whole", 8, &[saving]);
     let cut = place.train("cut", 3, &[saving]);
-    place.ok(&[
-        "train",
-        "--resume",
-        "cut",
-        "--quiet",
-        "runner.max_iterations=8",
-    ]);
+    place.ok(&["train", "--resume", "cut", "--quiet", "runner.max_iterations=8"]);
     assert_same_bits(&whole, &cut);
     let kill = "kill phase=update iteration=5";
     let killed = place.train("killed", 8, &["--inject", kill, saving]);
@@ -103,17 +97,8 @@ range = [0.5, 2.0]
 #[test]
 fn breaks_are_logged_by_event_and_the_run_says_which_it_suspects() {
     let place = place(KICKS);
-    let more = [
-        "task.termination[0].expr=\"time < 0\"",
-        "env.episode_length_s=20.0",
-    ];
-    let args = [
-        "train",
-        "pole.toml",
-        "--out",
-        "run",
-        "runner.max_iterations=12",
-    ];
+    let more = ["task.termination[0].expr=\"time < 0\"", "env.episode_length_s=20.0"];
+    let args = ["train", "pole.toml", "--out", "run", "runner.max_iterations=12"];
     let out = place.run(&[&args[..], &more].concat());
     assert!(out.status.success(), "{}", text(&out));
     let run = place.path("run");
@@ -139,24 +124,13 @@ fn policies_that_see_events_are_played_and_judged_without_them() {
     place.train("run", 2, &[]);
     let mut returns = Vec::new();
     for events in ["on", "off"] {
-        let args = [
-            "eval",
-            "run",
-            "--episodes",
-            "16",
-            "--json",
-            "--events",
-            events,
-        ];
+        let args = ["eval", "run", "--episodes", "16", "--json", "--events", events];
         let said: serde_json::Value = serde_json::from_str(&place.ok(&args)).unwrap();
         assert_eq!(said["episodes"], 16, "{said}");
         returns.push(said["mean_return"].as_f64().unwrap());
     }
     assert_ne!(returns[0], returns[1]);
-    let error = place.fails(
-        2,
-        &["eval", "run", "--backend", "rapier", "--events", "off"],
-    );
+    let error = place.fails(2, &["eval", "run", "--backend", "rapier", "--events", "off"]);
     assert!(error.contains("reads event."), "{error}");
 }
 
@@ -178,11 +152,7 @@ fn check_says_what_events_draw_and_where_a_mistake_is() {
         ("mass(pole),", "kp(slide),", "it is no position actuator"),
         ("range = [0.5, 2.0]", "range = [2.0, 0.5]", "upside down"),
         ("range = [0.5, 2.0]", "range = [-2.0, 0.5]", "not above 0"),
-        (
-            "set = \"damping(*)\"",
-            "set = \"damping(h*x)\"",
-            "no joint fits",
-        ),
+        ("set = \"damping(*)\"", "set = \"damping(h*x)\"", "no joint fits"),
     ] {
         let error = place(&EVENTS.replacen(from, to, 1)).fails(2, &["check", "pole.toml"]);
         let place = error.lines().next().unwrap();

@@ -38,12 +38,7 @@ fn go1() -> String {
             side = y.signum() * 0.08
         )
     };
-    let legs = [
-        ("FR", 0.19, -0.05),
-        ("FL", 0.19, 0.05),
-        ("RR", -0.19, -0.05),
-        ("RL", -0.19, 0.05),
-    ];
+    let legs = [("FR", 0.19, -0.05), ("FL", 0.19, 0.05), ("RR", -0.19, -0.05), ("RL", -0.19, 0.05)];
     let legs: String = legs.map(leg).concat();
     format!(
         r#"<mujoco model="go1"><compiler angle="radian" autolimits="true"/><worldbody>
@@ -123,11 +118,7 @@ fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
         std::fs::copy(examples.join(file), folder.path().join(file)).unwrap();
     }
     let checked = said(ostler(folder.path()).args(["check", "lift_cube.toml", "-q"]));
-    for line in [
-        "action: 8 numbers",
-        "binary on finger",
-        "lift_cube.toml is sound",
-    ] {
+    for line in ["action: 8 numbers", "binary on finger", "lift_cube.toml is sound"] {
         assert!(checked.contains(line), "{line}\n{checked}");
     }
     trains(folder.path(), "lift_cube.toml");

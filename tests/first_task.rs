@@ -98,11 +98,7 @@ fn check_says_what_the_page_shows() {
 #[test]
 fn the_file_trains_and_is_evaluated() {
     let folder = folder();
-    let small = [
-        "env.num_envs=16",
-        "runner.max_iterations=2",
-        "sim.specialize=off",
-    ];
+    let small = ["env.num_envs=16", "runner.max_iterations=2", "sim.specialize=off"];
     let mut train = vec!["train", FILE, "--out", "run", "--quiet"];
     for set in small {
         train.extend(["--set", set]);
@@ -114,9 +110,6 @@ fn the_file_trains_and_is_evaluated() {
         let at = |word: &str| said.find(word).unwrap_or_else(|| panic!("{word}: {said}"));
         assert!(at("success") < at("error_velocity"), "{said}");
     }
-    ok(
-        folder.path(),
-        &["play", "run", "--seconds", "0.1", "--png", "walk.png"],
-    );
+    ok(folder.path(), &["play", "run", "--seconds", "0.1", "--png", "walk.png"]);
     assert!(folder.path().join("walk.png").exists());
 }

@@ -32,11 +32,7 @@ fn refused(place: &Place, args: &[&str], words: &[&str]) {
     let out = run(place, args);
     let said = text(&out);
     let code = out.status.code();
-    assert!(
-        matches!(code, Some(1 | 2)),
-        "{args:?}: {:?}\n{said}",
-        out.status
-    );
+    assert!(matches!(code, Some(1 | 2)), "{args:?}: {:?}\n{said}", out.status);
     assert!(!said.contains("panicked"), "{args:?}: {said}");
     let found = words.iter().any(|word| said.contains(word));
     assert!(found, "{args:?}: {said} lacks one of {words:?}");
@@ -74,16 +70,13 @@ fn a_configuration_that_is_no_file_is_refused_at_once() {
 fn what_is_no_file_in_a_run_is_refused_at_once() {
     let place = Place::new();
     let broken = (17..33).map(|s| format!("nan qpos[0] share=0.5 step={s}"));
-    let mut args: Vec<String> = ["train", "pole.toml", "--quiet", "--out", "a"]
-        .map(String::from)
-        .to_vec();
+    let mut args: Vec<String> =
+        ["train", "pole.toml", "--quiet", "--out", "a"].map(String::from).to_vec();
     broken.for_each(|fault| args.extend(["--inject".into(), fault]));
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     place.run(&args);
     let reports = std::fs::read_dir(place.path("a/failure")).unwrap();
-    let report = reports
-        .map(|e| e.unwrap().path())
-        .find(|p| p.join("start.safetensors").exists());
+    let report = reports.map(|e| e.unwrap().path()).find(|p| p.join("start.safetensors").exists());
     let report = report.unwrap().join("");
     let report = report.strip_prefix(place.path("")).unwrap().to_owned();
     let report = report.to_str().unwrap().trim_end_matches('/').to_string();
@@ -141,11 +134,7 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
         let (path, kept) = (place.path(&format!("b/{name}")), place.path("kept"));
         std::fs::rename(&path, &kept).unwrap();
         pipe(&path);
-        refused(
-            &place,
-            resume,
-            &[&format!("{name}: it is a device, a pipe")],
-        );
+        refused(&place, resume, &[&format!("{name}: it is a device, a pipe")]);
         std::fs::rename(&kept, &path).unwrap();
     }
     // A report of more environments than its run had.
@@ -157,11 +146,7 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
     let environments = environments.tensor("environments").unwrap();
     let parts = [("actions", actions), ("environments", environments)];
     std::fs::write(&start, safetensors::serialize(parts, None).unwrap()).unwrap();
-    refused(
-        &place,
-        replay,
-        &["it is of 100000 environments, its run had 8"],
-    );
+    refused(&place, replay, &["it is of 100000 environments, its run had 8"]);
     // A file that a run only keeps is no reason to refuse it; the run looks there for the goal
     // that another reached.
     pipe(&place.path("b/meta.json"));
@@ -191,29 +176,14 @@ fn a_checkpoint_of_more_environments_than_its_run_had_is_refused() {
     let run = place.train("a", 2, &["runner.keep_checkpoints=1"]);
     let file = newest(&run);
     let whole = std::fs::read(&file).unwrap();
-    let resume = [
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=3",
-    ];
+    let resume = ["train", "--resume", "a", "--quiet", "runner.max_iterations=3"];
     // Forging itself is no damage.
     forge(&file, |_| ());
     place.ok(&resume);
     let file = newest(&run);
-    let resume = [
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=9",
-    ];
+    let resume = ["train", "--resume", "a", "--quiet", "runner.max_iterations=9"];
     for (number, words) in [
-        (
-            9_u64,
-            "it is of 9 environments, but its run had 8 at the most",
-        ),
+        (9_u64, "it is of 9 environments, but its run had 8 at the most"),
         (100_000_000, "of 100000000 environments"),
         (u64::MAX, "of 18446744073709551615 environments"),
         (0, "its environments cannot be"),
@@ -257,25 +227,15 @@ learning_starts = 200
 algorithm = \"sac\"";
     let place = Place::with(&format!("{head}{more}{tail}"));
     let trained = place.train("a", 3, &[]);
-    let rows = std::fs::File::options()
-        .write(true)
-        .open(trained.join("replay/rows.bin"))
-        .unwrap();
+    let rows = std::fs::File::options().write(true).open(trained.join("replay/rows.bin")).unwrap();
     for sequence in [1_000_000_u64, 1_000_001] {
         let numbers = [sequence, 0, 1 << 62, 1 << 62];
         let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let check = crc32c::crc32c(&bytes).to_le_bytes();
         let slot = 8192 + 512 * (sequence % 2);
-        rows.write_all_at(&[&bytes[..], &check].concat(), slot)
-            .unwrap();
+        rows.write_all_at(&[&bytes[..], &check].concat(), slot).unwrap();
     }
-    let resume = [
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=5",
-    ];
+    let resume = ["train", "--resume", "a", "--quiet", "runner.max_iterations=5"];
     // It was refused, which made the run unresumable for ever.
     let out = run(&place, &resume);
     let said = text(&out);
@@ -346,14 +306,9 @@ fn one_signal_ends_a_run_that_only_begins_and_nothing_is_left() {
 #[test]
 fn one_signal_ends_the_trainings_that_measure_too() {
     let place = Place::new();
-    let child = beginning(
-        &place,
-        &["env.num_envs=auto", "runner.num_steps_per_env=200"],
-    );
+    let child = beginning(&place, &["env.num_envs=auto", "runner.num_steps_per_env=200"]);
     let pid = child.id() as i32;
-    let small = wait("a small training", || {
-        trainer_of(pid).filter(|p| is_ostler(*p))
-    });
+    let small = wait("a small training", || trainer_of(pid).filter(|p| is_ostler(*p)));
     assert_eq!(left(place.path("tmp")).len(), 1);
     kill(pid, libc::SIGTERM);
     let out = child.wait_with_output().unwrap();

@@ -35,10 +35,8 @@ fn the_distance_from_the_teacher_falls_and_is_logged() {
     let more = [TEACHER, "ppo.imitation.alone=true", "ppo.imitation.coef=10"];
     let more = [&more[..], &["ppo.kl_stop=0", "ppo.schedule=fixed"]].concat();
     let run = train(&place, "student", 30, &more);
-    let off: Vec<f64> = metrics(&run)
-        .iter()
-        .map(|l| l["Loss/imitation"].as_f64().unwrap())
-        .collect();
+    let off: Vec<f64> =
+        metrics(&run).iter().map(|l| l["Loss/imitation"].as_f64().unwrap()).collect();
     assert!(off[29] < 0.5 * off[0], "{off:?}");
     // Without one nothing is logged, and the group changes no bit.
     let plain = train(&place, "plain", 2, &[]);
@@ -46,8 +44,7 @@ fn the_distance_from_the_teacher_falls_and_is_logged() {
     let own = place.train("own", 2, &[]);
     let weights = |run| -> Vec<_> {
         let all = common::tensors(run).into_iter();
-        all.filter(|(name, ..)| name.starts_with("learner/"))
-            .collect()
+        all.filter(|(name, ..)| name.starts_with("learner/")).collect()
     };
     assert!(weights(&plain) == weights(&own));
 }
@@ -57,19 +54,9 @@ fn it_resumes_goes_on_in_threads_and_with_fewer_environments() {
     let place = taught();
     let whole = train(&place, "whole", 4, &[TEACHER]);
     let part = train(&place, "part", 2, &[TEACHER]);
-    place.ok(&[
-        "train",
-        "--resume",
-        "part",
-        "--quiet",
-        "runner.max_iterations=4",
-    ]);
+    place.ok(&["train", "--resume", "part", "--quiet", "runner.max_iterations=4"]);
     assert_same_bits(&whole, &part);
-    let crew = [
-        "collector.kind=async",
-        "collector.workers=2",
-        "collector.max_staleness=0",
-    ];
+    let crew = ["collector.kind=async", "collector.workers=2", "collector.max_staleness=0"];
     let crew = train(&place, "crew", 4, &[&[TEACHER][..], &crew].concat());
     let last = |run: &std::path::Path| metrics(run).pop().unwrap()["Loss/imitation"].as_f64();
     assert_eq!(last(&whole), last(&crew));
@@ -90,21 +77,13 @@ fn a_teacher_that_does_not_fit_is_refused_with_its_key() {
             &["ppo.imitation.teacher=nowhere"][..],
             &["ppo.imitation.teacher", "no such folder"][..],
         ),
-        (
-            "pole.toml",
-            &[TEACHER],
-            &["ppo.imitation.group", "group = \"teacher\""],
-        ),
+        ("pole.toml", &[TEACHER], &["ppo.imitation.group", "group = \"teacher\""]),
         (
             "taught.toml",
             &[TEACHER, "ppo.imitation.group=teachers"],
             &["task.observation[0].group", "did you mean \"teachers\"?"],
         ),
-        (
-            "taught.toml",
-            &[TEACHER, "ppo.imitation.coef=-1"],
-            &["ppo.imitation.coef"],
-        ),
+        ("taught.toml", &[TEACHER, "ppo.imitation.coef=-1"], &["ppo.imitation.coef"]),
         (
             "taught.toml",
             &["task.observation.all.expr=[qpos]", TEACHER],

@@ -16,9 +16,7 @@ use support::need::Need;
 /// `ostler ARGS` with a cache of its own in the folder.
 fn ostler(place: &Place, args: &[&str]) -> Command {
     let mut command = place.ostler(args);
-    command
-        .env("OSTLER_CACHE", place.path("cache"))
-        .env_remove("OSTLER_CXX");
+    command.env("OSTLER_CACHE", place.path("cache")).env_remove("OSTLER_CXX");
     command
 }
 
@@ -57,11 +55,8 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
         "runner.save_interval=1",
         "runner.max_iterations=1000000",
     ];
-    let mut child = ostler(&place, &forever)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        ostler(&place, &forever).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let parts = place.path("parts");
     let clock = Instant::now();
     while std::fs::read_to_string(parts.join("metrics.jsonl")).map_or(0, |t| t.lines().count()) < 3
@@ -96,10 +91,7 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
     std::fs::remove_dir_all(place.path("cache")).unwrap();
     let n = format!("runner.max_iterations={}", done + 1);
     let resume = ["train", "--resume", "parts", "--quiet", &n];
-    let out = ostler(&place, &resume)
-        .env("OSTLER_CXX", "/nowhere/g++")
-        .output()
-        .unwrap();
+    let out = ostler(&place, &resume).env("OSTLER_CXX", "/nowhere/g++").output().unwrap();
     let said = text(&out);
     assert_eq!(out.status.code(), Some(2), "{said}");
     for expected in [&own, "not in the cache", "/nowhere/g++", "--init-from"] {
@@ -108,11 +100,7 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
     // It is judged all the same, and that is said.
     let eval = ["eval", "parts", "--episodes", "2", "--json"];
     let out = ok(ostler(&place, &eval).env("OSTLER_CXX", "/nowhere/g++"));
-    assert!(
-        text(&out).contains("is not to be had here"),
-        "{}",
-        text(&out)
-    );
+    assert!(text(&out).contains("is not to be had here"), "{}", text(&out));
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(json["kernel"].as_str().unwrap().starts_with("generic-"));
 
@@ -129,10 +117,7 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
     let out = ostler(&place, &other).output().unwrap();
     let said = text(&out);
     assert_eq!(out.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("another robot, time step or solver"),
-        "{said}"
-    );
+    assert!(said.contains("another robot, time step or solver"), "{said}");
     assert!(said.contains("sim.kernel = \"auto\""), "{said}");
 }
 
@@ -153,20 +138,11 @@ fn a_run_that_ends_first_stops_the_compilation_beside_it() {
     }
     let place = Place::new();
     let slow = slow_compiler(&place);
-    let train = [
-        "train",
-        "pole.toml",
-        "--out",
-        "a",
-        "sim.specialize=auto",
-        "runner.max_iterations=2",
-    ];
+    let train =
+        ["train", "pole.toml", "--out", "a", "sim.specialize=auto", "runner.max_iterations=2"];
     let out = ok(ostler(&place, &train).env("OSTLER_CXX", &slow));
     let said = text(&out);
-    assert!(
-        said.contains("is being compiled for the next run"),
-        "{said}"
-    );
+    assert!(said.contains("is being compiled for the next run"), "{said}");
     assert!(kernel(&place.path("a")).starts_with("generic-"));
     assert_eq!(metrics(&place.path("a")).len(), 2);
     let left: Vec<_> = std::fs::read_dir(place.path("cache/kernels"))
@@ -185,28 +161,17 @@ fn ctrl_c_gives_up_a_compilation_that_a_run_waits_for() {
     let place = Place::new();
     let slow = slow_compiler(&place);
     let train = ["train", "pole.toml", "--out", "a", "sim.specialize=wait"];
-    let mut child = ostler(&place, &train)
-        .env("OSTLER_CXX", &slow)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        ostler(&place, &train).env("OSTLER_CXX", &slow).stderr(Stdio::piped()).spawn().unwrap();
     let building = || {
         let entries = std::fs::read_dir(place.path("cache/kernels"));
         entries.is_ok_and(|mut all| {
-            all.any(|e| {
-                e.unwrap()
-                    .file_name()
-                    .to_string_lossy()
-                    .starts_with("building-")
-            })
+            all.any(|e| e.unwrap().file_name().to_string_lossy().starts_with("building-"))
         })
     };
     // Mistakes that can be seen before compiling are reported first.
     let wrong = [&train[..], &["task.reward.alive.expr=joint_pos(slid)"]].concat();
-    let out = ostler(&place, &wrong)
-        .env("OSTLER_CXX", &slow)
-        .output()
-        .unwrap();
+    let out = ostler(&place, &wrong).env("OSTLER_CXX", &slow).output().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", text(&out));
     let clock = Instant::now();
     while !building() {

@@ -103,11 +103,7 @@ fn a_package_trains_with_the_keys_that_its_mistakes_name() {
     let steps = [
         ("", "", "a package's folder is looked for"),
         ("", "", "task.robot_folder"),
-        (
-            "robot_folder = \"hand_description\"\n",
-            "",
-            "task.balance_inertia = true",
-        ),
+        ("robot_folder = \"hand_description\"\n", "", "task.balance_inertia = true"),
         (
             "robot_folder = \"hand_description\"\nbalance_inertia = true\n",
             "",
@@ -153,13 +149,7 @@ fn a_run_of_a_package_above_its_robot_serves_every_command() {
     ok(&["eval", "run", "--episodes", "2"]);
     ok(&["play", "run", "--episodes", "1", "--png", "a.png"]);
     ok(&["export", "run"]);
-    ok(&[
-        "train",
-        "--quiet",
-        "--resume",
-        "run",
-        "runner.max_iterations=3",
-    ]);
+    ok(&["train", "--quiet", "--resume", "run", "runner.max_iterations=3"]);
     ok(&["eval", "run", "--episodes", "2"]);
 }
 
@@ -180,21 +170,9 @@ fn packages_with_meshes_of_one_name_are_the_same_robot_to_mujoco() {
     };
     let links = [
         link("arm", 0, r#"filename="package://arm/meshes/base_link.stl""#),
-        link(
-            "gripper",
-            10,
-            r#"filename="package://gripper/meshes/base_link.obj""#,
-        ),
-        link(
-            "other",
-            20,
-            r#"filename="../meshes/base_link.stl" scale="1 -1 2""#,
-        ),
-        link(
-            "more",
-            30,
-            r#"filename="package://gripper/meshes/base_link1.obj""#,
-        ),
+        link("gripper", 10, r#"filename="package://gripper/meshes/base_link.obj""#),
+        link("other", 20, r#"filename="../meshes/base_link.stl" scale="1 -1 2""#),
+        link("more", 30, r#"filename="package://gripper/meshes/base_link1.obj""#),
     ];
     let links = links.concat();
     put(
@@ -209,15 +187,8 @@ fn packages_with_meshes_of_one_name_are_the_same_robot_to_mujoco() {
     };
     put(&at.join("src/gripper/meshes/base_link.obj"), obj(2.0));
     put(&at.join("src/gripper/meshes/base_link1.obj"), obj(3.0));
-    let args = [
-        "compare",
-        "src/arm/urdf/arm.urdf",
-        "--folder",
-        "src",
-        "--states",
-        "40",
-        "--python",
-    ];
+    let args =
+        ["compare", "src/arm/urdf/arm.urdf", "--folder", "src", "--states", "40", "--python"];
     let python = python.to_str().unwrap();
     let (same, words) = said(at, &[&args[..], &[python]].concat());
     assert!(same, "{words}");
@@ -233,11 +204,7 @@ fn evaluated(at: &Path) -> (&'static [&'static str], serde_json::Value) {
         None => eval.push("native"),
     }
     let out = ostler().current_dir(at).args(eval).output().unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let engines: &[&str] = match python {
         Some(_) => &["native", "mujoco"],
         None => &["native"],
@@ -258,10 +225,7 @@ fn a_finger_that_mimics_another_follows_it() {
     let (engines, both) = evaluated(at);
     for engine in engines {
         let astray = &both[engine]["metrics"]["astray"]["mean"];
-        assert!(
-            astray.as_f64().is_some_and(|x| x < 0.02),
-            "{engine}: {both}"
-        );
+        assert!(astray.as_f64().is_some_and(|x| x < 0.02), "{engine}: {both}");
     }
 }
 
@@ -286,15 +250,11 @@ fn joints_are_the_same_ones_in_mujocos_worlds() {
     let body = |name: &str| {
         format!(r#"<body><joint {name} axis="0 1 0"/><geom size="0.1" contype="0"/></body>"#)
     };
-    let mjcf = format!(
-        "<mujoco><worldbody>{}{}</worldbody></mujoco>",
-        body(""),
-        body("name=\"left\"")
-    );
-    for (file, text, [left, right]) in [
-        ("order.urdf", urdf, ["left", "right"]),
-        ("unnamed.xml", mjcf, ["left", "joint0"]),
-    ] {
+    let mjcf =
+        format!("<mujoco><worldbody>{}{}</worldbody></mujoco>", body(""), body("name=\"left\""));
+    for (file, text, [left, right]) in
+        [("order.urdf", urdf, ["left", "right"]), ("unnamed.xml", mjcf, ["left", "joint0"])]
+    {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
         put(&at.join(file), text);
@@ -344,10 +304,7 @@ max_iterations = 1
         for engine in engines {
             let mean = |name: &str| both[engine]["metrics"][name]["mean"].as_f64().unwrap();
             assert!(mean("left").abs() < 0.3, "{file}, {engine}: {both}");
-            assert!(
-                (mean("right") - 1.0).abs() < 0.3,
-                "{file}, {engine}: {both}"
-            );
+            assert!((mean("right") - 1.0).abs() < 0.3, "{file}, {engine}: {both}");
         }
     }
 }

@@ -33,10 +33,7 @@ fn dog(lab: &Path) -> PathBuf {
         <geom type="hfield" hfield="hills" contype="0" conaffinity="0" group="2" pos="0 3 0"/></worldbody></mujoco>"#,
     );
     let leg = |(i, name): (usize, &&str)| {
-        let (x, y) = (
-            if i < 2 { 0.3 } else { -0.3 },
-            if i % 2 == 0 { 0.2 } else { -0.2 },
-        );
+        let (x, y) = (if i < 2 { 0.3 } else { -0.3 }, if i % 2 == 0 { 0.2 } else { -0.2 });
         format!(
             r#"<body name="{name}" pos="{x} {y} 0"><joint name="{name}" axis="0 1 0" range="-1 1"/>
             <inertial pos="0 0 -.2" mass=".5" diaginertia=".01 .01 .01"/>
@@ -45,10 +42,8 @@ fn dog(lab: &Path) -> PathBuf {
         )
     };
     let legs: String = LEGS.iter().enumerate().map(leg).collect();
-    let motors: String = LEGS
-        .iter()
-        .map(|l| format!(r#"<motor joint="{l}" ctrlrange="-5 5"/>"#))
-        .collect();
+    let motors: String =
+        LEGS.iter().map(|l| format!(r#"<motor joint="{l}" ctrlrange="-5 5"/>"#)).collect();
     put(
         &at.join("parts/dog.xml"),
         format!(
@@ -116,12 +111,8 @@ fn colours(png_file: &Path) -> [usize; 2] {
     let mut reader = png::Decoder::new(file).read_info().unwrap();
     let mut data = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut data).unwrap();
-    let pixels = data
-        .chunks_exact(3)
-        .map(|c| [c[0], c[1], c[2]].map(u32::from));
-    let red = pixels
-        .clone()
-        .filter(|[r, g, b]| *r > g + 60 && *r > b + 60);
+    let pixels = data.chunks_exact(3).map(|c| [c[0], c[1], c[2]].map(u32::from));
+    let red = pixels.clone().filter(|[r, g, b]| *r > g + 60 && *r > b + 60);
     let blue = pixels.filter(|[r, g, b]| *b > 2 * r && *b > 2 * g);
     [red.count(), blue.count()]
 }
@@ -144,20 +135,11 @@ fn play(what: &Path, png: &Path, extra: &[&str]) -> ([usize; 2], String) {
 #[test]
 fn a_runs_folder_holds_all_that_its_robot_names() {
     let dir = tempfile::tempdir().unwrap();
-    let (lab, run, png) = (
-        dir.path().join("lab"),
-        dir.path().join("run"),
-        dir.path().join("a.png"),
-    );
+    let (lab, run, png) =
+        (dir.path().join("lab"), dir.path().join("run"), dir.path().join("a.png"));
     let config = dog(&lab);
     let train = ["--quiet", "sim.specialize=off", "--out"];
-    ostler()
-        .arg("train")
-        .arg(&config)
-        .args(train)
-        .arg(&run)
-        .assert()
-        .success();
+    ostler().arg("train").arg(&config).args(train).arg(&run).assert().success();
     // Nothing of the original is left where it was.
     std::fs::rename(&lab, dir.path().join("moved")).unwrap();
     for file in [
@@ -173,21 +155,14 @@ fn a_runs_folder_holds_all_that_its_robot_names() {
     }
     let ([red, _], words) = play(&run, &png, &[]);
     assert!(red > 3000, "{red} red pixels");
-    assert!(
-        !words.contains("drawn") && !words.contains("warning"),
-        "{words}"
-    );
+    assert!(!words.contains("drawn") && !words.contains("warning"), "{words}");
     // The copy serves a run that goes on from it as well.
     let resumed = ostler()
         .args(["train", "--quiet", "runner.max_iterations=2", "--resume"])
         .arg(&run)
         .output()
         .unwrap();
-    assert!(
-        resumed.status.success(),
-        "{}",
-        String::from_utf8_lossy(&resumed.stderr)
-    );
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
     assert!(run.join("robot/shared/foot.stl").is_file());
     assert!(!run.join("robot/scene.xml").exists());
 
@@ -197,22 +172,11 @@ fn a_runs_folder_holds_all_that_its_robot_names() {
     let out = ostler()
         .arg("eval")
         .arg(&run)
-        .args([
-            "--json",
-            "--episodes",
-            "4",
-            "--backend",
-            "native,mujoco",
-            "--python",
-        ])
+        .args(["--json", "--episodes", "4", "--backend", "native,mujoco", "--python"])
         .arg(python)
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let both: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(both["mujoco"]["broken_episodes"], 0, "{both}");
     let number = |engine: &str| both[engine]["mean_length"].as_f64().unwrap();
@@ -229,14 +193,8 @@ fn play_draws_what_is_asked_for_and_says_what_it_cannot() {
     // A mesh outside of the robot's folder is out of reach, and named.
     let ([red, blue], words) = with(&[]);
     assert!(red > 3000 && blue == 0, "{red} red, {blue} blue");
-    assert!(
-        words.contains("4 shapes cannot be drawn: foot ("),
-        "{words}"
-    );
-    assert!(
-        words.contains("task.robot_folder") && !words.contains("warning"),
-        "{words}"
-    );
+    assert!(words.contains("4 shapes cannot be drawn: foot ("), "{words}");
+    assert!(words.contains("task.robot_folder") && !words.contains("warning"), "{words}");
     let ([red, blue], words) = with(&["--geoms", "collision"]);
     assert!(red == 0 && blue > 3000, "{red} red, {blue} blue");
     assert!(!words.contains("drawn"), "{words}");
@@ -250,10 +208,7 @@ fn play_draws_what_is_asked_for_and_says_what_it_cannot() {
     }
     let ([red, blue], words) = with(&[]);
     assert!(red == 0 && blue > 3000, "{red} red, {blue} blue");
-    assert!(
-        words.contains("cannot read") && !words.contains("warning"),
-        "{words}"
-    );
+    assert!(words.contains("cannot read") && !words.contains("warning"), "{words}");
     let (_, words) = with(&["--geoms", "visual"]);
     assert!(
         words.contains("warning: nothing of the robot is seen")
@@ -300,19 +255,11 @@ fn ours(model: &Model, looks: &Looks) -> BTreeMap<String, (String, usize, Vec<[f
             let p = frame.point(v.map(f64::from).into());
             [p.x, p.y, p.z].map(f64::from)
         };
-        (
-            "mesh".to_string(),
-            s.faces.len(),
-            s.vertices.iter().map(at).collect(),
-        )
+        ("mesh".to_string(), s.faces.len(), s.vertices.iter().map(at).collect())
     };
     let other = |body: usize, pos, quat, size: [f64; 3]| {
         let p = place(body, pos, quat).pos;
-        (
-            "other".to_string(),
-            0,
-            vec![[p.x, p.y, p.z].map(f64::from), size],
-        )
+        ("other".to_string(), 0, vec![[p.x, p.y, p.z].map(f64::from), size])
     };
     let mut out = BTreeMap::new();
     for (k, g) in model.geoms.iter().enumerate() {
@@ -383,45 +330,24 @@ fn vertices_are_drawn_where_mujoco_has_them() {
         let file = at.join(name);
         put(&file, text);
         let (model, looks) = mjcf::load_looks(&file, None).unwrap();
-        let out = std::process::Command::new(&python)
-            .args(["-c", THEIRS])
-            .arg(&file)
-            .output()
-            .unwrap();
-        assert!(
-            out.status.success(),
-            "{name}: {}",
-            String::from_utf8_lossy(&out.stderr)
-        );
+        let out =
+            std::process::Command::new(&python).args(["-c", THEIRS]).arg(&file).output().unwrap();
+        assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
         let theirs: BTreeMap<String, (String, usize, Vec<[f64; 3]>)> =
             serde_json::from_slice(&out.stdout).unwrap();
         let ours = ours(&model, &looks);
-        assert_eq!(
-            ours.keys().collect::<Vec<_>>(),
-            theirs.keys().collect::<Vec<_>>(),
-            "{name}"
-        );
+        assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "{name}");
         for (number, mine) in &ours {
             let other = &theirs[number];
-            assert_eq!(
-                (&mine.0, mine.1),
-                (&other.0, other.1),
-                "{name}: geom {number}"
-            );
+            assert_eq!((&mine.0, mine.1), (&other.0, other.1), "{name}: geom {number}");
             let near = |p: &[f64; 3], q: &[f64; 3]| (0..3).all(|i| (p[i] - q[i]).abs() < 2e-5);
             for (some, all) in [(&mine.2, &other.2), (&other.2, &mine.2)] {
                 for p in some {
-                    assert!(
-                        all.iter().any(|q| near(p, q)),
-                        "{name}: geom {number} {p:?} {all:?}"
-                    );
+                    assert!(all.iter().any(|q| near(p, q)), "{name}: geom {number} {p:?} {all:?}");
                 }
             }
         }
-        assert!(
-            ours.values().filter(|o| o.0 == "mesh").count() >= 2,
-            "{name}"
-        );
+        assert!(ours.values().filter(|o| o.0 == "mesh").count() >= 2, "{name}");
     }
 }
 
@@ -441,11 +367,7 @@ fn makers_robots_are_what_their_pages_say_and_train() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for (task, page, robot) in [
         ("go2", "your-robot", "go2_description/urdf/go2.urdf"),
-        (
-            "franka_reach",
-            "your-arm",
-            "panda_description/urdf/panda.urdf",
-        ),
+        ("franka_reach", "your-arm", "panda_description/urdf/panda.urdf"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let file = share.join("example-robot-data/robots").join(robot);
@@ -454,26 +376,18 @@ fn makers_robots_are_what_their_pages_say_and_train() {
             &dir.path().join("task.toml"),
             format!("extends = {example:?}\n[task]\nrobot = {file:?}\nrobot_folder = {share:?}\n"),
         );
-        let checked = ostler()
-            .current_dir(dir.path())
-            .args(["check", "task.toml", "-q"])
-            .output()
-            .unwrap();
+        let checked =
+            ostler().current_dir(dir.path()).args(["check", "task.toml", "-q"]).output().unwrap();
         let said = String::from_utf8_lossy(&checked.stdout);
         assert!(checked.status.success(), "{task}: {checked:?}");
         assert!(said.contains("task.toml is sound"), "{task}: {said}");
         // The pages' rows of the table of outputs: an output's number or "-", then a joint.
         let page = std::fs::read_to_string(root.join(format!("docs/{page}.md"))).unwrap();
-        let rows: Vec<&str> = page
-            .lines()
-            .filter(|l| l.starts_with("       ") && l.contains("_joint"))
-            .collect();
+        let rows: Vec<&str> =
+            page.lines().filter(|l| l.starts_with("       ") && l.contains("_joint")).collect();
         assert!(rows.len() >= 2, "{task}: {rows:?}");
         for row in rows {
-            assert!(
-                said.lines().any(|l| l.trim_end() == row),
-                "{task}: {row}\n{said}"
-            );
+            assert!(said.lines().any(|l| l.trim_end() == row), "{task}: {row}\n{said}");
         }
         ostler()
             .current_dir(dir.path())

@@ -62,9 +62,7 @@ fn metrics_are_logged_evaluated_and_shown() {
     assert!(number(seen, "Metrics/speed") > 0.0);
     assert!(number(seen, "Metrics/worst_tilt") > 0.0);
     // Steps are counted from 0 in the first step's metrics.
-    let evaluated = lines
-        .iter()
-        .find(|l| l.get("Eval/Metrics/length").is_some());
+    let evaluated = lines.iter().find(|l| l.get("Eval/Metrics/length").is_some());
     let evaluated = evaluated.unwrap();
     let (counted, length) = ("Eval/Metrics/length", "Eval/mean_episode_length");
     assert_eq!(number(evaluated, counted), number(evaluated, length));
@@ -103,10 +101,8 @@ fn check_lists_what_is_defined_and_says_where_it_is_wrong() {
         assert!(said.contains(line), "{line}\n{said}");
     }
     let task = std::fs::read_to_string(place.path("pole.toml")).unwrap();
-    let wrong = task.replace(
-        "abs(joint_pos(hinge))\"\n\"beyond",
-        "abs(joint_pos(hing))\"\n\"beyond",
-    );
+    let wrong =
+        task.replace("abs(joint_pos(hinge))\"\n\"beyond", "abs(joint_pos(hing))\"\n\"beyond");
     assert_ne!(task, wrong);
     std::fs::write(place.path("pole.toml"), &wrong).unwrap();
     let line = wrong.lines().position(|l| l.starts_with("tilt =")).unwrap() + 1;
@@ -121,11 +117,7 @@ fn check_lists_what_is_defined_and_says_where_it_is_wrong() {
     // In a function: with who uses it.
     let wrong = task.replace("\"x > most\"", "\"x > most + 1 + tiltt\"");
     std::fs::write(place.path("pole.toml"), &wrong).unwrap();
-    let line = wrong
-        .lines()
-        .position(|l| l.starts_with("\"beyond"))
-        .unwrap()
-        + 1;
+    let line = wrong.lines().position(|l| l.starts_with("\"beyond")).unwrap() + 1;
     let said = place.fails(2, &["check", "pole.toml"]);
     for part in [
         format!("pole.toml:{line}:"),

@@ -77,10 +77,7 @@ fn a_log_of_objects_is_one_in_every_line() {
     assert_eq!(back["span"]["n"], 2);
     assert_eq!(find("SIGKILL")["target"], "supervisor");
     // Warnings on standard error, too.
-    assert!(
-        said.contains(&back.to_string()) || said.contains("\"n\":2"),
-        "{said}"
-    );
+    assert!(said.contains(&back.to_string()) || said.contains("\"n\":2"), "{said}");
 }
 
 #[test]
@@ -92,12 +89,7 @@ fn modules_are_logged_from_their_own_level_on() {
     };
     let train = |out: &str, variable: &str, flag: &[&str]| {
         let mut args = vec!["train", "pole.toml", "--quiet", "--out", out];
-        args.extend([
-            "runner.max_iterations=2",
-            "log.format=json",
-            "--inject",
-            TROUBLE,
-        ]);
+        args.extend(["runner.max_iterations=2", "log.format=json", "--inject", TROUBLE]);
         args.extend(flag);
         let mut command = place.ostler(&args);
         let done = command.env("OSTLER_LOG", variable).output().unwrap();
@@ -125,10 +117,9 @@ fn modules_are_logged_from_their_own_level_on() {
 fn a_wrong_filter_is_refused_before_anything_runs() {
     let place = Place::new();
     let words = "\"inof\" is no level; did you mean info?";
-    for args in [
-        ["train", "pole.toml", "--log-level", "inof"],
-        ["eval", "a", "--log-level", "inof"],
-    ] {
+    for args in
+        [["train", "pole.toml", "--log-level", "inof"], ["eval", "a", "--log-level", "inof"]]
+    {
         let err = place.fails(2, &args);
         assert!(err.contains("--log-level") && err.contains(words), "{err}");
     }

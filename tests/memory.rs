@@ -29,10 +29,7 @@ fn auto_takes_what_fits_below_a_limit_and_is_spelt_out() {
     let out = place.limited("-d 400000", train);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
-    assert!(
-        err.contains("(measured)") && err.contains("may be taken"),
-        "{err}"
-    );
+    assert!(err.contains("(measured)") && err.contains("may be taken"), "{err}");
     let run = place.path("a");
     let n = num_envs(&run);
     assert!(err.contains(&format!("\"auto\" is {n},")), "{n}: {err}");
@@ -76,19 +73,13 @@ fn the_estimate_is_near_the_truth() {
         let last = metrics(&run).pop().unwrap();
         let real = last["Memory/rss_mib"].as_f64().unwrap();
         // libtorch's own memory is the larger part, and the kernel and the loader decide it.
-        assert!(
-            (0.8..1.1).contains(&(estimate / real)),
-            "{n}: {estimate} for {real}"
-        );
+        assert!((0.8..1.1).contains(&(estimate / real)), "{n}: {estimate} for {real}");
         (estimate, real)
     });
     // The difference for more environments is ours; the estimate is given in whole MiB.
     let [(estimate, real), (more, more_real)] = of_both;
     let (grown, truth) = (more - estimate, more_real - real);
-    assert!(
-        truth > 20.0 && (grown - truth).abs() < 0.1 * truth + 1.0,
-        "{grown} for {truth}"
-    );
+    assert!(truth > 20.0 && (grown - truth).abs() < 0.1 * truth + 1.0, "{grown} for {truth}");
 }
 
 /// A control group with a limit on memory.
@@ -113,18 +104,12 @@ impl Group {
             move |e: std::io::Error| format!("{path}: {e}")
         };
         std::fs::create_dir(&folder).map_err(why(&folder))?;
-        let group = Self {
-            procs: folder.join("cgroup.procs"),
-            folders: vec![folder.clone()],
-        };
+        let group = Self { procs: folder.join("cgroup.procs"), folders: vec![folder.clone()] };
         let limited = folder.join(file);
         std::fs::write(&limited, limit.to_string()).map_err(why(&limited))?;
         // Swap would only make it slow.
         let _ = std::fs::write(folder.join("memory.swap.max"), "0");
-        let _ = std::fs::write(
-            folder.join("memory.memsw.limit_in_bytes"),
-            limit.to_string(),
-        );
+        let _ = std::fs::write(folder.join("memory.memsw.limit_in_bytes"), limit.to_string());
         // A process may still not be let in.
         let enter = format!("echo $$ > {}", group.procs.display());
         let entered = Command::new("sh").args(["-c", &enter]).output();
@@ -203,16 +188,10 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
         .spawn()
         .unwrap();
     let ballast = Ballast(ballast);
-    wait("death", &|| {
-        said().contains("SIGKILL: the system was out of memory")
-    });
-    wait("fewer", &|| {
-        said().contains("with 16384 environments at the most")
-    });
+    wait("death", &|| said().contains("SIGKILL: the system was out of memory"));
+    wait("fewer", &|| said().contains("with 16384 environments at the most"));
     // The first process's files are gone: these are new.
-    wait("end of the first life", &|| {
-        lines() == 0 || said().matches("run a").count() == 2
-    });
+    wait("end of the first life", &|| lines() == 0 || said().matches("run a").count() == 2);
     wait("iterations", &|| lines() >= 1);
     // SAFETY: kill takes two numbers; the child is ours and not yet waited for.
     unsafe { libc::kill(child.0.id() as i32, libc::SIGTERM) };

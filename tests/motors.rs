@@ -35,10 +35,7 @@ fn wheel(folder: &Path, law: &str) -> Arc<Model> {
 
 /// Errors, velocities and efforts of a motor that chases targets that jump.
 fn run(model: &Arc<Model>) -> Vec<[f32; 3]> {
-    let config = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
+    let config = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
     let pool = Arc::new(Pool::new(1).unwrap());
     let mut world = native::new(model, &config, 1, &pool).unwrap();
     let target = |step: usize| (0.7 * (step / 7) as f32).sin() * 2.0;
@@ -89,12 +86,8 @@ fn efforts_of_mlp(layers: &[nn::Linear], name: &str, ours: &[[f32; 3]]) -> Vec<f
         };
         let steps = [0, 1, 3];
         let errors = steps.iter().map(|s| of(*s, 0));
-        let inputs: Vec<f32> = errors
-            .chain(steps.iter().map(|s| of(*s, 1) * 0.5))
-            .collect();
-        let mut x = Tensor::from_slice(&inputs)
-            .view([1, 6])
-            .to_kind(Kind::Double);
+        let inputs: Vec<f32> = errors.chain(steps.iter().map(|s| of(*s, 1) * 0.5)).collect();
+        let mut x = Tensor::from_slice(&inputs).view([1, 6]).to_kind(Kind::Double);
         for (k, layer) in layers.iter().enumerate() {
             x = layer.forward(&x);
             if k + 1 < layers.len() {
@@ -130,15 +123,7 @@ fn efforts_of_lstm(
 fn mlps_give_the_efforts_of_pytorch() {
     let _one = SEEDED.lock();
     tch::manual_seed(3);
-    let names = [
-        "relu",
-        "elu",
-        "tanh",
-        "softsign",
-        "sigmoid",
-        "silu",
-        "leaky_relu",
-    ];
+    let names = ["relu", "elu", "tanh", "softsign", "sigmoid", "silu", "leaky_relu"];
     for name in names {
         let folder = tempfile::tempdir().unwrap();
         let mut vs = nn::VarStore::new(Device::Cpu);
@@ -166,10 +151,7 @@ fn linear(vs: &nn::VarStore, sizes: &[i64]) -> Vec<nn::Linear> {
 
 /// An LSTM with 8 outputs and its decoder.
 fn recurrent(vs: &nn::VarStore, layers: i64) -> (nn::LSTM, nn::Linear) {
-    let config = nn::RNNConfig {
-        num_layers: layers,
-        ..nn::RNNConfig::default()
-    };
+    let config = nn::RNNConfig { num_layers: layers, ..nn::RNNConfig::default() };
     let lstm = nn::lstm(vs.root() / "lstm", 2, 8, config);
     let decoder = nn::linear(vs.root() / "decoder", 8, 1, nn::LinearConfig::default());
     (lstm, decoder)
@@ -223,8 +205,7 @@ fn onnx_files_of_pytorch_give_its_efforts() {
     for (name, then) in files {
         let (folder, mut vs) = exported(name);
         let layers = linear(&vs, &[6, 8, 8, 1]);
-        vs.load(folder.path().join(format!("{name}.safetensors")))
-            .unwrap();
+        vs.load(folder.path().join(format!("{name}.safetensors"))).unwrap();
         vs.double();
         let law = format!(
             "model = \"mlp\"\nnetwork = {{ file = \"{name}.onnx\", history = [0, 1, 3], \
@@ -237,8 +218,7 @@ fn onnx_files_of_pytorch_give_its_efforts() {
     for (name, layers) in [("lstm_1_script", 1), ("lstm_2_any", 2), ("lstm_2_step", 2)] {
         let (folder, mut vs) = exported(name);
         let (lstm, decoder) = recurrent(&vs, layers);
-        vs.load(folder.path().join(format!("{name}.safetensors")))
-            .unwrap();
+        vs.load(folder.path().join(format!("{name}.safetensors"))).unwrap();
         vs.double();
         let law = format!(
             "model = \"lstm\"\nnetwork = {{ file = \"{name}.onnx\", velocity_scale = 0.25, \

@@ -41,48 +41,24 @@ fn without_the_flag_of_this_command_line_nothing_is_compiled_or_run() {
     assert!(said.contains("in[0]              rad"), "{said}");
     assert!(said.contains("out[0..1]          rad, -"), "{said}");
     assert!(said.contains("memory[0]"), "{said}");
-    assert!(
-        said.contains("before rewards and before observations"),
-        "{said}"
-    );
+    assert!(said.contains("before rewards and before observations"), "{said}");
     assert!(!loaded(&place));
     let said = place.ok(&["check", "pole.toml", "--quiet", "--allow-native"]);
     assert!(!said.contains("NOT COMPILED"), "{said}");
-    assert!(
-        loaded(&place),
-        "`check` compiles and loads what it is allowed to"
-    );
+    assert!(loaded(&place), "`check` compiles and loads what it is allowed to");
     // A run that was allowed is not allowed for ever: whoever goes on says so again.
     place.train("b", 2, &["--allow-native"]);
     assert!(loaded(&place));
     let more = "runner.max_iterations=3";
     refused(&place, &["train", "--resume", "b", "--quiet", more]);
-    let auto = [
-        "train",
-        "pole.toml",
-        "--resume",
-        "auto",
-        "--out",
-        "b",
-        "--quiet",
-        more,
-    ];
+    let auto = ["train", "pole.toml", "--resume", "auto", "--out", "b", "--quiet", more];
     refused(&place, &auto);
     refused(&place, &["eval", "b", "--episodes", "2"]);
     refused(&place, &["play", "b"]);
     refused(&place, &["train", "b/config.toml", "--quiet", "--out", "c"]);
     // A failure is shown again by the same code.
-    let mut args = vec![
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "f",
-        "--allow-native",
-    ];
-    let faults: Vec<String> = (17..33)
-        .map(|s| format!("nan qpos[0] share=0.5 step={s}"))
-        .collect();
+    let mut args = vec!["train", "pole.toml", "--quiet", "--out", "f", "--allow-native"];
+    let faults: Vec<String> = (17..33).map(|s| format!("nan qpos[0] share=0.5 step={s}")).collect();
     faults.iter().for_each(|f| args.extend(["--inject", f]));
     place.run(&args);
     loaded(&place);
@@ -119,13 +95,7 @@ fn without_the_flag_of_this_command_line_nothing_is_compiled_or_run() {
         assert!(said.contains(words), "{said}");
         assert!(!loaded(&place));
     }
-    let set = [
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--set",
-        "task.native.swing.allow=true",
-    ];
+    let set = ["train", "pole.toml", "--quiet", "--set", "task.native.swing.allow=true"];
     place.fails(2, &set);
     place.ok(&["eval", "b", "--episodes", "2", "--allow-native"]);
     assert!(loaded(&place));
@@ -137,10 +107,7 @@ fn a_run_keeps_its_functions_and_goes_on_with_the_same_bits() {
     let allow = "--allow-native";
     let whole = place.train("whole", 6, &[allow]);
     let row = metrics(&whole);
-    assert!(
-        row.iter()
-            .any(|m| m["Metrics/swing"].as_f64().is_some_and(|x| x > 0.0))
-    );
+    assert!(row.iter().any(|m| m["Metrics/swing"].as_f64().is_some_and(|x| x > 0.0)));
     place.train("threads", 6, &[allow, "--set", "sim.threads=2"]);
     assert_same_bits(&whole, &place.path("threads"));
     let part = place.train("part", 3, &[allow]);
@@ -150,18 +117,8 @@ fn a_run_keeps_its_functions_and_goes_on_with_the_same_bits() {
     let config = std::fs::read_to_string(part.join("config.toml")).unwrap();
     assert!(config.contains("file = \"native/0/swing.cuh\""), "{config}");
     assert!(config.contains("checksum = \""), "{config}");
-    assert_eq!(
-        std::fs::read_to_string(part.join("native/0/parts/decay.cuh")).unwrap(),
-        PART
-    );
-    let go_on = [
-        "train",
-        "--resume",
-        "part",
-        "--quiet",
-        "runner.max_iterations=6",
-        allow,
-    ];
+    assert_eq!(std::fs::read_to_string(part.join("native/0/parts/decay.cuh")).unwrap(), PART);
+    let go_on = ["train", "--resume", "part", "--quiet", "runner.max_iterations=6", allow];
     place.ok(&go_on);
     assert_same_bits(&whole, &part);
     let said = place.ok(&["eval", "part", "--episodes", "4", "--json", allow]);
@@ -170,19 +127,9 @@ fn a_run_keeps_its_functions_and_goes_on_with_the_same_bits() {
     let copy = part.join("native/0/parts/decay.cuh");
     std::fs::write(&copy, PART.replace("0.9", "0.8")).unwrap();
     loaded(&place);
-    let more = [
-        "train",
-        "--resume",
-        "part",
-        "--quiet",
-        "runner.max_iterations=7",
-        allow,
-    ];
+    let more = ["train", "--resume", "part", "--quiet", "runner.max_iterations=7", allow];
     let said = place.fails(2, &more);
-    assert!(
-        said.contains("is not the file that the checksum is of"),
-        "{said}"
-    );
+    assert!(said.contains("is not the file that the checksum is of"), "{said}");
     assert!(said.contains("task.native[0].checksum"), "{said}");
     assert!(!loaded(&place));
     std::fs::write(&copy, PART).unwrap();
@@ -191,15 +138,8 @@ fn a_run_keeps_its_functions_and_goes_on_with_the_same_bits() {
     std::fs::write(place.path("swing.cuh"), header(&place.path("loaded"))).unwrap();
     std::fs::create_dir(place.path("parts")).unwrap();
     std::fs::write(place.path("parts/decay.cuh"), PART.replace("0.9", "0.7")).unwrap();
-    let other = [
-        "train",
-        "pole.toml",
-        "--resume",
-        "part",
-        "--quiet",
-        "runner.max_iterations=8",
-        allow,
-    ];
+    let other =
+        ["train", "pole.toml", "--resume", "part", "--quiet", "runner.max_iterations=8", allow];
     let said = place.fails(2, &other);
     assert!(said.contains("task.native[0].checksum: was"), "{said}");
     std::fs::write(place.path("parts/decay.cuh"), PART).unwrap();
@@ -210,22 +150,11 @@ fn a_run_keeps_its_functions_and_goes_on_with_the_same_bits() {
 fn a_killed_run_is_started_again_with_its_functions() {
     let place = place();
     let whole = place.train("whole", 5, &["--allow-native"]);
-    let killed = place.train(
-        "killed",
-        5,
-        &[
-            "--allow-native",
-            "--inject",
-            "kill phase=update iteration=3",
-        ],
-    );
+    let killed =
+        place.train("killed", 5, &["--allow-native", "--inject", "kill phase=update iteration=3"]);
     assert_same_bits(&whole, &killed);
     // Workers of an asynchronous collector have parts of the environments.
-    let more = [
-        "--allow-native",
-        "collector.kind=async",
-        "collector.workers=2",
-    ];
+    let more = ["--allow-native", "collector.kind=async", "collector.workers=2"];
     place.train("workers", 3, &more);
 }
 
@@ -238,10 +167,7 @@ fn mistakes_are_shown_in_the_users_files() {
     write(&good.replace("abs(in[0])", "abs(speed)"));
     let said = place.fails(2, &check);
     assert!(said.contains("pole.toml:"), "{said}");
-    assert!(
-        said.contains("task.native[0].file: does not compile"),
-        "{said}"
-    );
+    assert!(said.contains("task.native[0].file: does not compile"), "{said}");
     assert!(said.contains("swing.cuh:9:"), "{said}");
     assert!(said.contains("speed"), "{said}");
     // The first error is that of the part, with its own line.
@@ -259,28 +185,19 @@ fn mistakes_are_shown_in_the_users_files() {
     assert!(said.contains("has no function called \"swing\""), "{said}");
     assert!(said.contains("did you mean \"sving\"?"), "{said}");
     write(&good);
-    let missing = place
-        .ostler(&check)
-        .env("OSTLER_CXX", "/nowhere/c++")
-        .output()
-        .unwrap();
+    let missing = place.ostler(&check).env("OSTLER_CXX", "/nowhere/c++").output().unwrap();
     let said = text(&missing);
     assert_eq!(missing.status.code(), Some(2), "{said}");
     assert!(said.contains("the header has to be compiled"), "{said}");
     assert!(said.contains("OSTLER_CXX"), "{said}");
     std::fs::remove_file(place.path("swing.cuh")).unwrap();
     let said = place.fails(2, &["train", "pole.toml", "--quiet", "--allow-native"]);
-    assert!(
-        said.contains("task.native[0].file: there is no file"),
-        "{said}"
-    );
+    assert!(said.contains("task.native[0].file: there is no file"), "{said}");
 }
 
 /// A code block of the page.
 fn block<'a>(page: &'a str, first: &str) -> &'a str {
-    let from = page
-        .find(first)
-        .unwrap_or_else(|| panic!("the page has no {first}"));
+    let from = page.find(first).unwrap_or_else(|| panic!("the page has no {first}"));
     let end = page[from..].find("```").unwrap();
     &page[from..from + end]
 }
@@ -302,12 +219,7 @@ fn the_example_of_the_page_is_sound_and_trains() {
     std::fs::write(place.path("trot.toml"), block(&page, "# trot.toml")).unwrap();
     std::fs::write(place.path("trot.cuh"), block(&page, "// trot.cuh")).unwrap();
     let said = place.ok(&["check", "trot.toml", "--quiet", "--allow-native"]);
-    for line in [
-        "in[1..4]",
-        "out[0..2]",
-        "in[0..2]           m",
-        "native.ground",
-    ] {
+    for line in ["in[1..4]", "out[0..2]", "in[0..2]           m", "native.ground"] {
         assert!(said.contains(line), "{line}: {said}");
     }
     let small = [

@@ -63,13 +63,7 @@ fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
         let more = [&[learner, storage, "replay.beta_end=0.4"], &small[..]].concat();
         let whole = place.train("whole", 6, &more);
         let parts = place.train("parts", 3, &more);
-        place.ok(&[
-            "train",
-            "--resume",
-            "parts",
-            "--quiet",
-            "runner.max_iterations=6",
-        ]);
+        place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=6"]);
         assert_same_bits(&whole, &parts);
         let size = |run| metrics(run).last().unwrap()["Replay/size"].as_f64();
         assert_eq!(size(&parts), Some(500.0), "{storage}");
@@ -126,11 +120,7 @@ fn a_damaged_memory_costs_what_is_damaged_and_no_resume() {
         std::fs::remove_dir_all(run.join("replay")).unwrap();
         let out = place.run(&["train", "--resume", "a", "runner.max_iterations=4"]);
         assert_eq!(out.status.code(), Some(0), "{}", text(&out));
-        assert!(
-            text(&out).contains("does not repeat bit for bit"),
-            "{}",
-            text(&out)
-        );
+        assert!(text(&out).contains("does not repeat bit for bit"), "{}", text(&out));
     }
 }
 
@@ -179,10 +169,7 @@ noise_kind = \"normal\"
     let line = plain.lines().count() + 6;
     assert!(err.contains(&format!("pole.toml:{line}")), "{err}");
     assert!(err.contains("number other than 0"), "{err}");
-    let wrong = TRANSFORMS.replace(
-        "kind = \"half\"",
-        "kind = \"half\"\nfields = [\"critic_obs\"]",
-    );
+    let wrong = TRANSFORMS.replace("kind = \"half\"", "kind = \"half\"\nfields = [\"critic_obs\"]");
     std::fs::write(place.path("pole.toml"), format!("{plain}{wrong}")).unwrap();
     let err = place.fails(2, &["train", "pole.toml", BOTH[0]]);
     assert!(err.contains("no \"critic_obs\""), "{err}");
@@ -224,16 +211,7 @@ fn a_back_off_keeps_what_is_remembered() {
     let place = place();
     for phase in ["collect", "update"] {
         let fault = format!("fail allocation phase={phase} iteration=3");
-        let all = [
-            "train",
-            "pole.toml",
-            "--quiet",
-            BOTH[0],
-            "--out",
-            phase,
-            "--inject",
-            &fault,
-        ];
+        let all = ["train", "pole.toml", "--quiet", BOTH[0], "--out", phase, "--inject", &fault];
         let out = place.run(&all);
         assert!(out.status.success(), "{}", text(&out));
         let lines = metrics(&place.path(phase));
@@ -265,19 +243,9 @@ fn f11_a_memory_map_on_a_gpu_is_refused_with_the_ways_out() {
     let place = place();
     let err = place.fails(
         2,
-        &[
-            "train",
-            "pole.toml",
-            BOTH[0],
-            "replay.storage=memmap",
-            "replay.storage_device=cuda:0",
-        ],
+        &["train", "pole.toml", BOTH[0], "replay.storage=memmap", "replay.storage_device=cuda:0"],
     );
-    for word in [
-        "replay.storage_device",
-        "replay.storage = \"device\"",
-        "drawn",
-    ] {
+    for word in ["replay.storage_device", "replay.storage = \"device\"", "drawn"] {
         assert!(err.contains(word), "{word}\n{err}");
     }
 }
@@ -297,19 +265,13 @@ fn f13_a_full_disk_is_an_error_and_the_checkpoint_stays() {
     assert!(!err.contains("panicked"), "{err}");
     assert_eq!(out.status.code(), Some(1), "{err}");
     assert!(err.contains("the disk is full"), "{err}");
-    assert!(
-        tensors(&before) == checkpoint,
-        "the newest checkpoint has other bits"
-    );
+    assert!(tensors(&before) == checkpoint, "the newest checkpoint has other bits");
 }
 
 #[test]
 fn f14_a_capacity_that_cannot_fit_is_refused_with_the_largest_that_would() {
     let place = place();
-    let err = place.fails(
-        2,
-        &["train", "pole.toml", BOTH[0], "replay.capacity=2000000000"],
-    );
+    let err = place.fails(2, &["train", "pole.toml", BOTH[0], "replay.capacity=2000000000"]);
     for word in ["bytes", "per transition", "free", "replay.capacity"] {
         assert!(err.contains(word), "{word}\n{err}");
     }
@@ -328,24 +290,10 @@ fn what_these_learners_cannot_use_is_refused() {
     );
     std::fs::write(place.path("choices.toml"), choices).unwrap();
     let err = place.fails(2, &["train", "choices.toml", BOTH[0]]);
-    assert!(
-        err.contains("runner.algorithm") && err.contains("ppo"),
-        "{err}"
-    );
-    let err = place.fails(
-        2,
-        &[
-            "train",
-            "pole.toml",
-            BOTH[1],
-            "device=cpu",
-            "replay.pin_memory=true",
-        ],
-    );
-    assert!(
-        err.contains("replay.pin_memory") && err.contains("there is none"),
-        "{err}"
-    );
+    assert!(err.contains("runner.algorithm") && err.contains("ppo"), "{err}");
+    let err =
+        place.fails(2, &["train", "pole.toml", BOTH[1], "device=cpu", "replay.pin_memory=true"]);
+    assert!(err.contains("replay.pin_memory") && err.contains("there is none"), "{err}");
     let err = place.fails(2, &["train", "pole.toml", "--profile", "sca"]);
     assert!(err.contains("did you mean \"sac\"?"), "{err}");
 }

@@ -55,15 +55,8 @@ fn env() -> BatchEnv {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("robot.xml");
     std::fs::write(&path, ROBOT).unwrap();
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: 6,
-        episode_length_s: 0.1,
-        ..EnvConfig::default()
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: 6, episode_length_s: 0.1, ..EnvConfig::default() };
     let model = Arc::new(mjcf::load(&path).unwrap());
     BatchEnv::new(model, &sim, &env, &task, 7).unwrap()
 }
@@ -75,16 +68,10 @@ fn learner(env: &BatchEnv) -> Result<Ppo, LearnError> {
         normalize_returns: true,
         ..PpoConfig::default()
     };
-    let actor = ActorConfig {
-        hidden_dims: vec![8, 4],
-        obs_normalization: true,
-        ..ActorConfig::default()
-    };
-    let critic = CriticConfig {
-        hidden_dims: vec![8],
-        obs_normalization: true,
-        ..CriticConfig::default()
-    };
+    let actor =
+        ActorConfig { hidden_dims: vec![8, 4], obs_normalization: true, ..ActorConfig::default() };
+    let critic =
+        CriticConfig { hidden_dims: vec![8], obs_normalization: true, ..CriticConfig::default() };
     Ppo::new(&config, &actor, &critic, env.spec(), STEPS, 3, Device::Cpu)
 }
 
@@ -99,11 +86,7 @@ impl Parts {
         let env = env();
         let ppo = learner(&env).unwrap();
         let collector = SyncCollector::new(env, STEPS, ppo.policy(), 7, true).unwrap();
-        Self {
-            collector,
-            ppo,
-            kept: Snapshot::in_place(),
-        }
+        Self { collector, ppo, kept: Snapshot::in_place() }
     }
 
     fn iteration(&mut self) -> Result<UpdateStats, RunError> {
@@ -194,9 +177,7 @@ fn an_iteration_whose_nth_allocation_fails_is_as_if_it_had_not_been() {
     // Once caches are filled, hundreds of failures leave nothing behind: one forgotten
     // tensor each would be a hundred times as much.
     println!("{failures} allocations; bytes in use after each round: {used:?}");
-    let [.., before, _, last] = used[..] else {
-        unreachable!()
-    };
+    let [.., before, _, last] = used[..] else { unreachable!() };
     assert!(last <= before + 2 * failures, "{failures} {used:?}");
 
     for _ in 0..2 {
@@ -246,15 +227,10 @@ fn large_allocations_alone_can_be_refused() {
     };
     let real = zeros(1 << 44).unwrap_err().to_string();
     // Word for word what the real allocator says, but for the place and the size.
-    for words in [
-        "enforce fail at",
-        "can't allocate memory: you tried to allocate",
-        "Error code 12",
-    ] {
-        assert!(
-            text.contains(words) && real.contains(words),
-            "{text}\n{real}"
-        );
+    for words in
+        ["enforce fail at", "can't allocate memory: you tried to allocate", "Error code 12"]
+    {
+        assert!(text.contains(words) && real.contains(words), "{text}\n{real}");
     }
 }
 
@@ -283,10 +259,7 @@ fn limit_data(extra: u64) {
 }
 
 fn set_limit(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: libc::RLIM_INFINITY,
-    };
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: setrlimit reads a live rlimit.
     let set = unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) };
     assert_eq!(set, 0);

@@ -86,18 +86,14 @@ fn run(loaded: &Loaded, task: &TaskConfig) -> Run {
     };
     env.reset(
         true,
-        &mut Groups {
-            policy: &mut out.policy[..policy],
-            critic: Some(&mut out.critic[..critic]),
-        },
+        &mut Groups { policy: &mut out.policy[..policy], critic: Some(&mut out.critic[..critic]) },
     );
     let [mut terminated, mut truncated, mut valid] = [(); 3].map(|()| vec![0.0; ENVS]);
     let mut slot = vec![0; ENVS];
     let width = spec.action.width();
     for step in 0..STEPS {
-        let actions: Vec<f32> = (0..ENVS * width)
-            .map(|i| action(i / width, step, i % width))
-            .collect();
+        let actions: Vec<f32> =
+            (0..ENVS * width).map(|i| action(i / width, step, i % width)).collect();
         let rows = step + 1..step + 2;
         env.begin_rollout();
         env.step(
@@ -111,10 +107,7 @@ fn run(loaded: &Loaded, task: &TaskConfig) -> Run {
                 terminated: &mut terminated,
                 truncated: &mut truncated,
                 valid: &mut valid,
-                final_obs: Groups {
-                    policy: &mut [],
-                    critic: Some(&mut []),
-                },
+                final_obs: Groups { policy: &mut [], critic: Some(&mut []) },
                 final_slot: &mut slot,
             },
         );
@@ -139,14 +132,11 @@ fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
 fn read(path: &Path) -> Vec<f32> {
     let bytes = std::fs::read(path).unwrap();
     let each = bytes.chunks_exact(4);
-    each.map(|b| f32::from_le_bytes(b.try_into().unwrap()))
-        .collect()
+    each.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
 fn load(case: &Case, folder: &Path) -> Loaded {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../examples")
-        .join(case.example);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(case.example);
     let example = example.canonicalize().unwrap();
     let mut text = format!("extends = {example:?}\n[task]\n");
     if let Some(robot) = &case.robot {
@@ -201,16 +191,11 @@ fn ask(
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let answers = std::fs::read(folder.join("answers.json")).unwrap();
     let answers: BTreeMap<String, usize> = serde_json::from_slice(&answers).unwrap();
     let each = answers.into_keys();
-    each.map(|name| (name.clone(), read(&folder.join(name))))
-        .collect()
+    each.map(|name| (name.clone(), read(&folder.join(name)))).collect()
 }
 
 /// Counts of a comparison.
@@ -257,11 +242,7 @@ fn compare(case: &Case) {
     if let Some(robot) = &mut case_robot {
         *robot = peers.join(&*robot);
     }
-    let case = &Case {
-        robot: case_robot,
-        copied: case.copied.clone(),
-        ..*case
-    };
+    let case = &Case { robot: case_robot, copied: case.copied.clone(), ..*case };
     let loaded = load(case, folder.path());
     let mut whole = loaded.config.task.clone();
     // Episodes end by their time alone: the conditions are judged as numbers, in every state.
@@ -274,15 +255,8 @@ fn compare(case: &Case) {
         agents: None,
     };
     let mut probes: Vec<RewardTerm> = Vec::new();
-    probes.extend(
-        rewards
-            .iter()
-            .map(|r| reward(&format!("reward.{}", r.name), &r.expr, r.weight)),
-    );
-    probes.extend(
-        ends.iter()
-            .map(|e| reward(&format!("end.{}", e.name), &e.expr, 1.0)),
-    );
+    probes.extend(rewards.iter().map(|r| reward(&format!("reward.{}", r.name), &r.expr, r.weight)));
+    probes.extend(ends.iter().map(|e| reward(&format!("end.{}", e.name), &e.expr, 1.0)));
     let mut theirs = BTreeMap::new();
     for (k, probe) in probes.iter().enumerate() {
         let mut task = whole.clone();
@@ -299,19 +273,13 @@ fn compare(case: &Case) {
         for (at, (&ours, &peer)) in run.reward.iter().zip(answers).enumerate() {
             // A new episode has begun where one ended: its state is another.
             if !run.ended[at] {
-                let ours = if end {
-                    (ours / run.step_dt as f32).round()
-                } else {
-                    ours
-                };
+                let ours = if end { (ours / run.step_dt as f32).round() } else { ours };
                 seen.compare(&probe.name, at, ours, peer);
             }
         }
         seen.report(&probe.name, ENVS * STEPS * 9 / 10);
     }
-    let terms = theirs
-        .keys()
-        .filter(|n| n.starts_with("reward.") || n.starts_with("end."));
+    let terms = theirs.keys().filter(|n| n.starts_with("reward.") || n.starts_with("end."));
     for name in terms {
         let have = probes.iter().any(|p| p.name == *name) || case.without.contains(&name.as_str());
         assert!(have, "the task has no {name}");
@@ -325,18 +293,11 @@ fn observed(case: &Case, run: &Run, theirs: &BTreeMap<String, Vec<f32>>) {
         };
         let (table, rows, width) = match group {
             "policy" => (&run.tables.policy, &run.policy, run.widths[0]),
-            "critic" => (
-                run.tables.critic.as_ref().unwrap(),
-                &run.critic,
-                run.widths[1],
-            ),
+            "critic" => (run.tables.critic.as_ref().unwrap(), &run.critic, run.widths[1]),
             _ => continue,
         };
         let Some(ours) = term(table, rows, width, own) else {
-            assert!(
-                case.without.contains(&name.as_str()),
-                "the task has no {name}"
-            );
+            assert!(case.without.contains(&name.as_str()), "the task has no {name}");
             continue;
         };
         let len = ours[0].len();
@@ -352,10 +313,7 @@ fn observed(case: &Case, run: &Run, theirs: &BTreeMap<String, Vec<f32>>) {
 }
 
 fn copies(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs
-        .iter()
-        .map(|(n, e)| ((*n).to_owned(), (*e).to_owned()))
-        .collect()
+    pairs.iter().map(|(n, e)| ((*n).to_owned(), (*e).to_owned())).collect()
 }
 
 /// Starts anywhere, so that the robot falls and its joints are beyond their limits.
@@ -384,10 +342,7 @@ fn mjlabs_velocity_task_has_mjlabs_terms() {
         copied: copies(&[
             ("command.twist", "command.twist"),
             ("contact_time", "held"),
-            (
-                "air_time",
-                "each(foot, air_time({foot}_foot_collision, floor))",
-            ),
+            ("air_time", "each(foot, air_time({foot}_foot_collision, floor))"),
             ("force", "load"),
         ]),
         without: &[],
@@ -442,10 +397,7 @@ fn mjlabs_tracking_task_has_mjlabs_terms() {
     let mut copied = copies(&[
         ("ref.joint_pos", "state.joint_pos"),
         ("ref.joint_vel", "state.joint_vel"),
-        (
-            "self_steps",
-            "substeps(contact_force(subtree(pelvis), subtree(pelvis)) > 10)",
-        ),
+        ("self_steps", "substeps(contact_force(subtree(pelvis), subtree(pelvis)) > 10)"),
     ]);
     copied.extend(of_bodies.map(|(ours, theirs)| (format!("ref.{theirs}"), all(ours))));
     compare(&Case {

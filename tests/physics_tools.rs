@@ -32,11 +32,7 @@ fn states(place: &Place, count: usize, single: bool) {
 
 /// An array of a file.
 fn array(place: &Place, file: &str, name: &str, columns: usize) -> (Vec<f64>, usize) {
-    let expected = Expected {
-        rows: None,
-        columns: Some(columns),
-        label: "n",
-    };
+    let expected = Expected { rows: None, columns: Some(columns), label: "n" };
     let mut file = Npz::open(&place.path(file)).unwrap();
     file.finite(name, expected).unwrap()
 }
@@ -94,30 +90,15 @@ fn wrong_files_are_refused_with_what_was_found_and_expected() {
     write(&[("qpos", &[1, 2], &[0.0; 2]), ("qvel", &[2, 2], &[0.0; 4])]);
     says(&args, &["qvel has shape [2, 2]", "K = 1"]);
     write(&[("qpos", &[1, 2], &[0.0; 2]), ("qvel", &[1, 2], &[0.0; 2])]);
-    says(
-        &args,
-        &[
-            "no array \"ctrl\"",
-            "[K,nu] with nu = 1",
-            "it has qpos, qvel",
-        ],
-    );
+    says(&args, &["no array \"ctrl\"", "[K,nu] with nu = 1", "it has qpos, qvel"]);
     write(&[("qpos", &[2, 2], &[0.0, 0.0, 0.0, f64::INFINITY])]);
     says(&args, &["qpos[1,1] is inf"]);
     states(&place, 1, false);
     let mut double = args.clone();
     double.extend(["--precision", "f64"]);
     says(&double, &["rapier computes in single precision"]);
-    let nowhere = [
-        "physics",
-        CARTPOLE,
-        "--states",
-        "in.npz",
-        "--out",
-        "none/out.npz",
-        "--backend",
-        "rapier",
-    ];
+    let nowhere =
+        ["physics", CARTPOLE, "--states", "in.npz", "--out", "none/out.npz", "--backend", "rapier"];
     says(&nowhere, &["cannot write none/out.npz"]);
     assert!(!place.path("out.npz").exists());
 }
@@ -166,12 +147,7 @@ fn bench_physics_prints_its_rate_and_its_kernel() {
 fn compare_without_mujoco_names_the_way_out() {
     let place = Place::new();
     let text = place.fails(2, &["compare", CARTPOLE, "--python", "/nowhere/python"]);
-    for word in [
-        "/nowhere/python",
-        "pip install mujoco",
-        "--python",
-        "OSTLER_REFEREE_PYTHON",
-    ] {
+    for word in ["/nowhere/python", "pip install mujoco", "--python", "OSTLER_REFEREE_PYTHON"] {
         assert!(text.contains(word), "{text} lacks {word}");
     }
 }
@@ -202,12 +178,8 @@ fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
     assert_eq!(out["same"], false);
     let table = &out["tables"][0];
     assert_eq!(table["states"], 60);
-    let kinds: u64 = table["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| r["states"].as_u64().unwrap())
-        .sum();
+    let kinds: u64 =
+        table["rows"].as_array().unwrap().iter().map(|r| r["states"].as_u64().unwrap()).sum();
     assert_eq!(kinds, 60);
     // Of limits: both have their own softness.
     assert_eq!(table["rows"][1]["kind"], "limits");

@@ -25,29 +25,15 @@ fn train(dir: &Path) -> PathBuf {
         .arg(config())
         .args(["--quiet", "--out"])
         .arg(&run)
-        .args([
-            "env.num_envs=8",
-            "runner.max_iterations=2",
-            "sim.specialize=off",
-        ])
+        .args(["env.num_envs=8", "runner.max_iterations=2", "sim.specialize=off"])
         .assert()
         .success();
     run
 }
 
 fn eval(run: &Path, extra: &[&str]) -> serde_json::Value {
-    let out = ostler()
-        .arg("eval")
-        .arg(run)
-        .arg("--json")
-        .args(extra)
-        .output()
-        .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    let out = ostler().arg("eval").arg(run).arg("--json").args(extra).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     // Exactly one object: anything else on standard output would not parse.
     serde_json::from_slice(&out.stdout).unwrap()
 }
@@ -71,10 +57,7 @@ fn eval_counts_exactly_and_repeats_itself() {
         result.as_object_mut().unwrap().remove("env_steps_per_s");
     }
     assert_eq!(first, again);
-    let other = eval(
-        &run,
-        &["--episodes", "21", "--num-envs", "4", "--seed", "77"],
-    );
+    let other = eval(&run, &["--episodes", "21", "--num-envs", "4", "--seed", "77"]);
     assert_eq!(other["seed"], 77);
     assert_ne!(other["mean_return"], first["mean_return"]);
 }
@@ -99,10 +82,7 @@ fn a_policy_is_judged_on_both_engines() {
     // some 41 steps from the same starts are 3.1 % apart, and either mean is known to 2.9 %.
     let mean = |name: &str| both[name]["mean_return"].as_f64().unwrap();
     assert_ne!(both["native"]["kernel"], both["rapier"]["kernel"]);
-    assert!(
-        (mean("native") / mean("rapier") - 1.0).abs() < 0.04,
-        "{both}"
-    );
+    assert!((mean("native") / mean("rapier") - 1.0).abs() < 0.04, "{both}");
     let out = ostler()
         .arg("eval")
         .arg(&run)
@@ -167,25 +147,13 @@ fn play_prints_episodes_and_draws_them() {
     let out = ostler()
         .arg("play")
         .arg(&run)
-        .args([
-            "--episodes",
-            "2",
-            "--seconds",
-            "1",
-            "--size",
-            "64x48",
-            "--png",
-        ])
+        .args(["--episodes", "2", "--seconds", "1", "--size", "64x48", "--png"])
         .arg(&png)
         .arg("--gif")
         .arg(&gif)
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
     assert!(std::fs::read(&gif).unwrap().starts_with(b"GIF89a"));
     assert!(run.join("curve.png").is_file());
@@ -194,25 +162,14 @@ fn play_prints_episodes_and_draws_them() {
 #[test]
 fn simple_agents_need_no_run_and_a_policy_does() {
     for agent in ["zero", "random"] {
-        let out = ostler()
-            .arg("play")
-            .arg(config())
-            .args(["--agent", agent])
-            .output()
-            .unwrap();
+        let out = ostler().arg("play").arg(config()).args(["--agent", agent]).output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).to_string();
-        assert!(
-            out.status.success() && text.contains("mean of    5 episodes"),
-            "{text}"
-        );
+        assert!(out.status.success() && text.contains("mean of    5 episodes"), "{text}");
     }
     let out = ostler().arg("play").arg(config()).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("--agent zero"));
-    let out = ostler()
-        .args(["eval", "no/such/run", "--json"])
-        .output()
-        .unwrap();
+    let out = ostler().args(["eval", "no/such/run", "--json"]).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(out.stdout.is_empty() && !out.stderr.is_empty());
 }

@@ -19,15 +19,7 @@ fn place() -> Place {
 
 /// `ostler train` on the pretend GPU, with variables.
 fn on_the_gpu(place: &Place, out: &str, more: &[&str], variables: &[(&str, &str)]) -> Output {
-    let args = [
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        out,
-        "--device",
-        "cuda:0",
-    ];
+    let args = ["train", "pole.toml", "--quiet", "--out", out, "--device", "cuda:0"];
     let mut command = place.ostler(&[&args[..], more].concat());
     command.envs(libraries().unwrap().variables());
     command.envs(variables.iter().copied()).output().unwrap()
@@ -42,12 +34,8 @@ fn trained(place: &Place, out: &str, more: &[&str]) -> PathBuf {
 }
 
 /// Means over a list of finished episodes, which on a GPU holds the last of each environment.
-const OF_EPISODES: [&str; 4] = [
-    "Train/mean_reward",
-    "Train/mean_episode_length",
-    "Train/early_mean",
-    "Train/success_rate",
-];
+const OF_EPISODES: [&str; 4] =
+    ["Train/mean_reward", "Train/mean_episode_length", "Train/early_mean", "Train/success_rate"];
 
 /// Learning's and training's numbers of all iterations are those of the processor, but for
 /// rounding.
@@ -75,10 +63,7 @@ fn assert_alike(gpu: &Path, cpu: &Path, what: &str) {
             match (there[tag].as_f64(), here.as_f64()) {
                 (Some(a), Some(b)) => {
                     let off = (a - b).abs() / b.abs().max(0.1);
-                    assert!(
-                        off < 0.02,
-                        "{what}: {tag} is {a} on the GPU, {b} on the processor"
-                    );
+                    assert!(off < 0.02, "{what}: {tag} is {a} on the GPU, {b} on the processor");
                     compared += 1;
                 }
                 (a, b) => assert_eq!(a, b, "{what}: {tag}"),
@@ -115,22 +100,12 @@ fn policy_gradients_learn_what_they_learn_on_the_processor() {
         ("waits by an event", &["collector.cuda_sync=event"]),
         ("waits for the device", &["collector.cuda_sync=device"]),
         ("reference path", &["learner.path=reference"]),
-        (
-            "recurrent",
-            &["actor.rnn_type=gru", "actor.rnn_hidden_dim=6"],
-        ),
-        (
-            "normalised returns",
-            &["ppo.normalize_returns=true", "actor.layer_norm=true"],
-        ),
+        ("recurrent", &["actor.rnn_type=gru", "actor.rnn_hidden_dim=6"]),
+        ("normalised returns", &["ppo.normalize_returns=true", "actor.layer_norm=true"]),
         ("rapier", &["sim.backend=rapier", physics_on_the_host]),
         (
             "recurrent, physics on the host",
-            &[
-                physics_on_the_host,
-                "actor.rnn_type=gru",
-                "actor.rnn_hidden_dim=6",
-            ],
+            &[physics_on_the_host, "actor.rnn_type=gru", "actor.rnn_hidden_dim=6"],
         ),
         ("by the size of advantages", &["ppo.priority_alpha=0.8"]),
     ] {
@@ -150,16 +125,10 @@ fn replay_learns_what_it_learns_on_the_processor() {
         ("TD3", &[td3]),
         ("on the device", &[sac, "replay.storage=device"]),
         ("in a file", &[sac, "replay.storage=memmap"]),
-        (
-            "tiered",
-            &[td3, "replay.storage=tiered", "replay.recent=500"],
-        ),
+        ("tiered", &[td3, "replay.storage=tiered", "replay.recent=500"]),
         ("drawn ahead", &[sac, "replay.prefetch=2"]),
         ("drawn ahead, TD3", &[td3, "replay.prefetch=2"]),
-        (
-            "by priority",
-            &[sac, "replay.sampler=prioritized", "replay.n_step=3"],
-        ),
+        ("by priority", &[sac, "replay.sampler=prioritized", "replay.n_step=3"]),
     ] {
         alike(&place, what, more);
     }
@@ -191,15 +160,9 @@ fn threads_feed_a_learner_on_the_gpu() {
     ];
     alike(&place, "ARS", &[&threads[..], &directions].concat());
     // Its numbers depend on time.
-    let behind = [
-        "collector.max_staleness=1",
-        "ppo.staleness_correction=vtrace",
-    ];
+    let behind = ["collector.max_staleness=1", "ppo.staleness_correction=vtrace"];
     trained(&place, "behind", &[&threads[..], &behind].concat());
-    for device in [
-        "collector.storing_device=auto",
-        "collector.storing_device=cpu",
-    ] {
+    for device in ["collector.storing_device=auto", "collector.storing_device=cpu"] {
         alike(&place, device, &[&threads[..], &[device]].concat());
     }
 }
@@ -211,11 +174,7 @@ fn a_run_goes_on_after_it_was_killed_or_stopped() {
     }
     let place = place();
     let save = "runner.save_interval=1";
-    for more in [
-        &[save][..],
-        &[save, "--profile=sac"],
-        &[save, "sim.device=cpu"],
-    ] {
+    for more in [&[save][..], &[save, "--profile=sac"], &[save, "sim.device=cpu"]] {
         let whole = trained(&place, "whole", more);
         let kill = ["--inject", "kill phase=update iteration=3"];
         let killed = trained(&place, "killed", &[more, &kill].concat());
@@ -235,10 +194,7 @@ fn poisoned_numbers_are_skipped_and_rolled_back() {
     }
     let place = place();
     for (fault, tag) in [
-        (
-            "nan gradient[7] update=2 minibatch=1",
-            "Guard/skipped_minibatches",
-        ),
+        ("nan gradient[7] update=2 minibatch=1", "Guard/skipped_minibatches"),
         ("nan loss update=2", "Guard/skipped_minibatches"),
         ("nan parameter[5] update=2", "Guard/roll_backs"),
     ] {
@@ -254,15 +210,10 @@ fn poisoned_numbers_are_skipped_and_rolled_back() {
             std::fs::remove_dir_all(run).unwrap();
         }
     }
-    let broken = trained(
-        &place,
-        "broken",
-        &["sim.device=cpu", "--inject", "nan qpos[1] env=3 step=30"],
-    );
-    let steps: f64 = metrics(&broken)
-        .iter()
-        .map(|l| l["Guard/broken_envs"].as_f64().unwrap())
-        .sum();
+    let broken =
+        trained(&place, "broken", &["sim.device=cpu", "--inject", "nan qpos[1] env=3 step=30"]);
+    let steps: f64 =
+        metrics(&broken).iter().map(|l| l["Guard/broken_envs"].as_f64().unwrap()).sum();
     assert!(steps >= 1.0);
 }
 
@@ -302,12 +253,7 @@ fn a_full_gpu_makes_the_run_smaller() {
     ];
     trained(&place, "large", &large);
     // No drill: the pretend driver has so little memory.
-    let many = [
-        "--set",
-        "env.num_envs=4096",
-        "--set",
-        "back_off.min_num_envs=8",
-    ];
+    let many = ["--set", "env.num_envs=4096", "--set", "back_off.min_num_envs=8"];
     let memory = [("FAKE_MEMORY", "16000000")];
     let done = on_the_gpu(&place, "small", &many, &memory);
     let said = text(&done);
@@ -327,14 +273,8 @@ fn several_agents_learn_what_they_learn_on_the_processor() {
     for (what, more) in [
         ("one policy", &[][..]),
         ("separate policies", &["agents.policies=separate"]),
-        (
-            "a critic that sees all",
-            &["agents.centralized_critic=true"],
-        ),
-        (
-            "self-play",
-            &["self_play.window=2", "self_play.save_interval=1"],
-        ),
+        ("a critic that sees all", &["agents.centralized_critic=true"]),
+        ("self-play", &["self_play.window=2", "self_play.save_interval=1"]),
     ] {
         alike(&place, what, more);
     }

@@ -30,10 +30,7 @@ fn what_is_shown_once_is_remembered() {
         said["mean_return"].as_f64().unwrap()
     });
     let [recurrent, forgetful] = rewards;
-    assert!(
-        recurrent > 65.0 && recurrent > 1.4 * forgetful,
-        "{recurrent} {forgetful}"
-    );
+    assert!(recurrent > 65.0 && recurrent > 1.4 * forgetful, "{recurrent} {forgetful}");
 }
 
 #[test]
@@ -64,10 +61,7 @@ fn a_run_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
-    assert!(
-        log.contains("the training process died of SIGKILL"),
-        "{log}"
-    );
+    assert!(log.contains("the training process died of SIGKILL"), "{log}");
     assert_same_bits(&whole, &run);
 }
 
@@ -90,13 +84,7 @@ fn resumed_and_with_fewer_environments_the_others_go_on_with_what_they_remember(
     let planned = place.train("planned", 6, &planned);
     let stopped = ["back_off.changes=[[2,4],[4,8]]", "runner.save_interval=1"];
     let stopped = place.train("stopped", 3, &with(&stopped));
-    place.ok(&[
-        "train",
-        "--resume",
-        "stopped",
-        "--quiet",
-        "runner.max_iterations=6",
-    ]);
+    place.ok(&["train", "--resume", "stopped", "--quiet", "runner.max_iterations=6"]);
     assert_same_bits(&planned, &stopped);
 }
 
@@ -126,16 +114,8 @@ fn a_checkpoint_holds_hidden_states_and_one_of_another_width_is_refused() {
 #[test]
 fn it_is_evaluated_watched_and_repeats_itself() {
     let place = Place::new();
-    let run = place.train(
-        "a",
-        3,
-        &with(&["runner.eval_interval=1", "runner.eval_episodes=8"]),
-    );
-    assert!(
-        metrics(&run)
-            .iter()
-            .all(|m| m["Eval/mean_reward"].is_number())
-    );
+    let run = place.train("a", 3, &with(&["runner.eval_interval=1", "runner.eval_episodes=8"]));
+    assert!(metrics(&run).iter().all(|m| m["Eval/mean_reward"].is_number()));
     let eval = || place.ok(&["eval", "a", "--episodes", "12", "--json"]);
     let value = |text: &str| -> f64 {
         let said: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -166,10 +146,7 @@ fn keys_that_do_not_go_together_are_explained() {
             &["actor.rnn_type=gru", "ppo.sequence_length=5"],
             "rollouts of 16 steps are not whole sequences of 5",
         ),
-        (
-            &["actor.rnn_type=gru", "ppo.num_mini_batches=9"],
-            "9 minibatches of only 8 sequences",
-        ),
+        (&["actor.rnn_type=gru", "ppo.num_mini_batches=9"], "9 minibatches of only 8 sequences"),
     ] {
         let err = place.fails(2, &[&["check", "pole.toml"], more].concat());
         assert!(err.contains(said), "{more:?}: {err}");

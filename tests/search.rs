@@ -13,10 +13,7 @@ reset_at_each_iter = true
 ";
     // Whole episodes: 20 steps.
     let task = TASK
-        .replace(
-            "num_steps_per_env = 16",
-            "num_steps_per_env = 20\nalgorithm = \"ars\"",
-        )
+        .replace("num_steps_per_env = 16", "num_steps_per_env = 20\nalgorithm = \"ars\"")
         .replace("num_envs = 8", "num_envs = 16");
     Place::with(&format!("{task}{more}"))
 }
@@ -28,21 +25,11 @@ fn it_learns_without_a_gradient() {
     let lines = metrics(&run);
     let returns = |i: usize| lines[i]["Search/mean_return"].as_f64().unwrap();
     // 20 is what an episode can bring; a matrix of zeros falls after about 12 steps.
-    assert!(
-        returns(0) < 17.0 && returns(29) > 19.0,
-        "{} {}",
-        returns(0),
-        returns(29)
-    );
+    assert!(returns(0) < 17.0 && returns(29) > 19.0, "{} {}", returns(0), returns(29));
     assert_eq!(lines[29]["Search/directions"], 8.0);
     assert_eq!(lines[29]["Guard/skipped_minibatches"], 0.0);
     // A matrix has no critic, no divergence, no entropy.
-    for tag in [
-        "Loss/value_function",
-        "Loss/entropy",
-        "Policy/kl",
-        "Loss/surrogate",
-    ] {
+    for tag in ["Loss/value_function", "Loss/entropy", "Policy/kl", "Loss/surrogate"] {
         assert!(lines[29].get(tag).is_none(), "{tag}");
     }
     let said = place.ok(&["eval", "a", "--episodes", "16"]);
@@ -54,13 +41,7 @@ fn a_resumed_search_ends_with_the_bits_of_one_never_stopped() {
     let place = place();
     let whole = place.train("whole", 6, &[]);
     let parts = place.train("parts", 3, &[]);
-    place.ok(&[
-        "train",
-        "--resume",
-        "parts",
-        "--quiet",
-        "runner.max_iterations=6",
-    ]);
+    place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=6"]);
     assert_same_bits(&whole, &parts);
 }
 
@@ -68,17 +49,11 @@ fn a_resumed_search_ends_with_the_bits_of_one_never_stopped() {
 fn what_it_cannot_learn_from_is_refused_with_the_key() {
     let place = place();
     for (set, key) in [
-        (
-            "collector.reset_at_each_iter=false",
-            "collector.reset_at_each_iter",
-        ),
+        ("collector.reset_at_each_iter=false", "collector.reset_at_each_iter"),
         ("env.num_envs=1", "env.num_envs"),
         ("ars.noise=0", "ars.noise"),
         ("ars.step_size=-1", "ars.step_size"),
-        (
-            "collector.init_random_steps=5",
-            "collector.init_random_steps",
-        ),
+        ("collector.init_random_steps=5", "collector.init_random_steps"),
         ("runner.algorithm=arx", "`ars`"),
     ] {
         let e = place.fails(2, &["train", "pole.toml", "--set", set]);

@@ -43,9 +43,7 @@ fn checkpoints(run: &Path) -> usize {
 /// Waits until the run goes beyond iteration `n` and can be resumed; its process.
 fn beyond(place: &Place, child: &Child, n: usize) -> i32 {
     let run = place.path("a");
-    wait("iterations", || {
-        (done(&run) > n && checkpoints(&run) > 0).then_some(())
-    });
+    wait("iterations", || (done(&run) > n && checkpoints(&run) > 0).then_some(()));
     wait("the training process", || trainer_of(id(child)))
 }
 
@@ -71,24 +69,18 @@ fn a_training_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
     assert_eq!(
-        err.matches("the training process died of SIGKILL; the run goes on from")
-            .count(),
+        err.matches("the training process died of SIGKILL; the run goes on from").count(),
         2,
         "{err}"
     );
     let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
-    assert!(
-        log.contains("supervisor: the training process died of SIGKILL"),
-        "{log}"
-    );
+    assert!(log.contains("supervisor: the training process died of SIGKILL"), "{log}");
     let whole = place.train("whole", 60, &["env.num_envs=128"]);
     assert_same_bits(&whole, &place.path("a"));
     // Every iteration once, none twice.
     let iterations = |run: &Path| -> Vec<u64> {
         let all = metrics(run);
-        all.iter()
-            .map(|m| m["iteration"].as_u64().unwrap())
-            .collect()
+        all.iter().map(|m| m["iteration"].as_u64().unwrap()).collect()
     };
     assert_eq!(iterations(&place.path("a")), iterations(&whole));
 }
@@ -102,9 +94,7 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
     kill(id(&child), libc::SIGKILL);
     // Not its output: a run that is left would hold the pipe open.
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    wait("the end of the training process", || {
-        parent_of(trainer).is_none().then_some(())
-    });
+    wait("the end of the training process", || parent_of(trainer).is_none().then_some(()));
     // Neither lock nor process is in the way of the next one.
     let n = format!("runner.max_iterations={}", done(&place.path("a")) + 1);
     place.ok(&["train", "--resume", "a", "--quiet", &n]);
@@ -164,9 +154,7 @@ fn a_training_that_keeps_dying_is_given_up() {
     for _ in 0..2 {
         let trainer = wait("a training process", || trainer_of(id(&child)));
         // It says first where it is.
-        wait("its folder", || {
-            place.path("a/log.txt").exists().then_some(())
-        });
+        wait("its folder", || place.path("a/log.txt").exists().then_some(()));
         // Rust's own handler lets one that nothing caused pass.
         wait("its end", || {
             kill(trainer, libc::SIGSEGV);
@@ -243,9 +231,7 @@ fn a_checkpoint_on_demand_and_the_run_goes_on() {
     // After a minute there is one anyway.
     assert!(clock.elapsed() < Duration::from_secs(40));
     let before = done(&run);
-    wait("more iterations", || {
-        (done(&run) > before + 1).then_some(())
-    });
+    wait("more iterations", || (done(&run) > before + 1).then_some(()));
     kill(id(&child), libc::SIGTERM);
     assert_eq!(finish(child).status.code(), Some(130));
 }
@@ -284,22 +270,15 @@ fn resume_auto_finds_the_newest_run_that_is_not_finished() {
         text(&out)
     };
     let err = auto(&["runner.max_iterations=2"]);
-    assert!(
-        err.contains("a new run begins") && err.contains("none yet"),
-        "{err}"
-    );
+    assert!(err.contains("a new run begins") && err.contains("none yet"), "{err}");
     let runs = || {
         let all = std::fs::read_dir(place.path("runs/pole")).unwrap();
-        all.filter(|e| e.as_ref().unwrap().file_name() != "latest")
-            .count()
+        all.filter(|e| e.as_ref().unwrap().file_name() != "latest").count()
     };
     assert_eq!(runs(), 1);
     // Finished as it is, unfinished with a later end.
     let err = auto(&["runner.max_iterations=4"]);
-    assert!(
-        err.contains("going on with runs/pole/") && err.contains("iteration 2"),
-        "{err}"
-    );
+    assert!(err.contains("going on with runs/pole/") && err.contains("iteration 2"), "{err}");
     assert_eq!(runs(), 1);
     let err = auto(&["runner.max_iterations=4"]);
     assert!(err.contains("it is finished, at iteration 4"), "{err}");
@@ -390,10 +369,7 @@ fn a_run_whose_lock_is_anothers_stops_and_writes_nothing_more() {
     assert!(err.contains("a is no longer this run's"), "{err}");
     // The last line may be one that was written before.
     let names = common::process::names(&run);
-    assert!(
-        !names.contains("failure") && !names.contains("curve.png"),
-        "{names:?}"
-    );
+    assert!(!names.contains("failure") && !names.contains("curve.png"), "{names:?}");
     let said = std::fs::read_to_string(run.join("log.txt")).unwrap();
     assert!(!said.contains("no longer this run's"), "{said}");
     let done = metrics(&run).len() as u64;
@@ -429,17 +405,12 @@ fn a_folder_that_is_moved_gets_the_last_checkpoint_and_the_run_stops() {
     let out = finish(child);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(1), "{err}");
-    assert!(
-        err.contains("a was moved to ") && err.contains("/b while it was trained"),
-        "{err}"
-    );
+    assert!(err.contains("a was moved to ") && err.contains("/b while it was trained"), "{err}");
     assert!(!run.exists(), "nothing is made at its old path");
     let done = metrics(&place.path("b")).len() as u64;
     assert_eq!(
         newest(&place.path("b")),
-        place
-            .path("b")
-            .join(format!("checkpoints/iter_{done:08}.safetensors"))
+        place.path("b").join(format!("checkpoints/iter_{done:08}.safetensors"))
     );
     let n = format!("runner.max_iterations={}", done + 1);
     place.ok(&["train", "--resume", "b", "--quiet", &n]);
@@ -462,10 +433,7 @@ fn a_run_that_is_done_is_not_started_again_when_its_process_dies() {
     std::fs::write(&client, "#!/bin/sh\nexec sleep 1000\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&client, mode).unwrap();
-    let child = start(
-        &place,
-        &["--allow-native", "log.wandb={ python = \"./client.sh\" }"],
-    );
+    let child = start(&place, &["--allow-native", "log.wandb={ python = \"./client.sh\" }"]);
     let drawn = place.path("a/curve.png");
     wait("the picture", || drawn.exists().then_some(()));
     let trainer = wait("the training process", || trainer_of(id(&child)));
@@ -477,10 +445,7 @@ fn a_run_that_is_done_is_not_started_again_when_its_process_dies() {
         err.contains("the run is done and saved, but the training process died of SIGABRT"),
         "{err}"
     );
-    assert!(
-        err.contains("ostler plot") && !err.contains("the run goes on"),
-        "{err}"
-    );
+    assert!(err.contains("ostler plot") && !err.contains("the run goes on"), "{err}");
     assert_eq!(metrics(&place.path("a")).len(), 3);
     let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
     assert!(log.contains("the run is done and saved"), "{log}");
@@ -489,13 +454,7 @@ fn a_run_that_is_done_is_not_started_again_when_its_process_dies() {
 #[test]
 fn a_run_that_reached_its_goal_is_finished_for_resume_auto() {
     let place = Place::new();
-    let args = [
-        "train",
-        "pole.toml",
-        "--resume",
-        "auto",
-        "runner.stop_at_return=1",
-    ];
+    let args = ["train", "pole.toml", "--resume", "auto", "runner.stop_at_return=1"];
     let args = [&args[..], &["runner.max_iterations=1000"]].concat();
     place.ok(&args);
     let out = place.run(&args);

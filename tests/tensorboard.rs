@@ -43,22 +43,14 @@ fn tensorboard_reads_what_was_written_also_after_a_resume() {
         Need::Referee.or_skip(missing);
         return;
     }
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let read: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(read.as_object().unwrap().len(), 2);
     for (k, tag) in ["Train/mean_reward", "Loss/é"].into_iter().enumerate() {
         let events = read[tag].as_array().unwrap();
         assert_eq!(events.len(), 291);
         for (event, step) in events.iter().zip(1..) {
-            let wall = if step == 291 {
-                1000.5
-            } else {
-                step as f64 + 0.25
-            };
+            let wall = if step == 291 { 1000.5 } else { step as f64 + 0.25 };
             assert_eq!(event[0].as_f64(), Some(wall));
             assert_eq!(event[1].as_i64(), Some(step));
             // serde_json rounds the last bit of an f64 loosely; the f32 is exact.

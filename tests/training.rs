@@ -14,14 +14,9 @@ fn a_run_leaves_a_self_contained_folder() {
     let out = place.ok(&["train", "pole.toml", "--seed", "7"]);
     let latest = place.path("runs/pole/latest");
     let run = latest.canonicalize().unwrap();
-    for name in [
-        "config.toml",
-        "metrics.jsonl",
-        "meta.json",
-        "log.txt",
-        "robot/cartpole.xml",
-        "curve.png",
-    ] {
+    for name in
+        ["config.toml", "metrics.jsonl", "meta.json", "log.txt", "robot/cartpole.xml", "curve.png"]
+    {
         assert!(run.join(name).is_file(), "{name}");
     }
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
@@ -66,12 +61,9 @@ fn a_run_leaves_a_self_contained_folder() {
         assert!(line["Perf/total_fps"].as_f64().unwrap() > 0.0);
     }
     assert!(lines[2]["Episode_Reward/alive"].as_f64().unwrap() > 0.0);
-    let events = std::fs::read_dir(&run).unwrap().any(|e| {
-        e.unwrap()
-            .file_name()
-            .to_string_lossy()
-            .starts_with("events.out")
-    });
+    let events = std::fs::read_dir(&run)
+        .unwrap()
+        .any(|e| e.unwrap().file_name().to_string_lossy().starts_with("events.out"));
     assert!(events, "TensorBoard events");
     let meta: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(run.join("meta.json")).unwrap()).unwrap();
@@ -91,15 +83,7 @@ fn training_the_written_configuration_repeats_the_run() {
     std::fs::remove_dir_all(place.path("robots")).unwrap();
     place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
     assert_same_bits(&first, &place.path("b"));
-    place.ok(&[
-        "train",
-        "a/config.toml",
-        "--quiet",
-        "--out",
-        "c",
-        "--seed",
-        "4",
-    ]);
+    place.ok(&["train", "a/config.toml", "--quiet", "--out", "c", "--seed", "4"]);
     assert_ne!(tensors(&first), tensors(&place.path("c")), "seeds matter");
 }
 
@@ -108,13 +92,7 @@ fn resuming_ends_with_the_bits_of_a_run_never_stopped() {
     let place = Place::new();
     let whole = place.train("whole", 6, &[]);
     let parts = place.train("parts", 2, &[]);
-    place.ok(&[
-        "train",
-        "--resume",
-        "parts",
-        "--quiet",
-        "runner.max_iterations=4",
-    ]);
+    place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
     place.ok(&[
         "train",
         "pole.toml",
@@ -160,32 +138,15 @@ fn resuming_from_an_older_checkpoint_sets_aside_what_came_after() {
 fn resume_refuses_another_run() {
     let place = Place::new();
     place.train("a", 2, &[]);
-    let err = place.fails(
-        2,
-        &[
-            "train",
-            "--resume",
-            "a",
-            "ppo.gamma=0.5",
-            "runner.max_iterations=9",
-        ],
-    );
+    let err =
+        place.fails(2, &["train", "--resume", "a", "ppo.gamma=0.5", "runner.max_iterations=9"]);
     assert!(err.contains("ppo.gamma: was 0.99, is 0.5"), "{err}");
     let err = place.fails(2, &["train", "--resume", "a"]);
     assert!(err.contains("has done 2 of 2"), "{err}");
     let file = place.path("robots/cartpole.xml");
     let robot = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, robot.replacen("0.6", "0.7", 1)).unwrap();
-    let err = place.fails(
-        2,
-        &[
-            "train",
-            "pole.toml",
-            "--resume",
-            "a",
-            "runner.max_iterations=9",
-        ],
-    );
+    let err = place.fails(2, &["train", "pole.toml", "--resume", "a", "runner.max_iterations=9"]);
     assert!(err.contains("differs from the run's own copy"), "{err}");
 }
 
@@ -193,16 +154,8 @@ fn resume_refuses_another_run() {
 fn init_from_takes_weights_and_starts_anew() {
     let place = Place::new();
     let a = place.train("a", 2, &[]);
-    let b = place.train(
-        "b",
-        1,
-        &[
-            "--init-from",
-            "a",
-            "ppo.learning_rate=1e-9",
-            "ppo.schedule=fixed",
-        ],
-    );
+    let b =
+        place.train("b", 1, &["--init-from", "a", "ppo.learning_rate=1e-9", "ppo.schedule=fixed"]);
     let c = place.train("c", 1, &["ppo.learning_rate=1e-9", "ppo.schedule=fixed"]);
     assert_eq!(metrics(&b).len(), 1, "counts from the start");
     // With next to no learning the weights stay near those of the first run.
@@ -222,29 +175,15 @@ fn init_from_takes_weights_and_starts_anew() {
         };
         let (p, q) = (floats(&a), floats(x));
         assert!(!p.is_empty() && p.len() == q.len());
-        p.iter()
-            .zip(&q)
-            .map(|(u, v)| f64::from((u - v).powi(2)))
-            .sum()
+        p.iter().zip(&q).map(|(u, v)| f64::from((u - v).powi(2))).sum()
     };
-    assert!(
-        distance(&b) < 0.01 * distance(&c),
-        "{} {}",
-        distance(&b),
-        distance(&c)
-    );
+    assert!(distance(&b) < 0.01 * distance(&c), "{} {}", distance(&b), distance(&c));
 }
 
 /// Starts a long training and waits until it has logged iterations.
 fn long_run(place: &Place, out: &str) -> std::process::Child {
     let child = place
-        .ostler(&[
-            "train",
-            "pole.toml",
-            "--out",
-            out,
-            "runner.max_iterations=1000000",
-        ])
+        .ostler(&["train", "pole.toml", "--out", out, "runner.max_iterations=1000000"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -273,10 +212,7 @@ fn a_signal_saves_and_the_run_goes_on_with_the_same_bits() {
         assert_eq!(out.status.code(), Some(130), "{}", text(&out));
         let done = metrics(&place.path("a")).len() as u64;
         let name = newest(&place.path("a"));
-        assert!(
-            name.ends_with(format!("iter_{done:08}.safetensors")),
-            "{name:?}"
-        );
+        assert!(name.ends_with(format!("iter_{done:08}.safetensors")), "{name:?}");
         let n = format!("runner.max_iterations={}", done + 2);
         place.ok(&["train", "--resume", "a", "--quiet", &n]);
         let whole = place.train("whole", done + 2, &[]);
@@ -309,23 +245,13 @@ fn max_time_saves_and_ends_well() {
 fn stops_when_the_return_is_reached() {
     let place = Place::new();
     // Every episode returns at least 1, so a goal of 1 is reached once 100 ended.
-    let run = place.train(
-        "a",
-        1000,
-        &[
-            "runner.stop_at_return=1",
-            "runner.init_at_random_ep_len=true",
-        ],
-    );
+    let run =
+        place.train("a", 1000, &["runner.stop_at_return=1", "runner.init_at_random_ep_len=true"]);
     assert!(metrics(&run).len() < 1000);
     let by_evaluation = place.train(
         "b",
         1000,
-        &[
-            "runner.stop_at_return=1",
-            "runner.eval_interval=2",
-            "runner.eval_episodes=3",
-        ],
+        &["runner.stop_at_return=1", "runner.eval_interval=2", "runner.eval_episodes=3"],
     );
     let lines = metrics(&by_evaluation);
     assert_eq!(lines.len(), 2);
@@ -349,22 +275,8 @@ fn checkpoints_that_cannot_be_used_are_explained() {
     let run = place.train("a", 2, &[]);
     let file = newest(&run);
     let whole = std::fs::read(&file).unwrap();
-    let resume = [
-        "train",
-        "--resume",
-        "a",
-        "--quiet",
-        "runner.max_iterations=9",
-    ];
-    let init = [
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "b",
-        "--init-from",
-        "a",
-    ];
+    let resume = ["train", "--resume", "a", "--quiet", "runner.max_iterations=9"];
+    let init = ["train", "pole.toml", "--quiet", "--out", "b", "--init-from", "a"];
     let mut flipped = whole.clone();
     let last = flipped.len() - 9;
     flipped[last] ^= 1;
@@ -391,10 +303,7 @@ fn checkpoints_that_cannot_be_used_are_explained() {
             "task.observation.state.expr=qpos.x",
         ],
     );
-    assert!(
-        err.contains("does not fit") && err.contains("observations"),
-        "{err}"
-    );
+    assert!(err.contains("does not fit") && err.contains("observations"), "{err}");
     // Of another network.
     let err = place.fails(
         2,
@@ -419,12 +328,8 @@ fn checkpoints_that_cannot_be_used_are_explained() {
 #[test]
 fn a_critic_does_not_promise_itself_more_than_rewards_can_bring() {
     let place = Place::new();
-    let more = [
-        "env.num_envs=16",
-        "runner.num_steps_per_env=32",
-        "runner.eval_interval=0",
-        "seed=1",
-    ];
+    let more =
+        ["env.num_envs=16", "runner.num_steps_per_env=32", "runner.eval_interval=0", "seed=1"];
     let run = place.train("a", 250, &more);
     let name = "learner/critic.return_normalizer.mean";
     let all = common::tensors(&run);

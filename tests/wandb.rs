@@ -32,9 +32,7 @@ impl Client {
     /// A task whose client is this script of a shell.
     fn new(script: &str, timeout_s: f64) -> Self {
         let table = format!("[log.wandb]\npython = \"./client\"\ntimeout_s = {timeout_s:?}\n");
-        let place = Place::with(&format!(
-            "{TASK}{table}project = \"poles\"\ntags = [\"a\"]\n"
-        ));
+        let place = Place::with(&format!("{TASK}{table}project = \"poles\"\ntags = [\"a\"]\n"));
         let here = place.0.path().display().to_string();
         let text = format!("#!/bin/sh\nHERE='{here}'\n{script}");
         let file = place.path("client");
@@ -84,39 +82,20 @@ fn the_client_gets_the_lines_of_metrics_and_a_run_that_goes_on_is_the_same_one()
     let first = json(&client.told(0, "first"));
     assert_eq!(first["project"], "poles");
     assert_eq!(first["mode"], "offline");
-    assert_eq!(
-        (&first["name"], &first["tags"][0]),
-        (&"a".into(), &"a".into())
-    );
+    assert_eq!((&first["name"], &first["tags"][0]), (&"a".into(), &"a".into()));
     assert_eq!(first["config"]["ppo"]["gamma"], 0.99);
     assert_eq!(first["dir"], run.to_str().unwrap());
     let metrics = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    assert_eq!(
-        client.told(0, "lines"),
-        format!("{metrics}{{\"exit\":0}}\n")
-    );
+    assert_eq!(client.told(0, "lines"), format!("{metrics}{{\"exit\":0}}\n"));
 
-    let more = [
-        "train",
-        "--resume",
-        "a",
-        "--allow-native",
-        "runner.max_iterations=5",
-        "--quiet",
-    ];
+    let more = ["train", "--resume", "a", "--allow-native", "runner.max_iterations=5", "--quiet"];
     client.place.ok(&more);
     let lines = client.told(1, "lines");
-    let iterations: Vec<Value> = lines
-        .lines()
-        .map(|l| json(l)["iteration"].clone())
-        .collect();
+    let iterations: Vec<Value> = lines.lines().map(|l| json(l)["iteration"].clone()).collect();
     assert_eq!(iterations, [4.into(), 5.into(), Value::Null]);
     assert_eq!(json(&client.told(1, "first"))["id"], first["id"]);
     let id = first["id"].as_str().unwrap();
-    assert!(
-        id.len() == 8 && id.chars().all(|c| c.is_ascii_alphanumeric()),
-        "{id}"
-    );
+    assert!(id.len() == 8 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
 }
 
 #[test]
@@ -137,10 +116,7 @@ fn without_the_client_one_warning_says_what_to_install() {
     assert_eq!(warnings.len(), 1, "{said}");
     let remedy = "client -m pip install wandb, or name a Python that has it in log.wandb.python";
     assert!(warnings[0].contains(remedy), "{said}");
-    assert!(
-        warnings[0].contains("the training goes on without it"),
-        "{said}"
-    );
+    assert!(warnings[0].contains("the training goes on without it"), "{said}");
 
     let refused =
         r#"read x; echo '{"error": "UsageError: api_key not configured", "missing": false}'"#;
@@ -185,9 +161,7 @@ fn a_client_that_hangs_is_ended_and_not_waited_for() {
         assert!(said.contains("log.wandb.timeout_s"), "{said}");
         assert!(took < Duration::from_secs(30), "{took:?}");
         let pid = std::fs::read_to_string(client.place.path("pid")).unwrap();
-        wait("the end of the client", || {
-            gone(pid.trim().parse().unwrap())
-        });
+        wait("the end of the client", || gone(pid.trim().parse().unwrap()));
     }
 }
 
@@ -199,9 +173,7 @@ fn more_lines_than_a_client_takes_are_dropped_and_counted() {
     let args = "train pole.toml --allow-native --out a runner.max_iterations=2300 env.num_envs=1 \
                 runner.num_steps_per_env=2 ppo.num_mini_batches=1 ppo.num_learning_epochs=1 \
                 runner.eval_interval=0 actor.hidden_dims=[2] critic.hidden_dims=[2]";
-    let out = client
-        .place
-        .run(&args.split_whitespace().collect::<Vec<_>>());
+    let out = client.place.run(&args.split_whitespace().collect::<Vec<_>>());
     let said = text(&out);
     assert!(out.status.success(), "{said}");
     let lines = client.told(0, "lines");
@@ -220,9 +192,7 @@ fn begin(client: &Client, more: &[&str]) -> std::process::Child {
 
 fn file(client: &Client, name: &str) -> PathBuf {
     let file = client.place.path(name);
-    wait(name, || {
-        file.metadata().is_ok_and(|m| m.len() > 0).then_some(())
-    });
+    wait(name, || file.metadata().is_ok_and(|m| m.len() > 0).then_some(()));
     file
 }
 
@@ -244,15 +214,7 @@ fn a_process_that_dies_leaves_no_client_and_the_next_one_goes_on_with_the_run() 
     let client = Client::new(GOOD, 20.0);
     let more = ["runner.max_iterations=12", "runner.save_interval=2"];
     let dies = "fault.inject=[\"kill phase=update iteration=8\"]";
-    let args = [
-        "train",
-        "pole.toml",
-        "--allow-native",
-        "--quiet",
-        "--out",
-        "a",
-        dies,
-    ];
+    let args = ["train", "pole.toml", "--allow-native", "--quiet", "--out", "a", dies];
     client.place.ok(&[&args[..], &more].concat());
     let ids = [0, 1].map(|n| json(&client.told(n, "first"))["id"].clone());
     assert_eq!(ids[0], ids[1]);
@@ -268,10 +230,7 @@ fn a_process_that_dies_leaves_no_client_and_the_next_one_goes_on_with_the_run() 
 fn a_configuration_does_not_choose_the_program_that_is_started() {
     let client = Client::new("touch $HERE/started", 20.0);
     let why = client.place.fails(2, &["train", "pole.toml", "--out", "a"]);
-    assert!(
-        why.contains("log.wandb.python") && why.contains("--allow-native"),
-        "{why}"
-    );
+    assert!(why.contains("log.wandb.python") && why.contains("--allow-native"), "{why}");
     assert!(!Path::new(&client.place.path("started")).exists());
     let tries = [
         ("log.wandb.timeout_s=0", "log.wandb.timeout_s"),

@@ -14,10 +14,7 @@ use support::need::{self, Need};
 use yaml_rust2::{Yaml, YamlLoader};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
 /// A page that names a file which is gone misleads whoever follows it.
@@ -30,9 +27,7 @@ fn every_file_that_a_page_names_exists() {
     let source = |word: &str| {
         let ends = ["rs", "cuh", "h", "cpp", "py", "toml", "json", "yml"];
         let name = word.rsplit('/').next().unwrap_or(word);
-        let ending = name
-            .rsplit_once('.')
-            .is_some_and(|(_, e)| ends.contains(&e));
+        let ending = name.rsplit_once('.').is_some_and(|(_, e)| ends.contains(&e));
         // Not a pattern, nor a place in the reader's own folders.
         let placeholder = ["NAME", "DIR"].iter().any(|name| word.contains(name));
         let plain = !word.contains(['*', '<', ' ']) && !placeholder;
@@ -80,16 +75,10 @@ fn the_reading_order_names_files_and_functions_that_exist() {
 fn every_licence_that_is_named_has_its_text() {
     let manifest: toml::Table =
         toml::from_str(&fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
-    let named = manifest["workspace"]["package"]["license"]
-        .as_str()
-        .unwrap();
+    let named = manifest["workspace"]["package"]["license"].as_str().unwrap();
     for (licence, file, last) in [
         ("MIT", "LICENSE-MIT", "DEALINGS IN THE\nSOFTWARE."),
-        (
-            "Apache-2.0",
-            "LICENSE-APACHE",
-            "limitations under the License.",
-        ),
+        ("Apache-2.0", "LICENSE-APACHE", "limitations under the License."),
     ] {
         assert!(named.split(" OR ").any(|l| l == licence), "{named}");
         let text = fs::read_to_string(root().join(file)).unwrap();
@@ -155,18 +144,11 @@ impl Checkout {
         this.program(".ci/run", &note(".ci/run"));
         this.program(
             "target/release/ostler",
-            &format!(
-                "{}\nexec {} \"$@\" --list",
-                note("ostler"),
-                env!("CARGO_BIN_EXE_ostler")
-            ),
+            &format!("{}\nexec {} \"$@\" --list", note("ostler"), env!("CARGO_BIN_EXE_ostler")),
         );
         this.program(
             "bin/python3",
-            &format!(
-                "{}\nexec env PATH=\"${{PATH#*:}}\" python3 \"$@\" --list",
-                note("python3")
-            ),
+            &format!("{}\nexec env PATH=\"${{PATH#*:}}\" python3 \"$@\" --list", note("python3")),
         );
         this
     }
@@ -198,11 +180,7 @@ impl Checkout {
 
     /// Runs a step as a hosted runner does.
     fn step(&self, script: &str, env: &[(&str, &str)]) -> Output {
-        let path = format!(
-            "{}:{}",
-            self.path("bin").display(),
-            std::env::var("PATH").unwrap()
-        );
+        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
         Command::new("bash")
             .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
             .current_dir(self.0.path())
@@ -233,9 +211,8 @@ fn known(command: &str) -> bool {
     let source = include_str!("../xtask/src/bin/xtask.rs");
     let usage = source.split("usage: cargo xtask").nth(1).unwrap();
     let usage = usage.split("\";").next().unwrap();
-    let mut commands = usage
-        .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let mut commands =
+        usage.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
     commands.any(|c| c == command)
 }
 
@@ -256,19 +233,10 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     assert!(steps.iter().any(|(name, _)| name == "summary"));
     let ran = place.taken("ran");
     assert_eq!(ran.lines().last(), Some(".ci/run"), "{ran}");
-    let mode = fs::metadata(root().join(".ci/run"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = fs::metadata(root().join(".ci/run")).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
-    let keys = job["steps"]
-        .as_vec()
-        .unwrap()
-        .iter()
-        .filter_map(|s| s["with"]["key"].as_str());
-    let files: Vec<&str> = keys
-        .flat_map(|key| key.split('\'').skip(1).step_by(2))
-        .collect();
+    let keys = job["steps"].as_vec().unwrap().iter().filter_map(|s| s["with"]["key"].as_str());
+    let files: Vec<&str> = keys.flat_map(|key| key.split('\'').skip(1).step_by(2)).collect();
     assert_eq!(files.len(), 2, "what the cache's key is made of");
     for file in files {
         assert!(root().join(file).is_file(), "{file}");
@@ -307,11 +275,7 @@ fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     let (start, end) = text.rsplit_once("\ntotal ").unwrap();
     let table = start.rsplit_once("\nstep ").unwrap().1.to_string();
     let end = end.split_once("\n\n").unwrap().1;
-    (
-        out.status.code().unwrap(),
-        format!("{required}{end}"),
-        table,
-    )
+    (out.status.code().unwrap(), format!("{required}{end}"), table)
 }
 
 #[test]
@@ -342,23 +306,14 @@ fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
     let (required, end) = end.split_once('\n').unwrap();
     assert_eq!(end, none);
     let needs = need::parse(required).unwrap_or_else(|e| panic!("{e}"));
-    for fetched in [
-        Need::Referee,
-        Need::Peers,
-        Need::Nvrtc,
-        Need::Compiler,
-        Need::Python,
-    ] {
+    for fetched in [Need::Referee, Need::Peers, Need::Nvrtc, Need::Compiler, Need::Python] {
         assert!(needs.contains(&fetched), "{required}");
     }
     let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
     assert_eq!(needs.contains(&Need::Avx2), avx2, "{required}");
     assert!(!needs.contains(&Need::Gpu), "{required}");
     let (code, end, _) = ci("no line of counts\n", None, "");
-    assert!(
-        code == 1 && end.ends_with("no tests were counted\n"),
-        "{end}"
-    );
+    assert!(code == 1 && end.ends_with("no tests were counted\n"), "{end}");
 }
 
 #[test]
@@ -384,10 +339,9 @@ fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
     assert!(!last.contains("regression"), "{listed}");
     let ran = place.taken("ran");
     let run = "python3 target/gpu-bundle/part-1/run.py --home target/gpu-bundle/home";
-    for line in [
-        format!("{run} --add\n"),
-        format!("{run} --out target/gpu-results --skip regression\n"),
-    ] {
+    for line in
+        [format!("{run} --add\n"), format!("{run} --out target/gpu-results --skip regression\n")]
+    {
         assert!(ran.contains(&line), "{line}{ran}");
     }
 
@@ -455,13 +409,7 @@ fn no_workflow_may_write_nor_takes_what_comes() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let known = [
-        "ci.yml",
-        "gpu.yml",
-        "nightly.yml",
-        "pages.yml",
-        "release.yml",
-    ];
+    let known = ["ci.yml", "gpu.yml", "nightly.yml", "pages.yml", "release.yml"];
     assert_eq!(names, known);
     for name in names {
         let workflow = workflow(&name);
@@ -500,10 +448,7 @@ fn a_release_gets_the_wheel_and_the_tarball() {
     let pythons: Vec<&str> = pythons.iter().map(|p| p.as_str().unwrap()).collect();
     let package = fs::read_to_string(root().join("python/pyproject.toml")).unwrap();
     let oldest = format!("requires-python = \">={}\"", pythons[0]);
-    assert!(
-        package.contains(&oldest) && pythons.len() > 1,
-        "{pythons:?}"
-    );
+    assert!(package.contains(&oldest) && pythons.len() > 1, "{pythons:?}");
     let tried = scripts(&check);
     assert_eq!(tried[0].1, "python3 xtask/src/dist/check.py dist");
     let attach = job_named(&workflow, "attach");
@@ -540,10 +485,7 @@ fn the_pages_become_a_book_by_a_pinned_mdbook() {
     assert_eq!(keys.next(), Some("mdbook-0.5.4"));
 
     // mdBook's part is played: a page as it hands it to the preprocessor, and back.
-    let book: toml::Table = fs::read_to_string(root().join("book.toml"))
-        .unwrap()
-        .parse()
-        .unwrap();
+    let book: toml::Table = fs::read_to_string(root().join("book.toml")).unwrap().parse().unwrap();
     let links = book["preprocessor"]["repository"]["command"].as_str();
     symlink(root().join("docs"), place.path("docs")).unwrap();
     let page = r#"[{}, {"items": ["Separator", {"Chapter": {"content": "[a](../LICENSE-MIT) [b](../README.md#x)", "sub_items": []}}]}]"#;
@@ -587,15 +529,9 @@ fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
     // A version that was tried with this deny.toml, and the versions that it was tried with.
     let version = install.strip_prefix("cargo install cargo-deny --version ");
     let (version, rest) = version.unwrap().split_once(' ').unwrap();
-    assert!(
-        version.split('.').all(|n| n.parse::<u32>().is_ok()),
-        "{version}"
-    );
+    assert!(version.split('.').all(|n| n.parse::<u32>().is_ok()), "{version}");
     assert_eq!((version.split('.').count(), rest), (3, "--locked"));
-    assert_eq!(
-        check,
-        "cargo deny --locked check advisories licenses bans sources"
-    );
+    assert_eq!(check, "cargo deny --locked check advisories licenses bans sources");
 
     let text = fs::read_to_string(root().join("deny.toml")).unwrap();
     let deny: toml::Table = toml::from_str(&text).unwrap();
@@ -625,11 +561,7 @@ fn every_night_all_proofs_are_run_in_full() {
         place.ok(&script, &[]);
     }
     let ran = place.taken("ran");
-    assert_eq!(
-        ran.lines().last(),
-        Some("cargo xtask nightly --all"),
-        "{ran}"
-    );
+    assert_eq!(ran.lines().last(), Some("cargo xtask nightly --all"), "{ran}");
     assert!(known("nightly"));
 }
 
@@ -642,10 +574,8 @@ fn every_night_a_wheel_is_made_from_nothing_and_tried() {
     assert_eq!(uses, ["actions/checkout@v4"], "no cache");
     let place = Checkout::new();
     let ran = place.path("ran");
-    let note = format!(
-        "ls -A \"$CARGO_HOME\" | wc -l >> {0}; echo cargo \"$@\" >> {0}",
-        ran.display()
-    );
+    let note =
+        format!("ls -A \"$CARGO_HOME\" | wc -l >> {0}; echo cargo \"$@\" >> {0}", ran.display());
     place.program("bin/cargo", &note);
     let scripts = scripts(&wheel);
     let step = |name: &str| &scripts.iter().find(|(n, _)| n == name).unwrap().1;
@@ -662,13 +592,7 @@ fn crates_come_from_the_registry_with_a_checksum() {
     let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let lock: toml::Table = toml::from_str(&text).unwrap();
     let packages = lock["package"].as_array().unwrap();
-    let own = [
-        "ostler-collector",
-        "ostler-python",
-        "ostler-sim",
-        "ostler-trainer",
-        "ostler-xtask",
-    ];
+    let own = ["ostler-collector", "ostler-python", "ostler-sim", "ostler-trainer", "ostler-xtask"];
     let mut seen = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap();

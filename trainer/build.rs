@@ -35,14 +35,7 @@ const fn unit(
     optimise: u32,
     flags: &'static [&'static str],
 ) -> Unit {
-    Unit {
-        name,
-        file: "kernels/host.cpp",
-        defines,
-        optimise,
-        flags,
-        of: Some(name),
-    }
+    Unit { name, file: "kernels/host.cpp", defines, optimise, flags, of: Some(name) }
 }
 
 /// Headers that the engine's kernels share with the learner's.

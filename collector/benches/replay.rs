@@ -22,16 +22,8 @@ const BATCH: usize = 4096;
 const ENVS: usize = 64;
 
 fn layout() -> Layout {
-    let mut fields = vec![
-        Field::float(names::OBS, 48),
-        Field::float(names::ACTION, 12),
-    ];
-    for name in [
-        names::REWARD,
-        names::TERMINATED,
-        names::TRUNCATED,
-        names::VALID,
-    ] {
+    let mut fields = vec![Field::float(names::OBS, 48), Field::float(names::ACTION, 12)];
+    for name in [names::REWARD, names::TERMINATED, names::TRUNCATED, names::VALID] {
         fields.push(Field::float(name, 1));
     }
     fields.push(Field::integer(names::VERSION));
@@ -65,11 +57,7 @@ impl Bench {
         let fields = layout.fields().iter().map(column).collect();
         let buffer = ReplayBuffer::new(&config, layout, setup).unwrap();
         eprintln!("{}", buffer.describe());
-        let mut bench = Self {
-            buffer,
-            fields,
-            sum: 0,
-        };
+        let mut bench = Self { buffer, fields, sum: 0 };
         // Twice over, so that every place was written before.
         bench.extend(2 * CAPACITY / BATCH + 20);
         bench
@@ -99,10 +87,7 @@ impl Bench {
 fn main() {
     tch::set_num_threads(1);
     // `cargo bench` adds `--bench`.
-    let args: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let serve = args.iter().any(|a| a == "--serve");
     let mut words = args.iter().filter(|a| *a != "--serve");
     let wanted = words.next().map_or("", String::as_str);

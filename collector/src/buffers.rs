@@ -233,12 +233,9 @@ impl Buffers {
             repeat(rows, last, last + 1)?;
         }
         for t in made..steps {
-            for rows in [
-                &mut host.reward,
-                &mut host.terminated,
-                &mut host.truncated,
-                &mut host.valid,
-            ] {
+            for rows in
+                [&mut host.reward, &mut host.terminated, &mut host.truncated, &mut host.valid]
+            {
                 rows.row_mut(t)?.fill(0.0);
             }
             let version = host.version.row(last)?[0];

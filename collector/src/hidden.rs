@@ -32,19 +32,12 @@ impl HiddenStates {
         // a slice is borrowed in `advance` alone, which acts on nothing else.
         let [a, b] = both.each_ref().map(|t| unsafe { HostRows::new(t) });
         let [c, d] = both.each_ref().map(|t| t.f_get(0));
-        Ok(Some(Self {
-            rows: [a?, b?],
-            tensors: [c?, d?],
-            now: 0,
-        }))
+        Ok(Some(Self { rows: [a?, b?], tensors: [c?, d?], now: 0 }))
     }
 
     /// For a step of the policy.
     pub fn step(&self) -> Hidden<'_> {
-        Hidden {
-            before: &self.tensors[self.now],
-            after: &self.tensors[1 - self.now],
-        }
+        Hidden { before: &self.tensors[self.now], after: &self.tensors[1 - self.now] }
     }
 
     /// After the step: the policy's output becomes the present state, and zero in rows that
@@ -97,9 +90,7 @@ mod tests {
     #[test]
     fn states_go_on_but_for_rows_that_ended() {
         let mut states = HiddenStates::of(&Remembering, 3).unwrap().unwrap();
-        for (step, ended) in [[false; 3], [false, true, false], [false; 3]]
-            .into_iter()
-            .enumerate()
+        for (step, ended) in [[false; 3], [false, true, false], [false; 3]].into_iter().enumerate()
         {
             let Hidden { before, after } = states.step();
             after.shallow_clone().copy_(&(before + 1.0));

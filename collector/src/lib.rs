@@ -63,11 +63,7 @@ pub enum CollectError {
     NotReplicable,
     /// A thread could not be started, or there is no working one any more.
     #[error("worker {worker} of the collector (environments {envs:?}) {why}")]
-    Worker {
-        worker: usize,
-        envs: std::ops::Range<usize>,
-        why: String,
-    },
+    Worker { worker: usize, envs: std::ops::Range<usize>, why: String },
     /// Environments of Python.
     #[error(transparent)]
     Gymnasium(Box<gymnasium::GymError>),

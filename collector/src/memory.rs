@@ -25,10 +25,8 @@ pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Ten
             usize::try_from(d).ok().and_then(|d| n.checked_mul(d))
         })
         .filter(|&bytes| bytes <= isize::MAX as usize);
-    let error = || MemoryError {
-        what: format!("{what} {size:?}"),
-        bytes: bytes.unwrap_or(usize::MAX),
-    };
+    let error =
+        || MemoryError { what: format!("{what} {size:?}"), bytes: bytes.unwrap_or(usize::MAX) };
     bytes.ok_or_else(error)?;
     Tensor::f_zeros(size, (kind, device)).map_err(|e| match device {
         // There is nothing else that can go wrong on a host.
@@ -100,10 +98,7 @@ pub fn memory_as_tch(error: MemoryError) -> TchError {
 }
 
 fn tensor_of(bytes: usize) -> MemoryError {
-    MemoryError {
-        what: "a tensor".to_string(),
-        bytes,
-    }
+    MemoryError { what: "a tensor".to_string(), bytes }
 }
 
 /// `tried to allocate 67108864 bytes` on the CPU, `Tried to allocate 20.00 MiB` on a
@@ -202,11 +197,7 @@ impl<T: Element> HostRows<T> {
                 "{size:?} of {:?} on {:?}, {}",
                 tensor.kind(),
                 tensor.device(),
-                if tensor.is_contiguous() {
-                    "contiguous"
-                } else {
-                    "not contiguous"
-                },
+                if tensor.is_contiguous() { "contiguous" } else { "not contiguous" },
             )));
         }
         let rows = size[0] as usize;
@@ -346,9 +337,7 @@ mod tests {
     fn rows_are_the_tensors_own_memory() {
         let t = host_zeros("t", &[3, 2, 2], Kind::Float).unwrap();
         let mut rows = rows::<f32>(&t).unwrap();
-        rows.row_mut(1)
-            .unwrap()
-            .copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+        rows.row_mut(1).unwrap().copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(t.double_value(&[1, 1, 0]), 3.0);
         let _ = t.get(2).fill_(7.0);
         assert_eq!(rows.row(2).unwrap(), [7.0; 4]);
@@ -419,40 +408,20 @@ mod tests {
                 Some(5 << 29),
             ),
             ("CUDA error: out of memory", Some(0)),
-            (
-                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling",
-                Some(0),
-            ),
+            ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling", Some(0)),
             ("mat1 and mat2 shapes cannot be multiplied", None),
             ("a NaN\nframe #0: c10::OutOfMemoryError out of memory", None),
         ];
         for (text, expected) in texts {
             assert_eq!(bytes(&TchError::Torch(text.into())), expected, "{text}");
         }
-        let ours = MemoryError {
-            what: "hidden layers".into(),
-            bytes: 12,
-        };
-        assert_eq!(
-            out_of_memory(&memory_as_tch(ours.clone())),
-            Some(ours.clone())
-        );
-        assert!(
-            CollectError::from(cpu(&[1 << 44]))
-                .out_of_memory()
-                .is_some()
-        );
-        assert!(matches!(
-            CollectError::from(memory_as_tch(ours)),
-            CollectError::Memory(_)
-        ));
+        let ours = MemoryError { what: "hidden layers".into(), bytes: 12 };
+        assert_eq!(out_of_memory(&memory_as_tch(ours.clone())), Some(ours.clone()));
+        assert!(CollectError::from(cpu(&[1 << 44])).out_of_memory().is_some());
+        assert!(matches!(CollectError::from(memory_as_tch(ours)), CollectError::Memory(_)));
         let shape = CollectError::from(cpu(&[-1]));
         assert!(matches!(shape, CollectError::Torch(_)) && shape.out_of_memory().is_none());
-        assert!(
-            tensor_of(0)
-                .to_string()
-                .starts_with("cannot allocate memory for a tensor")
-        );
+        assert!(tensor_of(0).to_string().starts_with("cannot allocate memory for a tensor"));
     }
 
     #[test]

@@ -42,14 +42,8 @@ mod tests {
             let m = x.iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64;
             let v = x.iter().map(|&x| (f64::from(x) - m).powi(2)).sum::<f64>() / n as f64;
             // Five standard errors of the mean; of the variance (kurtosis 3 or 1.8).
-            assert!(
-                (m - mean).abs() < 5.0 * (var / n as f64).sqrt(),
-                "{kind:?} {m}"
-            );
-            assert!(
-                (v - var).abs() < 5.0 * var * (2.0 / n as f64).sqrt(),
-                "{kind:?} {v}"
-            );
+            assert!((m - mean).abs() < 5.0 * (var / n as f64).sqrt(), "{kind:?} {m}");
+            assert!((v - var).abs() < 5.0 * var * (2.0 / n as f64).sqrt(), "{kind:?} {v}");
         }
     }
 }

@@ -37,12 +37,8 @@ impl Piped {
             let _ = child.wait();
             return Err(Error::other("has no pipes"));
         };
-        let piped = Self {
-            child,
-            to: Some(to),
-            from: BufReader::new(from),
-            may_be_given_up: false,
-        };
+        let piped =
+            Self { child, to: Some(to), from: BufReader::new(from), may_be_given_up: false };
         let to = piped.to.as_ref();
         // Nothing waits for it without end.
         let flags =
@@ -115,10 +111,7 @@ impl Piped {
                 return Ok(line);
             }
         }
-        Err(Error::new(
-            ErrorKind::InvalidData,
-            "wrote a line that is too long",
-        ))
+        Err(Error::new(ErrorKind::InvalidData, "wrote a line that is too long"))
     }
 
     /// Nothing more is written.
@@ -209,11 +202,7 @@ mod tests {
         assert_eq!(echo.line(100, soon()).unwrap(), b"\n");
         let e = echo.line(100, soon()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::UnexpectedEof);
-        assert!(
-            echo.said(&e).contains("exit status: 3"),
-            "{}",
-            echo.said(&e)
-        );
+        assert!(echo.said(&e).contains("exit status: 3"), "{}", echo.said(&e));
     }
 
     #[test]
@@ -223,10 +212,7 @@ mod tests {
         let until = clock + Duration::from_millis(100);
         let e = hangs.write(&vec![b'x'; 1 << 20], until).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TimedOut);
-        assert_eq!(
-            hangs.line(10, until).unwrap_err().kind(),
-            ErrorKind::TimedOut
-        );
+        assert_eq!(hangs.line(10, until).unwrap_err().kind(), ErrorKind::TimedOut);
         drop(hangs);
         assert!(clock.elapsed() < Duration::from_secs(5));
     }

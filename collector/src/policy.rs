@@ -49,10 +49,7 @@ pub trait Policy {
 
     /// Both widths.
     fn widths(&self) -> Widths {
-        Widths {
-            dist: self.dist_width(),
-            hidden: self.hidden_width(),
-        }
+        Widths { dist: self.dist_width(), hidden: self.hidden_width() }
     }
 
     /// Width of the random numbers that [`act`](Self::act) wants per environment,

@@ -68,9 +68,7 @@ impl ObsColumns {
         let groups = spec.groups.iter();
         Arc::new(Self {
             critic: spec.critic.map(|w| w as i64),
-            groups: groups
-                .map(|g| (g.name.clone(), g.first as i64, g.width as i64))
-                .collect(),
+            groups: groups.map(|g| (g.name.clone(), g.first as i64, g.width as i64)).collect(),
         })
     }
 }
@@ -92,11 +90,7 @@ impl Rollout {
         let groups = |what: &str, rows: i64| -> Result<Groups<Tensor>, CollectError> {
             Ok(Groups {
                 policy: float(what, &[rows, n, spec.obs.policy as i64])?,
-                critic: spec
-                    .obs
-                    .critic
-                    .map(|o| float(what, &[rows, n, o as i64]))
-                    .transpose()?,
+                critic: spec.obs.critic.map(|o| float(what, &[rows, n, o as i64])).transpose()?,
             })
         };
         let final_slot = zeros("rollout slots", &[t, n], Kind::Int, device)?;
@@ -121,10 +115,7 @@ impl Rollout {
             columns: ObsColumns::of(spec),
             hidden: match widths.hidden {
                 0 => None,
-                h => Some(float(
-                    "rollout hidden states",
-                    &[t.saturating_add(1), n, h],
-                )?),
+                h => Some(float("rollout hidden states", &[t.saturating_add(1), n, h])?),
             },
         })
     }
@@ -184,10 +175,7 @@ impl Rollout {
         }
         let to = |t: &Tensor| transfer::brought(t, device, crossed);
         let groups = |g: &Groups<Tensor>| -> Result<Groups<Tensor>, TchError> {
-            Ok(Groups {
-                policy: to(&g.policy)?,
-                critic: g.critic.as_ref().map(to).transpose()?,
-            })
+            Ok(Groups { policy: to(&g.policy)?, critic: g.critic.as_ref().map(to).transpose()? })
         };
         Ok(Some(Self {
             steps: self.steps,
@@ -216,9 +204,7 @@ impl Rollout {
     /// All buffers, of four bytes a number; rows are along dimension 1.
     pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         let groups = [&self.obs, &self.final_obs];
-        let groups = groups
-            .into_iter()
-            .flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
+        let groups = groups.into_iter().flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
         let columns = [
             &self.action,
             &self.dist,
@@ -247,21 +233,18 @@ pub(crate) fn ended(
 /// Rows `K` of the last observations: how often an episode can time out in `steps`
 /// steps. At least one, so that an index is never out of range.
 pub(crate) fn final_rows(spec: &EnvSpec, steps: i64) -> i64 {
-    u64::try_from(steps)
-        .unwrap_or(0)
-        .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
-        .max(1) as i64
+    u64::try_from(steps).unwrap_or(0).div_ceil(u64::from(spec.min_truncation_steps.max(1))).max(1)
+        as i64
 }
 
 /// One tensor per row of `t`, sharing its memory: made once, so that a step makes none.
 pub(crate) fn views(t: &Tensor) -> Result<Vec<Tensor>, CollectError> {
     let count = t.size().first().copied().unwrap_or(0);
     let mut rows = Vec::new();
-    rows.try_reserve_exact(count as usize)
-        .map_err(|_| MemoryError {
-            what: format!("{count} rows of a rollout"),
-            bytes: (count as usize).saturating_mul(std::mem::size_of::<Tensor>()),
-        })?;
+    rows.try_reserve_exact(count as usize).map_err(|_| MemoryError {
+        what: format!("{count} rows of a rollout"),
+        bytes: (count as usize).saturating_mul(std::mem::size_of::<Tensor>()),
+    })?;
     for i in 0..count {
         rows.push(t.f_get(i)?);
     }

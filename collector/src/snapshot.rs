@@ -23,10 +23,7 @@ impl Snapshot {
     /// For snapshots within one collector: on a device where that is possible, which has room
     /// for one.
     pub fn in_place() -> Self {
-        Self {
-            may_stay: true,
-            ..Self::default()
-        }
+        Self { may_stay: true, ..Self::default() }
     }
 
     /// The bytes; none of a state on a device ([`Collector::bytes`](crate::Collector::bytes)
@@ -58,10 +55,7 @@ impl Snapshot {
 
 impl From<Vec<u8>> for Snapshot {
     fn from(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes,
-            ..Self::default()
-        }
+        Self { bytes, ..Self::default() }
     }
 }
 
@@ -97,13 +91,9 @@ pub(crate) fn write_joined(out: &mut Vec<u8>, parts: &[Saved<'_>]) -> Result<(),
     let mut joined = [const { Vec::new() }; GROUPS];
     for (group, all) in joined.iter_mut().enumerate() {
         let bytes: usize = parts.iter().map(|p| p.groups[group].len()).sum();
-        all.try_reserve_exact(bytes).map_err(|_| MemoryError {
-            what: "a snapshot of the collector".into(),
-            bytes,
-        })?;
-        parts
-            .iter()
-            .for_each(|p| all.extend_from_slice(p.groups[group]));
+        all.try_reserve_exact(bytes)
+            .map_err(|_| MemoryError { what: "a snapshot of the collector".into(), bytes })?;
+        parts.iter().for_each(|p| all.extend_from_slice(p.groups[group]));
     }
     let groups = joined.each_ref().map(|g| Bytes(g));
     write(out, &Record { step, groups })
@@ -141,10 +131,7 @@ impl<'a> Saved<'a> {
         let mut envs = stored;
         let widths = [
             ("first observations", widths.policy),
-            (
-                "the critic's first observations",
-                widths.critic.unwrap_or(0),
-            ),
+            ("the critic's first observations", widths.critic.unwrap_or(0)),
             ("hidden states", hidden as usize),
         ];
         for ((what, width), group) in widths.into_iter().zip(groups) {
@@ -157,11 +144,7 @@ impl<'a> Saved<'a> {
                 )));
             }
         }
-        Ok(Self {
-            step: record.step,
-            groups,
-            env,
-        })
+        Ok(Self { step: record.step, groups, env })
     }
 }
 

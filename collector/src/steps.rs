@@ -43,10 +43,7 @@ pub(crate) struct LocalPolicy<'a>(pub &'a mut dyn Policy);
 
 impl Actor for LocalPolicy<'_> {
     fn look(&mut self, _: usize) -> Result<Look, CollectError> {
-        Ok(Look {
-            version: self.0.version(),
-            go_on: true,
-        })
+        Ok(Look { version: self.0.version(), go_on: true })
     }
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
@@ -172,10 +169,10 @@ impl<E: Environments> Stepper<E> {
                     action: &rows.action[t],
                     dist: &rows.dist[t],
                     std: &rows.std[t],
-                    hidden: rows.hidden.as_ref().map(|hidden| Hidden {
-                        before: &hidden[t],
-                        after: &hidden[t + 1],
-                    }),
+                    hidden: rows
+                        .hidden
+                        .as_ref()
+                        .map(|hidden| Hidden { before: &hidden[t], after: &hidden[t + 1] }),
                 };
                 actor.act(&rows.obs[t], &self.noise, &act)?;
             }
@@ -207,11 +204,7 @@ impl<E: Environments> Stepper<E> {
         let total = start.elapsed().as_secs_f64();
         Ok(Outcome {
             steps: made,
-            times: CollectTimes {
-                policy: policy_time,
-                env: total - policy_time,
-                total,
-            },
+            times: CollectTimes { policy: policy_time, env: total - policy_time, total },
         })
     }
 

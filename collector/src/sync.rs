@@ -44,12 +44,7 @@ impl<E: Environments> SyncCollector<E> {
         let stats = EpisodeStats::with_room(spec)?;
         let mut stepper = Stepper::new(env, policy.widths(), policy.noise(), seed, 0, stepping)?;
         stepper.reset(spread)?;
-        Ok(Self {
-            stepper,
-            buffers,
-            stats,
-            times: CollectTimes::default(),
-        })
+        Ok(Self { stepper, buffers, stats, times: CollectTimes::default() })
     }
 
     /// The environments.
@@ -65,9 +60,7 @@ impl<E: Environments> SyncCollector<E> {
 
 impl<E: Environments> Collector for SyncCollector<E> {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
-        let ran = self
-            .stepper
-            .run(&mut self.buffers, &mut LocalPolicy(policy))?;
+        let ran = self.stepper.run(&mut self.buffers, &mut LocalPolicy(policy))?;
         self.stepper.take_stats(&mut self.stats);
         self.times = ran.times;
         Ok(&self.buffers.rollout)

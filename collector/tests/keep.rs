@@ -41,15 +41,8 @@ fn collector(n: usize, seed: u64) -> SyncCollector {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("robot.xml");
     std::fs::write(&path, ROBOT).unwrap();
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: n,
-        episode_length_s: 0.1,
-        ..EnvConfig::default()
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: n, episode_length_s: 0.1, ..EnvConfig::default() };
     let model = Arc::new(mjcf::load(&path).unwrap());
     let env = BatchEnv::new(model, &sim, &env, &task(), seed).unwrap();
     SyncCollector::new(env, T, &Copying, seed, true).unwrap()
@@ -58,15 +51,8 @@ fn collector(n: usize, seed: u64) -> SyncCollector {
 /// Everything in the rollout, per environment.
 fn copy(r: &Rollout, n: usize) -> Vec<Vec<f32>> {
     let critic = r.obs.critic.as_ref().unwrap();
-    let tensors = [
-        &r.obs.policy,
-        critic,
-        &r.action,
-        &r.reward,
-        &r.terminated,
-        &r.truncated,
-        &r.valid,
-    ];
+    let tensors =
+        [&r.obs.policy, critic, &r.action, &r.reward, &r.terminated, &r.truncated, &r.valid];
     let of = |e: i64| {
         let part = |t: &&Tensor| {
             let numbers = t.select(1, e).contiguous().view(-1);
@@ -116,9 +102,7 @@ fn environments_that_stay_collect_as_in_the_larger_batch() {
         assert!(seen[20..].iter().flatten().all(|x| x.is_finite()));
         assert_ne!(seen[20], seen[21]);
     }
-    let error = collector(7, 4)
-        .restore_range(&state(&kept), true)
-        .unwrap_err();
+    let error = collector(7, 4).restore_range(&state(&kept), true).unwrap_err();
     assert!(matches!(error, CollectError::Snapshot(_)), "{error}");
     assert!(error.out_of_memory().is_none());
     let cut = state(&kept[..100]);

@@ -29,14 +29,9 @@ fn folder() -> PathBuf {
 
 fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> std::io::Result<Child> {
     let this = std::env::current_exe().unwrap();
-    let mut words = wrapper
-        .iter()
-        .map(std::ffi::OsStr::new)
-        .chain([this.as_os_str()]);
+    let mut words = wrapper.iter().map(std::ffi::OsStr::new).chain([this.as_os_str()]);
     let mut command = Command::new(words.next().unwrap());
-    command
-        .args(words)
-        .args(["--exact", name, "--ignored", "--nocapture"]);
+    command.args(words).args(["--exact", name, "--ignored", "--nocapture"]);
     command.env(FOLDER, folder).stdout(Stdio::piped());
     command.spawn()
 }
@@ -51,12 +46,7 @@ fn layout() -> Layout {
 }
 
 fn config(capacity: usize) -> ReplayConfig {
-    ReplayConfig {
-        capacity,
-        storage: StorageKind::Memmap,
-        prefetch: 2,
-        ..ReplayConfig::default()
-    }
+    ReplayConfig { capacity, storage: StorageKind::Memmap, prefetch: 2, ..ReplayConfig::default() }
 }
 
 fn open(config: &ReplayConfig, folder: &Path, reopen: bool) -> Result<ReplayBuffer, ReplayError> {
@@ -86,11 +76,7 @@ fn check(buffer: &mut ReplayBuffer) {
     for _ in 0..50 {
         let batch = buffer.next().unwrap();
         let numbers = |name| {
-            let field = batch
-                .get(name)
-                .unwrap()
-                .flatten(0, -1)
-                .to_kind(tch::Kind::Double);
+            let field = batch.get(name).unwrap().flatten(0, -1).to_kind(tch::Kind::Double);
             Vec::<f64>::try_from(field).unwrap()
         };
         let (number, words) = (numbers("number"), numbers("words"));
@@ -138,14 +124,7 @@ fn f13_a_killed_process_leaves_everything_that_it_committed() {
         assert!(!line.contains("damaged"), "{line}");
         assert!(buffer.len() >= committed.min(1000), "{committed}: {line}");
         check(&mut buffer);
-        let newest = buffer
-            .next()
-            .unwrap()
-            .indices()
-            .iter()
-            .copied()
-            .max()
-            .unwrap();
+        let newest = buffer.next().unwrap().indices().iter().copied().max().unwrap();
         assert!(newest as usize + 1000 >= committed);
     }
 }
@@ -169,10 +148,7 @@ fn child_fills_a_small_disk() {
     // 100 bytes each: 10 MB in all.
     for (name, on_full_disk) in [("stop", OnFullDisk::Stop), ("host", OnFullDisk::Host)] {
         let folder = folder.join(name);
-        let config = ReplayConfig {
-            on_full_disk,
-            ..config(100_000)
-        };
+        let config = ReplayConfig { on_full_disk, ..config(100_000) };
         let mut buffer = open(&config, &folder, false).unwrap();
         let mut stored = 0;
         let failed = loop {
@@ -213,10 +189,7 @@ fn f13_a_disk_that_fills_up_is_never_a_bus_error() {
     if let Some((text, code)) = on_a_small_disk("child_fills_a_small_disk", dir.path()) {
         assert_eq!(code, Some(0), "{text}");
         for name in ["stop", "host"] {
-            assert!(
-                text.contains(&format!("{name} is as it should be")),
-                "{text}"
-            );
+            assert!(text.contains(&format!("{name} is as it should be")), "{text}");
         }
     }
 }
@@ -233,20 +206,12 @@ fn child_counts_its_threads() {
             names.flatten().filter(|n| n.trim() == "replay").count()
         };
         while count() != expected {
-            assert!(
-                Instant::now() < deadline,
-                "{} instead of {expected}",
-                count()
-            );
+            assert!(Instant::now() < deadline, "{} instead of {expected}", count());
             std::thread::sleep(Duration::from_millis(5));
         }
     };
     let make = || {
-        let config = ReplayConfig {
-            storage: StorageKind::Host,
-            save: false,
-            ..config(1000)
-        };
+        let config = ReplayConfig { storage: StorageKind::Host, save: false, ..config(1000) };
         let mut buffer = open(&config, Path::new("."), false).unwrap();
         extend(&mut buffer, 0).unwrap();
         check(&mut buffer);
@@ -308,15 +273,7 @@ fn numpy_reads_the_file_as_the_documentation_says() {
         20 * ROWS,
     );
     let mut command = Command::new(python);
-    let out = command
-        .args(["-c", &program])
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
+    let out = command.args(["-c", &program]).current_dir(dir.path()).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
-    assert!(
-        text.contains("read 1000"),
-        "{text} {}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(text.contains("read 1000"), "{text} {}", String::from_utf8_lossy(&out.stderr));
 }

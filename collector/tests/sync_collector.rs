@@ -22,16 +22,7 @@ fn at(t: &Tensor, index: &[i64]) -> f64 {
 
 fn copy(r: &Rollout) -> Vec<Tensor> {
     let critic = r.obs.critic.as_ref().unwrap();
-    [
-        &r.obs.policy,
-        critic,
-        &r.action,
-        &r.dist,
-        &r.reward,
-        &r.final_slot,
-    ]
-    .map(Tensor::copy)
-    .into()
+    [&r.obs.policy, critic, &r.action, &r.dist, &r.reward, &r.final_slot].map(Tensor::copy).into()
 }
 
 #[test]
@@ -45,10 +36,7 @@ fn numbers_land_in_their_rows() {
             let step = 5.0 + t as f64;
             assert_eq!(at(&second.obs.policy, &[t, n, 0]), step);
             assert_eq!(at(&second.obs.policy, &[t, n, 1]), n as f64);
-            assert_eq!(
-                at(second.obs.critic.as_ref().unwrap(), &[t, n, 0]),
-                100.0 * step
-            );
+            assert_eq!(at(second.obs.critic.as_ref().unwrap(), &[t, n, 0]), 100.0 * step);
             if t == T as i64 {
                 continue;
             }
@@ -64,10 +52,7 @@ fn numbers_land_in_their_rows() {
     for (k, t) in [0, 2, 4].into_iter().enumerate() {
         assert_eq!(at(&second.truncated, &[t, 1]), 1.0);
         assert_eq!(second.final_slot.int64_value(&[t, 1]), k as i64);
-        assert_eq!(
-            at(&second.final_obs.policy, &[k as i64, 1, 0]),
-            -(6.0 + t as f64)
-        );
+        assert_eq!(at(&second.final_obs.policy, &[k as i64, 1, 0]), -(6.0 + t as f64));
     }
     assert_eq!(second.final_slot.int64_value(&[1, 1]), -1);
     assert_eq!(at(&second.truncated.sum(Kind::Double), &[]), 3.0);
@@ -104,10 +89,7 @@ fn restored_it_goes_on_with_the_same_bits() {
     // Saving what was just restored gives the same bytes.
     assert_eq!(blob, captured(&mut b));
     for _ in 0..2 {
-        assert_eq!(
-            copy(a.collect(&mut Copying).unwrap()),
-            copy(b.collect(&mut Copying).unwrap())
-        );
+        assert_eq!(copy(a.collect(&mut Copying).unwrap()), copy(b.collect(&mut Copying).unwrap()));
     }
 }
 

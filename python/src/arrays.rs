@@ -18,10 +18,7 @@ pub fn take_actions(
 ) -> PyResult<()> {
     let agents = spec.agents_per_env();
     if from.len() != agents {
-        let why = format!(
-            "actions of {} agents, of whom there are {agents}",
-            from.len()
-        );
+        let why = format!("actions of {} agents, of whom there are {agents}", from.len());
         return Err(PyValueError::new_err(why));
     }
     for (m, array) in from.iter().enumerate() {
@@ -33,9 +30,7 @@ pub fn take_actions(
             Ok(numbers) if array.is_c_contiguous() && agents == 1 => to.copy_from_slice(numbers),
             Ok(numbers) if array.is_c_contiguous() => {
                 let rows = numbers.chunks_exact(space.width().max(1));
-                own.rows(to)
-                    .zip(rows)
-                    .for_each(|(to, x)| to.copy_from_slice(x));
+                own.rows(to).zip(rows).for_each(|(to, x)| to.copy_from_slice(x));
             }
             _ => {
                 let array = array.as_array();
@@ -121,10 +116,7 @@ fn check(spec: &EnvSpec, actions: &mut [f32]) -> PyResult<()> {
             ActionSpace::Continuous(_) => rows.find_map(|(env, row)| {
                 let entry = row.iter().position(|x| !x.is_finite())?;
                 let x = row[entry];
-                Some(format!(
-                    "{}[{env}, {entry}] is {x}, not a finite number",
-                    name()
-                ))
+                Some(format!("{}[{env}, {entry}] is {x}, not a finite number", name()))
             }),
             ActionSpace::Discrete(count) => rows.find_map(|(env, row)| {
                 let choice = |x: f32| x >= 0.0 && x < count as f32 && x.fract() == 0.0;
@@ -156,9 +148,7 @@ pub fn rows<'a, T: numpy::Element>(
     // A slice is there of columns that lie side by side, too.
     match array.is_c_contiguous() {
         true => Ok(array.as_slice_mut()?),
-        false => Err(PyValueError::new_err(format!(
-            "{name} lie in another order"
-        ))),
+        false => Err(PyValueError::new_err(format!("{name} lie in another order"))),
     }
 }
 

@@ -76,18 +76,11 @@ impl Batch {
         overrides: Vec<String>,
         allow_native: bool,
     ) -> PyResult<Self> {
-        let wanted = Wanted {
-            path,
-            overrides,
-            allow_native,
-        };
+        let wanted = Wanted { path, overrides, allow_native };
         let made = made(py, wanted)?;
         let spec = made.env.spec().clone();
         let step = Step::new(&spec)?;
-        Ok(Self {
-            inner: Guarded::new(Inner { made, step }),
-            spec,
-        })
+        Ok(Self { inner: Guarded::new(Inner { made, step }), spec })
     }
 
     /// Sizes, names and units.
@@ -257,14 +250,7 @@ impl Step {
 
 /// A step into `obs`, `reward` and the buffers of `step`.
 fn advance(env: &mut BatchEnv, step: &mut Step, obs: Groups<&mut [f32]>, reward: &mut [f32]) {
-    let Step {
-        actions,
-        terminated,
-        truncated,
-        valid,
-        slot,
-        ..
-    } = step;
+    let Step { actions, terminated, truncated, valid, slot, .. } = step;
     let critic = obs.critic.as_ref().map(|_| &mut [][..]);
     let mut out = StepOut {
         obs,
@@ -273,10 +259,7 @@ fn advance(env: &mut BatchEnv, step: &mut Step, obs: Groups<&mut [f32]>, reward:
         truncated,
         valid,
         // All last observations are asked for afterwards, not those of truncations alone.
-        final_obs: Groups {
-            policy: &mut [],
-            critic,
-        },
+        final_obs: Groups { policy: &mut [], critic },
         final_slot: slot,
     };
     env.step(actions, &mut out);

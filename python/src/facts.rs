@@ -26,9 +26,7 @@ pub struct About<'a> {
 
 /// Sizes, names and units of environments.
 pub fn facts<'py>(py: Python<'py>, about: &About<'_>) -> PyResult<Bound<'py, PyDict>> {
-    let About {
-        spec, task, loaded, ..
-    } = about;
+    let About { spec, task, loaded, .. } = about;
     let facts = PyDict::new(py);
     facts.set_item("num_envs", spec.num_envs)?;
     facts.set_item("rows", spec.rows())?;

@@ -23,10 +23,7 @@ impl<T> Open<'_, T> {
 
 impl<T: Send> Guarded<T> {
     pub fn new(inner: T) -> Self {
-        Self {
-            inner: Mutex::new(Some(inner)),
-            process: std::process::id(),
-        }
+        Self { inner: Mutex::new(Some(inner)), process: std::process::id() }
     }
 
     /// # Errors

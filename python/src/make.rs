@@ -97,10 +97,10 @@ pub fn in_thread<T: Send + 'static>(
 
 /// Reads the configuration and the robot. `gpu`: for environments on a GPU.
 pub fn configured(wanted: &Wanted, gpu: bool) -> Result<Configured, Error> {
-    let overrides = wanted.overrides.iter().map(|text| Override {
-        flag: "override".into(),
-        text: text.clone(),
-    });
+    let overrides = wanted
+        .overrides
+        .iter()
+        .map(|text| Override { flag: "override".into(), text: text.clone() });
     let overrides: Vec<Override> = overrides.collect();
     let leave = match wanted.allow_native {
         true => Leave::Run,

@@ -52,9 +52,7 @@ impl Package {
 }
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
 /// A Python with the libraries of other learners; none after saying so.

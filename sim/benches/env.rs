@@ -41,10 +41,7 @@ impl Physics for Still {
 fn steps(bencher: Bencher, name: &str, num_envs: usize, threads: usize, still: bool) {
     let (run, model) = load(name, num_envs, threads);
     let env = if still {
-        let physics = Still(
-            State::new(&model, num_envs).expect("memory"),
-            model.options.timestep,
-        );
+        let physics = Still(State::new(&model, num_envs).expect("memory"), model.options.timestep);
         let pool = Arc::new(Pool::new(threads).expect("threads"));
         BatchEnv::with_physics(model, Box::new(physics), pool, &run.env, &run.task, 1, 0)
     } else {

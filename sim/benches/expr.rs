@@ -49,12 +49,8 @@ fn eval(bencher: Bencher, text: &str) {
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
     // Ordinary numbers: zeros could take shorter ways through a function.
-    for buffer in [
-        &mut state.qpos,
-        &mut state.qvel,
-        &mut state.body_lin_vel,
-        &mut state.body_quat,
-    ] {
+    for buffer in [&mut state.qpos, &mut state.qvel, &mut state.body_lin_vel, &mut state.body_quat]
+    {
         for (i, x) in buffer.iter_mut().enumerate() {
             *x = (i as f32 * 0.37).sin();
         }

@@ -24,10 +24,7 @@ const ROBOTS: [(&str, usize); 6] = [
 const WORLDS: usize = 128;
 
 fn main() {
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let cores = cores();
     for (name, substeps) in ROBOTS {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
@@ -37,9 +34,8 @@ fn main() {
 }
 
 fn bench(name: &str, substeps: usize, cores: &[usize]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../configs/robots")
-        .join(format!("{name}.xml"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots").join(format!("{name}.xml"));
     let model = match mjcf::load(&path) {
         Ok(model) => Arc::new(model),
         Err(error) => {
@@ -62,10 +58,7 @@ fn bench(name: &str, substeps: usize, cores: &[usize]) {
     println!("physics.{name}.env_steps_per_s.threads_2 {:.0}", rate(&two));
     println!("physics.{name}.scaling {:.2}", rate(&two) / rate(&one));
     println!("physics.{name}.bytes_per_world {bytes}");
-    println!(
-        "physics.{name}.resets_per_s {:.0}",
-        WORLDS as f64 / one.reset()
-    );
+    println!("physics.{name}.resets_per_s {:.0}", WORLDS as f64 / one.reset());
 }
 
 struct Bench {
@@ -132,9 +125,7 @@ fn cores() -> Vec<usize> {
     unsafe {
         let mut set = std::mem::zeroed::<libc::cpu_set_t>();
         libc::sched_getaffinity(0, std::mem::size_of_val(&set), &mut set);
-        (0..libc::CPU_SETSIZE as usize)
-            .filter(|c| libc::CPU_ISSET(*c, &set))
-            .collect()
+        (0..libc::CPU_SETSIZE as usize).filter(|c| libc::CPU_ISSET(*c, &set)).collect()
     }
 }
 
@@ -169,11 +160,7 @@ fn pin(pool: &Pool, cores: &[usize]) {
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()
-        .and_then(|s| {
-            s.split_whitespace()
-                .nth(1)
-                .and_then(|n| n.parse::<usize>().ok())
-        })
+        .and_then(|s| s.split_whitespace().nth(1).and_then(|n| n.parse::<usize>().ok()))
         .unwrap_or(0);
     pages * 4096
 }

@@ -69,10 +69,7 @@ impl Physics for Timed {
 }
 
 fn main() {
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let all = ["cartpole", "half_cheetah", "ant", "quadruped"].map(String::from);
     println!(
         "robot          share  simulation/s     physics/s   terms   actions (medians of {ROUNDS} rounds)"

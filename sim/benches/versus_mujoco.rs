@@ -28,13 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const ROBOTS: [&str; 5] = [
-    "inverted_pendulum",
-    "hopper",
-    "half_cheetah",
-    "ant",
-    "humanoid",
-];
+const ROBOTS: [&str; 5] = ["inverted_pendulum", "hopper", "half_cheetah", "ant", "humanoid"];
 /// Below the repository.
 const OWN: [&str; 3] = [
     "configs/robots/quadruped.xml",
@@ -66,12 +60,8 @@ struct Setting {
 
 /// The settings and models on the command line.
 fn arguments() -> Result<(Setting, Vec<PathBuf>), Box<dyn Error>> {
-    let mut setting = Setting {
-        kernel: "auto".into(),
-        specialize: Specialize::Wait,
-        threads: 1,
-        generic: false,
-    };
+    let mut setting =
+        Setting { kernel: "auto".into(), specialize: Specialize::Wait, threads: 1, generic: false };
     let mut models = Vec::new();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -144,23 +134,11 @@ fn compare(mujoco: &mut MuJoCo, path: &Path, setting: &Setting) -> Result<(), Bo
     };
     if setting.generic {
         let specialize = Specialize::Off;
-        beside(
-            "generic",
-            Setting {
-                specialize,
-                ..setting.clone()
-            },
-        )?;
+        beside("generic", Setting { specialize, ..setting.clone() })?;
     }
     // By the clock, as several threads are measured.
     if setting.threads > 1 {
-        beside(
-            "one_thread",
-            Setting {
-                threads: 1,
-                ..setting.clone()
-            },
-        )?;
+        beside("one_thread", Setting { threads: 1, ..setting.clone() })?;
     }
     let mut mujocos = vec![("mujoco", setting.threads)];
     if setting.threads > 1 {
@@ -187,13 +165,8 @@ fn compare(mujoco: &mut MuJoCo, path: &Path, setting: &Setting) -> Result<(), Bo
         seconds.sort_unstable_by(f64::total_cmp);
         steps / seconds[seconds.len() / 2]
     };
-    let names = natives
-        .iter()
-        .map(|n| n.0)
-        .chain(mujocos.iter().map(|m| m.0));
-    let rates: Vec<(&str, f64)> = names
-        .zip(ours.iter_mut().chain(&mut theirs).map(rate))
-        .collect();
+    let names = natives.iter().map(|n| n.0).chain(mujocos.iter().map(|m| m.0));
+    let rates: Vec<(&str, f64)> = names.zip(ours.iter_mut().chain(&mut theirs).map(rate)).collect();
     println!("versus_mujoco.{name}.kernel {}", natives[0].1.kernel);
     for (who, rate) in &rates {
         println!("versus_mujoco.{name}.{who}_steps_per_s {rate:.0}");
@@ -246,11 +219,7 @@ impl Native {
         let kernel = worlds.kernel().to_string();
         let mut npz = Npz::open(file)?;
         let mut columns = |name: &str, width: usize| -> Result<Vec<f32>, Box<dyn Error>> {
-            let expected = Expected {
-                rows: None,
-                columns: Some(width),
-                label: "n",
-            };
+            let expected = Expected { rows: None, columns: Some(width), label: "n" };
             let (rows, count) = npz.finite(name, expected)?;
             let at = |i: usize| {
                 let (block, rest) = (i / (WORLDS * width), i % (WORLDS * width));
@@ -292,21 +261,13 @@ impl Native {
     }
 
     fn broken(&self) -> usize {
-        self.worlds
-            .state()
-            .fault
-            .iter()
-            .filter(|f| **f != 0)
-            .count()
+        self.worlds.state().fault.iter().filter(|f| **f != 0).count()
     }
 }
 
 /// The time that a clock shows (s).
 fn time_of(clock: libc::clockid_t) -> f64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is plain data and lives through the call.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64

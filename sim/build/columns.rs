@@ -18,10 +18,7 @@ pub const STATE: Lists = &[
 
 /// Those of `kernels/collide/shapes.h`.
 #[allow(dead_code)]
-pub const SHAPES: Lists = &[
-    ("OSTLER_SHAPES", "shapes"),
-    ("OSTLER_PAIRS", "pairs_of_shapes"),
-];
+pub const SHAPES: Lists = &[("OSTLER_SHAPES", "shapes"), ("OSTLER_PAIRS", "pairs_of_shapes")];
 
 /// Writes the macros of a header's lists into a file.
 pub fn write(header: &Path, lists: Lists, path: &Path) -> Result<(), String> {
@@ -70,12 +67,7 @@ fn items(line: &str) -> Option<Vec<&str>> {
     let inside = line.strip_prefix("X(")?.strip_suffix(')')?;
     let quoted = inside.find('"')?;
     let (before, says) = inside.split_at(quoted);
-    let mut items: Vec<&str> = before
-        .trim()
-        .strip_suffix(',')?
-        .split(',')
-        .map(str::trim)
-        .collect();
+    let mut items: Vec<&str> = before.trim().strip_suffix(',')?.split(',').map(str::trim).collect();
     items.push(says);
     Some(items)
 }

@@ -73,9 +73,7 @@ pub fn compile_all(
         compiles
             .into_iter()
             .map(|compile| {
-                compile
-                    .join()
-                    .unwrap_or_else(|_| Err("the compile's thread panicked".into()))
+                compile.join().unwrap_or_else(|_| Err("the compile's thread panicked".into()))
             })
             .collect()
     });

@@ -102,11 +102,7 @@ impl SimConfig {
 
     /// The time step (s): the model's own unless another is given.
     pub fn timestep(&self, model: &Model) -> f64 {
-        if self.dt > 0.0 {
-            self.dt
-        } else {
-            model.options.timestep
-        }
+        if self.dt > 0.0 { self.dt } else { model.options.timestep }
     }
 
     /// Threads for physics and tasks.
@@ -210,9 +206,7 @@ impl Default for SimConfig {
 
 impl Default for RapierConfig {
     fn default() -> Self {
-        Self {
-            solver_iterations: 1,
-        }
+        Self { solver_iterations: 1 }
     }
 }
 
@@ -230,11 +224,7 @@ pub struct EnvConfig {
 
 impl Default for EnvConfig {
     fn default() -> Self {
-        Self {
-            num_envs: 1024,
-            decimation: 4,
-            episode_length_s: 20.0,
-        }
+        Self { num_envs: 1024, decimation: 4, episode_length_s: 20.0 }
     }
 }
 
@@ -398,12 +388,7 @@ pub struct ConfigError {
 impl ConfigError {
     /// An error about the whole value at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            span: None,
-            message: message.into(),
-            help: None,
-        }
+        Self { path: path.into(), span: None, message: message.into(), help: None }
     }
 
     /// Adds the right value.

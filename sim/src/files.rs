@@ -23,11 +23,7 @@ pub const PRIVATE: u32 = 0o600;
 pub fn open(path: &Path) -> Result<File> {
     // Opening a pipe would wait for whoever writes into it.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)
-        .map_err(not_opened)?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(not_opened)?;
     regular(&file)?;
     Ok(file)
 }
@@ -48,9 +44,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     let room = usize::try_from(length).unwrap_or(usize::MAX);
-    bytes
-        .try_reserve_exact(room)
-        .map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
+    bytes.try_reserve_exact(room).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
     // It may grow meanwhile.
     match at_most(most, file, &mut bytes)? {
         true => Ok(bytes),
@@ -91,10 +85,7 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
 /// The system's; the name is a link's, a file's with another name, or no regular file's
 /// (`InvalidInput`).
 pub fn append(path: &Path) -> Result<File> {
-    own(
-        OpenOptions::new().create(true).read(true).append(true),
-        path,
-    )
+    own(OpenOptions::new().create(true).read(true).append(true), path)
 }
 
 /// Opens a file to read and write it in place; makes it where there is none.
@@ -103,10 +94,7 @@ pub fn append(path: &Path) -> Result<File> {
 /// As [`append`].
 pub fn update(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    own(
-        options.create(true).truncate(false).read(true).write(true),
-        path,
-    )
+    own(options.create(true).truncate(false).read(true).write(true), path)
 }
 
 fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
@@ -230,13 +218,9 @@ impl NewFile {
     /// The system's.
     pub fn replacing(path: &Path, mode: u32) -> Result<Self> {
         // A name that nobody can foresee, and a file that is new.
-        let new = temporary()
-            .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder_of(path))?;
-        Ok(Self {
-            made: Made::Aside(new),
-            path: path.to_path_buf(),
-        })
+        let new =
+            temporary().permissions(Permissions::from_mode(mode)).tempfile_in(folder_of(path))?;
+        Ok(Self { made: Made::Aside(new), path: path.to_path_buf() })
     }
 
     /// Begins a file under a name that the user gave: it may be that of a device, a pipe or an
@@ -247,10 +231,7 @@ impl NewFile {
     /// The system's.
     pub fn output(path: &Path) -> Result<Self> {
         if let Some(stream) = stream(path)? {
-            return Ok(Self {
-                made: Made::Stream(stream),
-                path: path.to_path_buf(),
-            });
+            return Ok(Self { made: Made::Stream(stream), path: path.to_path_buf() });
         }
         let new = Self::replacing(path, SHARED)?;
         let old = path.symlink_metadata().ok().filter(|m| m.is_file());
@@ -320,12 +301,8 @@ pub fn output(path: &Path, bytes: &[u8]) -> Result<()> {
 /// A device, a pipe or an open file of this process, if that is what `path` names itself, not
 /// by a link of somebody's.
 fn stream(path: &Path) -> Result<Option<File>> {
-    let own = ["/dev/stdout", "/dev/stderr"]
-        .map(Path::new)
-        .contains(&path)
-        || ["/dev/fd", "/proc/self/fd"]
-            .map(Path::new)
-            .contains(&folder_of(path));
+    let own = ["/dev/stdout", "/dev/stderr"].map(Path::new).contains(&path)
+        || ["/dev/fd", "/proc/self/fd"].map(Path::new).contains(&folder_of(path));
     let mut options = OpenOptions::new();
     options.write(true);
     if own {

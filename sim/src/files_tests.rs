@@ -61,12 +61,7 @@ fn a_link_is_replaced_and_not_followed() {
     let bait = Bait::new();
     let link = bait.link("config.toml");
     // Names that a writer with a fixed temporary name would open.
-    for name in [
-        "config.tmp",
-        "config.toml.tmp",
-        ".config.toml.tmp",
-        ".new-.tmp",
-    ] {
+    for name in ["config.tmp", "config.toml.tmp", ".config.toml.tmp", ".new-.tmp"] {
         bait.link(name);
     }
     replace(&link, SHARED, b"mine").unwrap();

@@ -52,14 +52,7 @@ pub fn exp(x: f32) -> f32 {
     let r = (x - kf * LN2[0]) - kf * LN2[1];
     let p = poly(
         r,
-        [
-            0.5,
-            0.166_666_66,
-            0.041_666_28,
-            0.008_333_504,
-            0.001_394_575_2,
-            0.000_197_892_62,
-        ],
+        [0.5, 0.166_666_66, 0.041_666_28, 0.008_333_504, 0.001_394_575_2, 0.000_197_892_62],
     );
     let e = 1.0 + (r + r * r * p);
     // In two factors: 2^k alone has no subnormals and ends at 2^127.
@@ -111,16 +104,8 @@ pub fn sin_cos(x: f32) -> (f32, f32) {
     let k = shifted - ROUND;
     let r = (((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2]) - k * HALF_PI[3];
     let z = r * r;
-    let s = r + r
-        * (z * poly(
-            z,
-            [
-                -0.166_666_67,
-                0.008_333_329,
-                -0.000_198_392_33,
-                2.717_366_7e-6,
-            ],
-        ));
+    let s =
+        r + r * (z * poly(z, [-0.166_666_67, 0.008_333_329, -0.000_198_392_33, 2.717_366_7e-6]));
     let c = (1.0 - 0.5 * z) + z * z * poly(z, [0.041_666_646, -0.001_388_725_1, 2.442_568e-5]);
     let swap = quadrant & 1 != 0;
     let (sin, cos) = (if swap { c } else { s }, if swap { s } else { c });
@@ -129,10 +114,7 @@ pub fn sin_cos(x: f32) -> (f32, f32) {
     let sin = f32::from_bits(sin.to_bits() ^ sin_sign);
     let cos = f32::from_bits(cos.to_bits() ^ cos_sign);
     let good = x.abs() <= MAX_ANGLE;
-    (
-        if good { sin } else { f32::NAN },
-        if good { cos } else { f32::NAN },
-    )
+    (if good { sin } else { f32::NAN }, if good { cos } else { f32::NAN })
 }
 
 /// Sine; see [`sin_cos`].
@@ -183,16 +165,7 @@ fn atan_unit(a: f32) -> f32 {
     let b = if high { (a - 1.0) / (a + 1.0) } else { a };
     let z = b * b;
     let t = b + b
-        * (z * poly(
-            z,
-            [
-                -0.333_333_13,
-                0.199_984_16,
-                -0.142_424_15,
-                0.105_851_226,
-                -0.060_552_22,
-            ],
-        ));
+        * (z * poly(z, [-0.333_333_13, 0.199_984_16, -0.142_424_15, 0.105_851_226, -0.060_552_22]));
     if high { FRAC_PI_4 + t } else { t }
 }
 
@@ -219,11 +192,7 @@ pub fn atan2(y: f32, x: f32) -> f32 {
     let t = if steep { FRAC_PI_2 - t } else { t };
     let t = if x.is_sign_negative() { PI - t } else { t };
     let t = t.copysign(y);
-    if x.is_nan() || y.is_nan() {
-        f32::NAN
-    } else {
-        t
-    }
+    if x.is_nan() || y.is_nan() { f32::NAN } else { t }
 }
 
 /// Arc sine of a number in [0, 1/2] (rad).
@@ -233,14 +202,7 @@ fn asin_half(a: f32) -> f32 {
     a + a
         * (z * poly(
             z,
-            [
-                0.166_666_6,
-                0.075_005_345,
-                0.044_510_67,
-                0.031_863_287,
-                0.014_217_615,
-                0.037_840_88,
-            ],
+            [0.166_666_6, 0.075_005_345, 0.044_510_67, 0.031_863_287, 0.014_217_615, 0.037_840_88],
         ))
 }
 
@@ -261,11 +223,7 @@ pub fn acos(x: f32) -> f32 {
     let t = asin_half(if large { (0.5 * (1.0 - a)).sqrt() } else { a });
     let negative = x < 0.0;
     let outer = if negative { PI - (t + t) } else { t + t };
-    let inner = if negative {
-        FRAC_PI_2 + t
-    } else {
-        FRAC_PI_2 - t
-    };
+    let inner = if negative { FRAC_PI_2 + t } else { FRAC_PI_2 - t };
     if large { outer } else { inner }
 }
 
@@ -292,22 +250,10 @@ pub fn pow(x: f32, y: f32) -> f32 {
     let half = y * 0.5;
     let whole = y == y.trunc();
     let odd = whole && half != half.trunc();
-    let value = if x.is_sign_negative() && odd {
-        -value
-    } else {
-        value
-    };
-    let value = if x < 0.0 && !whole && x > f32::NEG_INFINITY {
-        f32::NAN
-    } else {
-        value
-    };
+    let value = if x.is_sign_negative() && odd { -value } else { value };
+    let value = if x < 0.0 && !whole && x > f32::NEG_INFINITY { f32::NAN } else { value };
     // (-1)^(+-infinity) and 1^anything.
-    let value = if x == 1.0 || y == 0.0 || (x == -1.0 && y.is_infinite()) {
-        1.0
-    } else {
-        value
-    };
+    let value = if x == 1.0 || y == 0.0 || (x == -1.0 && y.is_infinite()) { 1.0 } else { value };
     let nan = x.is_nan() && y != 0.0;
     if nan { f32::NAN } else { value }
 }

@@ -14,10 +14,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .filter(|c| c.len() <= LONGEST)
         .map(|c| {
-            (
-                strsim::normalized_damerau_levenshtein(&given.to_lowercase(), &c.to_lowercase()),
-                c,
-            )
+            (strsim::normalized_damerau_levenshtein(&given.to_lowercase(), &c.to_lowercase()), c)
         })
         .filter(|(score, _)| *score >= LIKE)
         .max_by(|a, b| a.0.total_cmp(&b.0))

@@ -21,9 +21,7 @@ pub struct Trust {
 impl Default for Trust {
     /// This user and root.
     fn default() -> Self {
-        Self {
-            users: vec![uzers::get_effective_uid(), 0],
-        }
+        Self { users: vec![uzers::get_effective_uid(), 0] }
     }
 }
 
@@ -53,10 +51,7 @@ impl Trust {
             let number = name.to_str().and_then(|n| n.parse().ok());
             let named = number.or_else(|| uzers::get_user_by_name(&name).map(|u| u.uid()));
             users.push(named.ok_or_else(|| {
-                format!(
-                    "{VARIABLE}={}: there is no such user",
-                    name.to_string_lossy()
-                )
+                format!("{VARIABLE}={}: there is no such user", name.to_string_lossy())
             })?);
         }
         Ok(Self { users })
@@ -68,10 +63,7 @@ impl Trust {
     /// # Errors
     /// Somebody else could have written it.
     pub fn check(&self, path: &Path) -> Result<(), Foreign> {
-        let foreign = |path: &Path, why: String| Foreign {
-            path: path.to_path_buf(),
-            why,
-        };
+        let foreign = |path: &Path, why: String| Foreign { path: path.to_path_buf(), why };
         let there = path.ancestors().find(|p| p.symlink_metadata().is_ok());
         let there = there.unwrap_or(Path::new("/"));
         let real = there
@@ -84,8 +76,7 @@ impl Trust {
             let metadata = place
                 .symlink_metadata()
                 .map_err(|e| foreign(place, format!("cannot be looked up: {e}")))?;
-            self.of(&metadata, leads || there != path)
-                .map_err(|why| foreign(place, why))?;
+            self.of(&metadata, leads || there != path).map_err(|why| foreign(place, why))?;
         }
         Ok(())
     }
@@ -95,13 +86,9 @@ impl Trust {
     /// # Errors
     /// Somebody else could have written it, or it cannot be listed.
     pub fn below(&self, folder: &Path) -> Result<(), Foreign> {
-        let foreign = |path: &Path, why: String| Foreign {
-            path: path.to_path_buf(),
-            why,
-        };
+        let foreign = |path: &Path, why: String| Foreign { path: path.to_path_buf(), why };
         let failed = |e: std::io::Error| foreign(folder, format!("cannot be looked up: {e}"));
-        self.of(&folder.metadata().map_err(failed)?, false)
-            .map_err(|why| foreign(folder, why))?;
+        self.of(&folder.metadata().map_err(failed)?, false).map_err(|why| foreign(folder, why))?;
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let (path, metadata) = (entry.path(), entry.metadata().map_err(failed)?);
@@ -110,8 +97,7 @@ impl Trust {
             } else if metadata.is_dir() {
                 self.below(&path)?;
             } else {
-                self.of(&metadata, false)
-                    .map_err(|why| foreign(&path, why))?;
+                self.of(&metadata, false).map_err(|why| foreign(&path, why))?;
             }
         }
         Ok(())
@@ -161,16 +147,12 @@ fn is_alone(owner: u32, mut members: impl Iterator<Item = Option<uzers::User>>) 
 
 fn user(uid: u32) -> String {
     let name = uzers::get_user_by_uid(uid);
-    name.map_or(format!("user {uid}"), |u| {
-        u.name().to_string_lossy().into_owned()
-    })
+    name.map_or(format!("user {uid}"), |u| u.name().to_string_lossy().into_owned())
 }
 
 fn group(gid: u32) -> String {
     let name = uzers::get_group_by_gid(gid);
-    name.map_or(format!("{gid}"), |g| {
-        g.name().to_string_lossy().into_owned()
-    })
+    name.map_or(format!("{gid}"), |g| g.name().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
@@ -230,10 +212,7 @@ mod tests {
         // Root's has both everywhere; root is no member of others, which exist or do not.
         assert!(is_own_group(0, 0));
         assert!(!is_own_group(4242, 0) && !is_own_group(0, 4242));
-        assert!(
-            !is_own_group(4_242_424, 4_242_424),
-            "there is no such group"
-        );
+        assert!(!is_own_group(4_242_424, 4_242_424), "there is no such group");
         let user = |uid: u32| Some(uzers::User::new(uid, "name", uid));
         let alone = |members: Vec<_>| is_alone(7, members.into_iter());
         assert!(alone(vec![]) && alone(vec![user(7)]));
@@ -285,22 +264,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let somebody = Trust {
-            users: vec![0, 4242],
-        };
+        let somebody = Trust { users: vec![0, 4242] };
         // Root owns the file, or a user that is neither.
         if uzers::get_effective_uid() == 0 {
             std::os::unix::fs::chown(&file, Some(4242), None).unwrap();
             assert!(trust().check(&file).unwrap_err().why.contains("belongs to"));
             assert_eq!(somebody.check(&file), Ok(()));
         } else {
-            assert!(
-                somebody
-                    .check(&file)
-                    .unwrap_err()
-                    .why
-                    .contains("belongs to")
-            );
+            assert!(somebody.check(&file).unwrap_err().why.contains("belongs to"));
         }
         let named = |name: &str| {
             let name = OsString::from(name);

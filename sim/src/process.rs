@@ -30,10 +30,7 @@ pub fn gives_up() -> bool {
 
 /// The monotonic clock (ms).
 fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is that of a live value, which the call fills; it is one of those
     // that signal-safety(7) allows.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -83,9 +80,7 @@ mod tests {
                 prepare(&mut command);
                 command.status().unwrap()
             };
-            std::thread::spawn(of_a_thread_without_signals)
-                .join()
-                .unwrap()
+            std::thread::spawn(of_a_thread_without_signals).join().unwrap()
         };
         assert_eq!(ended(|_| {}).code(), Some(7));
         assert_eq!(ended(takes_signals).signal(), Some(libc::SIGTERM));

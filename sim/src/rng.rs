@@ -38,12 +38,7 @@ pub enum Purpose {
 #[inline]
 pub fn philox(seed: u64, stream: u32, purpose: Purpose, step: u64, index: u32) -> [u32; 4] {
     // step's upper half shares a word with the purpose: 2^56 steps are plenty.
-    let counter = [
-        index,
-        stream,
-        step as u32,
-        ((step >> 32) as u32) << 8 | purpose as u32,
-    ];
+    let counter = [index, stream, step as u32, ((step >> 32) as u32) << 8 | purpose as u32];
     philox_raw(counter, [seed as u32, (seed >> 32) as u32])
 }
 
@@ -52,10 +47,7 @@ pub fn philox(seed: u64, stream: u32, purpose: Purpose, step: u64, index: u32) -
 pub fn philox_raw(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
     for round in 0..10 {
         if round > 0 {
-            k = [
-                k[0].wrapping_add(0x9E37_79B9),
-                k[1].wrapping_add(0xBB67_AE85),
-            ];
+            k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
         }
         let p0 = u64::from(c[0]) * 0xD251_1F53;
         let p1 = u64::from(c[2]) * 0xCD9E_8D57;
@@ -98,9 +90,7 @@ pub fn fill_uniform(
     width: usize,
     out: &mut [f32],
 ) {
-    fill(seed, streams, purpose, step, width, out, |a, b| {
-        (unit(a), unit(b))
-    });
+    fill(seed, streams, purpose, step, width, out, |a, b| (unit(a), unit(b)));
 }
 
 /// Standard normal floats; otherwise as [`fill_uniform`].
@@ -248,15 +238,7 @@ mod tests {
             fill_normal(9, 100..137, Purpose::ActionNoise, 4, width, &mut normal);
             fill_uniform(9, 100..137, Purpose::ActionNoise, 4, width, &mut uniform);
             let mut plain = vec![0.0; 37 * width];
-            fill_rows(
-                9,
-                100..137,
-                Purpose::ActionNoise,
-                4,
-                width,
-                &mut plain,
-                normal_pair,
-            );
+            fill_rows(9, 100..137, Purpose::ActionNoise, 4, width, &mut plain, normal_pair);
             for row in 0..37 {
                 for k in 0..width {
                     let stream = 100 + row as u32;

@@ -45,10 +45,7 @@ pub fn write(
     out: &mut Vec<u8>,
 ) -> Result<(), SnapshotError> {
     reserve(out, room.saturating_add(64), of)?;
-    let head = Head {
-        of,
-        version: VERSION,
-    };
+    let head = Head { of, version: VERSION };
     append(of, &head, out)?;
     append(of, record, out)
 }
@@ -99,8 +96,7 @@ impl postcard::ser_flavors::Flavor for Growing<'_> {
 /// It is none.
 pub(crate) fn of(bytes: &[u8]) -> Result<&str, SnapshotError> {
     let head = postcard::take_from_bytes::<Head<'_>>(bytes);
-    head.map(|(head, _)| head.of)
-        .map_err(|_| unfit("not a snapshot"))
+    head.map(|(head, _)| head.of).map_err(|_| unfit("not a snapshot"))
 }
 
 /// Takes a record from the front; returns the bytes after it, too.
@@ -111,11 +107,8 @@ pub fn read<'a, T: Deserialize<'a>>(
     of: &str,
     bytes: &'a [u8],
 ) -> Result<(T, &'a [u8]), SnapshotError> {
-    let foreign = || {
-        unfit(format!(
-            "not a snapshot of {of}, or one of a build that wrote them otherwise"
-        ))
-    };
+    let foreign =
+        || unfit(format!("not a snapshot of {of}, or one of a build that wrote them otherwise"));
     let (head, rest) = postcard::take_from_bytes::<Head<'_>>(bytes).map_err(|_| foreign())?;
     if head.of != of {
         return Err(foreign());
@@ -162,14 +155,10 @@ pub(crate) fn unfit(why: impl Into<String>) -> SnapshotError {
 }
 
 fn no_memory(of: &str, bytes: usize) -> SnapshotError {
-    SnapshotError::Memory(MemoryError {
-        what: format!("a snapshot of {of}"),
-        bytes,
-    })
+    SnapshotError::Memory(MemoryError { what: format!("a snapshot of {of}"), bytes })
 }
 
 /// Room for `len` more bytes, or an error instead of an abort.
 pub(crate) fn reserve(out: &mut Vec<u8>, len: usize, of: &str) -> Result<(), SnapshotError> {
-    out.try_reserve_exact(len)
-        .map_err(|_| no_memory(of, out.len().saturating_add(len)))
+    out.try_reserve_exact(len).map_err(|_| no_memory(of, out.len().saturating_add(len)))
 }

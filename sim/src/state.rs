@@ -93,9 +93,7 @@ impl Column {
     /// environments.
     fn join(&self, parts: &[(&[u8], usize)], out: &mut Vec<u8>) {
         if self.kind == Kind::Row {
-            return parts
-                .iter()
-                .for_each(|(part, _)| out.extend_from_slice(part));
+            return parts.iter().for_each(|(part, _)| out.extend_from_slice(part));
         }
         let (first, n) = parts.first().copied().unwrap_or_default();
         for row in 0..first.len() / (4 * n.max(1)) {
@@ -362,10 +360,9 @@ impl State {
             }
             // Columns of worlds have entries of four bytes, a row for each.
             for (own, theirs) in own.chunks_exact_mut(4 * n).zip(theirs.chunks_exact(4 * m)) {
-                if let (Some(x), Some(y)) = (
-                    own.get_mut(4 * to..4 * to + 4),
-                    theirs.get(4 * e..4 * e + 4),
-                ) {
+                if let (Some(x), Some(y)) =
+                    (own.get_mut(4 * to..4 * to + 4), theirs.get(4 * e..4 * e + 4))
+                {
                     x.copy_from_slice(y);
                 }
             }
@@ -409,16 +406,11 @@ pub(crate) fn join<const K: usize>(
     parts: &[(usize, &[Bytes<'_>; K])],
 ) -> Result<(Vec<u8>, [usize; K]), SnapshotError> {
     let mut all = Vec::new();
-    let bytes = parts
-        .iter()
-        .flat_map(|(_, columns)| columns.iter().map(|c| c.0.len()));
+    let bytes = parts.iter().flat_map(|(_, columns)| columns.iter().map(|c| c.0.len()));
     reserve(&mut all, bytes.sum(), "a batch")?;
     let mut ends = [0; K];
     for (k, (column, end)) in list.iter().zip(&mut ends).enumerate() {
-        let side: Vec<_> = parts
-            .iter()
-            .map(|(n, columns)| (columns[k].0, *n))
-            .collect();
+        let side: Vec<_> = parts.iter().map(|(n, columns)| (columns[k].0, *n)).collect();
         let width = |(bytes, n): (&[u8], usize)| (bytes.len() / n.max(1), bytes.len() % n.max(1));
         if side.windows(2).any(|w| width(w[0]) != width(w[1])) {
             return Err(unfit("its parts are of different robots or tasks"));

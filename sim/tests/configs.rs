@@ -68,32 +68,16 @@ fn wander_on(
     let mut columns = vec![vec![0.0; n]; 4];
     let mut slot = vec![0; n];
     let mut actions = vec![0.0; n * sizes.2];
-    env.reset(
-        true,
-        &mut Groups {
-            policy: &mut policy,
-            critic: critic.as_deref_mut(),
-        },
-    );
+    env.reset(true, &mut Groups { policy: &mut policy, critic: critic.as_deref_mut() });
     let mut moved = 0.0;
     for step in 0..200 {
-        fill_normal(
-            3,
-            0..n as u32,
-            Purpose::ActionNoise,
-            step,
-            sizes.2,
-            &mut actions,
-        );
+        fill_normal(3, 0..n as u32, Purpose::ActionNoise, step, sizes.2, &mut actions);
         let [reward, terminated, truncated, valid] =
             columns.get_disjoint_mut([0, 1, 2, 3]).unwrap();
         env.step(
             &actions,
             &mut StepOut {
-                obs: Groups {
-                    policy: &mut policy,
-                    critic: critic.as_deref_mut(),
-                },
+                obs: Groups { policy: &mut policy, critic: critic.as_deref_mut() },
                 reward,
                 terminated,
                 truncated,
@@ -105,10 +89,7 @@ fn wander_on(
                 final_slot: &mut slot,
             },
         );
-        let all = policy
-            .iter()
-            .chain(critic.iter().flatten())
-            .chain(&columns[0]);
+        let all = policy.iter().chain(critic.iter().flatten()).chain(&columns[0]);
         assert!(all.copied().all(f32::is_finite), "{name} step {step}");
         assert!(
             columns[3].iter().all(|&v| v == 1.0),
@@ -232,33 +213,17 @@ fn a_snapshot_goes_on_with_the_same_bits_on_either_engine() {
             let mut actions = vec![0.0; n * width];
             let mut seen = Vec::new();
             if steps.start == 0 {
-                env.reset(
-                    true,
-                    &mut Groups {
-                        policy: &mut policy,
-                        critic: critic.as_deref_mut(),
-                    },
-                );
+                env.reset(true, &mut Groups { policy: &mut policy, critic: critic.as_deref_mut() });
             }
             for step in steps {
-                fill_normal(
-                    3,
-                    0..n as u32,
-                    Purpose::ActionNoise,
-                    step,
-                    width,
-                    &mut actions,
-                );
+                fill_normal(3, 0..n as u32, Purpose::ActionNoise, step, width, &mut actions);
                 let [reward, terminated, truncated, valid] =
                     columns.get_disjoint_mut([0, 1, 2, 3]).unwrap();
                 env.begin_rollout();
                 env.step(
                     &actions,
                     &mut StepOut {
-                        obs: Groups {
-                            policy: &mut policy,
-                            critic: critic.as_deref_mut(),
-                        },
+                        obs: Groups { policy: &mut policy, critic: critic.as_deref_mut() },
                         reward,
                         terminated,
                         truncated,
@@ -270,10 +235,8 @@ fn a_snapshot_goes_on_with_the_same_bits_on_either_engine() {
                         final_slot: &mut slot,
                     },
                 );
-                let all = policy
-                    .iter()
-                    .chain(critic.iter().flatten())
-                    .chain(columns.iter().flatten());
+                let all =
+                    policy.iter().chain(critic.iter().flatten()).chain(columns.iter().flatten());
                 seen.extend(all.map(|x| x.to_bits()));
             }
             seen

@@ -47,11 +47,7 @@ impl Batch {
             threads: ostler_sim::config::Auto::N(threads),
             ..SimConfig::default()
         };
-        let env = EnvConfig {
-            num_envs: n,
-            decimation: 4,
-            episode_length_s: length,
-        };
+        let env = EnvConfig { num_envs: n, decimation: 4, episode_length_s: length };
         let env = BatchEnv::new(robot(), &sim, &env, &task, 5)?;
         let width = env.spec().obs.policy;
         Ok(Self {
@@ -68,10 +64,7 @@ impl Batch {
     }
 
     fn reset(&mut self) {
-        let mut obs = Groups {
-            policy: &mut self.obs[..],
-            critic: None,
-        };
+        let mut obs = Groups { policy: &mut self.obs[..], critic: None };
         self.env.reset(false, &mut obs);
     }
 
@@ -82,18 +75,12 @@ impl Batch {
         let mut none: [f32; 0] = [];
         let [terminated, truncated, valid] = &mut self.flags;
         let mut out = StepOut {
-            obs: Groups {
-                policy: &mut self.obs[..],
-                critic: None,
-            },
+            obs: Groups { policy: &mut self.obs[..], critic: None },
             reward: &mut self.reward,
             terminated,
             truncated,
             valid,
-            final_obs: Groups {
-                policy: &mut none[..],
-                critic: None,
-            },
+            final_obs: Groups { policy: &mut none[..], critic: None },
             final_slot: &mut self.slots,
         };
         self.env.step(&actions, &mut out);
@@ -112,9 +99,7 @@ impl Batch {
         let row = self.env.model().varied_row(field, element).unwrap();
         let varied = &self.env.physics().state().varied;
         let entry = |e: usize| move |k: usize| varied[(row + k) * n + e];
-        (0..n)
-            .map(|e| (0..field.width()).map(entry(e)).collect())
-            .collect()
+        (0..n).map(|e| (0..field.width()).map(entry(e)).collect()).collect()
     }
 
     fn bits(&self) -> Vec<u32> {
@@ -141,15 +126,9 @@ fn startup_draws_once_and_resets_draw_again() {
     let mut batch = Batch::new(100, &events, 0.1);
     batch.reset();
     let own = robot().bodies[trunk()].clone();
-    let (mass, com) = (
-        batch.field(Field::Mass, trunk()),
-        batch.field(Field::Com, trunk()),
-    );
+    let (mass, com) = (batch.field(Field::Mass, trunk()), batch.field(Field::Com, trunk()));
     let share: Vec<f64> = mass.iter().map(|m| f64::from(m[0]) / own.mass).collect();
-    assert!(
-        share.iter().all(|s| (0.7999..1.2001).contains(s)),
-        "{share:?}"
-    );
+    assert!(share.iter().all(|s| (0.7999..1.2001).contains(s)), "{share:?}");
     let mean = share.iter().sum::<f64>() / 100.0;
     assert!((mean - 1.0).abs() < 0.05, "{mean}");
     for c in &com {
@@ -171,26 +150,20 @@ fn shared_draws_are_one_for_all_and_others_one_each() {
         Batch::new(20, &event("ice", &format!("{set}\nshared = {shared}")), 1.0)
     };
     let model = robot();
-    let feet: Vec<usize> = (0..model.geoms.len())
-        .filter(|g| model.geoms[*g].name.starts_with("foot_"))
-        .collect();
+    let feet: Vec<usize> =
+        (0..model.geoms.len()).filter(|g| model.geoms[*g].name.starts_with("foot_")).collect();
     assert_eq!(feet.len(), 4, "the robot's feet");
     for shared in [true, false] {
         let mut batch = friction(shared);
         batch.reset();
-        let all: Vec<Vec<Vec<f32>>> = feet
-            .iter()
-            .map(|g| batch.field(Field::Friction, *g))
-            .collect();
+        let all: Vec<Vec<Vec<f32>>> =
+            feet.iter().map(|g| batch.field(Field::Friction, *g)).collect();
         for e in 0..20 {
             let alike = all.iter().all(|f| f[e][0] == all[0][e][0]);
             assert_eq!(alike, shared, "environment {e}");
             // The others are the model's own.
             for (f, g) in all.iter().zip(&feet) {
-                assert_eq!(
-                    f64::from(f[e][2]) as f32,
-                    model.geoms[*g].friction[2] as f32
-                );
+                assert_eq!(f64::from(f[e][2]) as f32, model.geoms[*g].friction[2] as f32);
             }
         }
     }
@@ -199,19 +172,10 @@ fn shared_draws_are_one_for_all_and_others_one_each() {
 #[test]
 fn distributions_have_their_moments() {
     let draws = |rest: &str| -> Vec<f64> {
-        let text = event(
-            "gain",
-            &format!("when = \"startup\"\nset = \"damping(*)\"\n{rest}"),
-        );
+        let text = event("gain", &format!("when = \"startup\"\nset = \"damping(*)\"\n{rest}"));
         let mut batch = Batch::new(500, &text, 1.0);
         batch.reset();
-        let joint = batch
-            .env
-            .model()
-            .joints
-            .iter()
-            .position(|j| j.is_scalar())
-            .unwrap();
+        let joint = batch.env.model().joints.iter().position(|j| j.is_scalar()).unwrap();
         let all = batch.field(Field::Damping, joint);
         all.iter().map(|x| f64::from(x[0])).collect()
     };
@@ -252,11 +216,7 @@ fn pushes_come_when_they_are_due() {
         for e in 0..3 {
             let off = |k: usize| pushed.obs[e * width + k] - calm.obs[e * width + k];
             let wants = if t == every { 3.0 } else { 0.0 };
-            assert!(
-                (off(nq + 1) - wants).abs() < 1e-5,
-                "step {t}: {}",
-                off(nq + 1)
-            );
+            assert!((off(nq + 1) - wants).abs() < 1e-5, "step {t}: {}", off(nq + 1));
             // The body's frame moves as the joint does.
             assert!((off(nq + nv + 1) - wants).abs() < 1e-4, "step {t}");
         }
@@ -278,11 +238,7 @@ fn forces_act_for_their_time_and_then_no_more() {
         let phase = t % every;
         let on = t >= every && phase < hold;
         for x in batch.field(Field::Wrench, trunk()) {
-            assert_eq!(
-                x,
-                [if on { 40.0 } else { 0.0 }, 0.0, 0.0, 0.0, 0.0, 0.0],
-                "step {t}"
-            );
+            assert_eq!(x, [if on { 40.0 } else { 0.0 }, 0.0, 0.0, 0.0, 0.0, 0.0], "step {t}");
         }
     }
 }
@@ -311,10 +267,7 @@ fn pseudo_inertia_stays_physical() {
     }
     assert!((0.4..0.6001).contains(&spread), "{spread}");
 
-    let none = event(
-        "body",
-        "when = \"reset\"\nset = \"pseudo_inertia(trunk)\"\nrange = {}",
-    );
+    let none = event("body", "when = \"reset\"\nset = \"pseudo_inertia(trunk)\"\nrange = {}");
     let (mut same, mut plain) = (Batch::new(2, &none, 1.0), Batch::new(2, "", 1.0));
     same.reset();
     plain.reset();
@@ -448,26 +401,14 @@ fn mistakes_are_named_with_their_remedies() {
             "set",
             "no component [3]",
         ),
-        (
-            "when = \"startup\"\nset = \"friction(foot_*)\"\nrange = [-1, 2]",
-            "range",
-            "below 0",
-        ),
+        ("when = \"startup\"\nset = \"friction(foot_*)\"\nrange = [-1, 2]", "range", "below 0"),
         (
             "when = \"startup\"\nset = \"com(trunk)\"\nrange = [[0, 1], [0, 1]]",
             "range",
             "2 ranges for 3 components",
         ),
-        (
-            "when = \"startup\"\nset = \"com(trunk)\"\nrange = [1, 0]",
-            "range",
-            "upside down",
-        ),
-        (
-            "when = \"interval\"\nset = \"com(trunk)\"\nrange = [0, 1]",
-            "interval_s",
-            "is needed",
-        ),
+        ("when = \"startup\"\nset = \"com(trunk)\"\nrange = [1, 0]", "range", "upside down"),
+        ("when = \"interval\"\nset = \"com(trunk)\"\nrange = [0, 1]", "interval_s", "is needed"),
         (
             "when = \"reset\"\ninterval_s = 1\nset = \"com(trunk)\"\nrange = [0, 1]",
             "interval_s",
@@ -478,16 +419,8 @@ fn mistakes_are_named_with_their_remedies() {
             "when",
             "no part of the robot",
         ),
-        (
-            "when = \"reset\"\nset = \"mass(world)\"\nrange = [0, 1]",
-            "set",
-            "fits \"world\"",
-        ),
-        (
-            "when = \"reset\"\nset = \"mass(trunk)\"",
-            "range",
-            "is missing",
-        ),
+        ("when = \"reset\"\nset = \"mass(world)\"\nrange = [0, 1]", "set", "fits \"world\""),
+        ("when = \"reset\"\nset = \"mass(trunk)\"", "range", "is missing"),
         (
             "when = \"reset\"\nset = \"mass(trunk)\"\ndistribution = \"normal\"\nmean = 1",
             "std",
@@ -513,21 +446,9 @@ fn mistakes_are_named_with_their_remedies() {
             "range",
             "table of ranges",
         ),
-        (
-            "when = \"reset\"\nset = \"gravity(trunk)\"\nrange = [1, 2]",
-            "set",
-            "takes no name",
-        ),
-        (
-            "when = \"reset\"\nset = \"mass\"\nrange = [1, 2]",
-            "set",
-            "needs the name of a body",
-        ),
-        (
-            "when = \"reset\"\nset = \"mass(trunk\"\nrange = [1, 2]",
-            "set",
-            "not closed",
-        ),
+        ("when = \"reset\"\nset = \"gravity(trunk)\"\nrange = [1, 2]", "set", "takes no name"),
+        ("when = \"reset\"\nset = \"mass\"\nrange = [1, 2]", "set", "needs the name of a body"),
+        ("when = \"reset\"\nset = \"mass(trunk\"\nrange = [1, 2]", "set", "not closed"),
         (
             "when = \"reset\"\nset = \"inertia(trunk)\"\noperation = \"scale\"\nrange = [0.2, 2.0]",
             "range",
@@ -558,11 +479,7 @@ fn mistakes_are_named_with_their_remedies() {
             "range",
             "infinite",
         ),
-        (
-            "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1.0, 1e39]",
-            "range",
-            "finite",
-        ),
+        ("when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1.0, 1e39]", "range", "finite"),
         (
             "when = \"startup\"\nset = \"pseudo_inertia(trunk)\"\nrange = { alpha = [0.0, 50.0] }",
             "range.alpha",
@@ -588,46 +505,22 @@ fn mistakes_are_named_with_their_remedies() {
             "std",
             "negative",
         ),
-        (
-            "when = \"startup\"\nset = \"armature(leg_*)\"\nrange = [0, 1]",
-            "set",
-            "fits \"leg_*\"",
-        ),
+        ("when = \"startup\"\nset = \"armature(leg_*)\"\nrange = [0, 1]", "set", "fits \"leg_*\""),
         (
             "when = \"startup\"\nset = \"armature(root*)\"\nrange = [0, 1]",
             "set",
             "no hinge or slide joint fits",
         ),
-        (
-            "when = \"startup\"\nset = \"joint_offset(root)\"\nrange = [0, 1]",
-            "set",
-            "ball or free",
-        ),
-        (
-            "when = \"startup\"\nset = \"kd(hip)\"\nrange = [0, 1]",
-            "set",
-            "no actuator fits",
-        ),
-        (
-            "when = \"startup\"\nset = \"effort_limit(*)\"\nrange = [-1, 1]",
-            "range",
-            "below 0",
-        ),
+        ("when = \"startup\"\nset = \"joint_offset(root)\"\nrange = [0, 1]", "set", "ball or free"),
+        ("when = \"startup\"\nset = \"kd(hip)\"\nrange = [0, 1]", "set", "no actuator fits"),
+        ("when = \"startup\"\nset = \"effort_limit(*)\"\nrange = [-1, 1]", "range", "below 0"),
         (
             "when = \"startup\"\nset = \"damping(*)\"\noperation = \"add\"\nrange = [-1.0, 0.0]",
             "range",
             "its own is 0.1",
         ),
-        (
-            "when = \"startup\"\nset = \"frictionloss(*)\"\nrange = [-0.1, 0.1]",
-            "range",
-            "below 0",
-        ),
-        (
-            "when = \"startup\"\nset = \"stiffness(*)\"\nrange = [-0.1, 0.1]",
-            "range",
-            "below 0",
-        ),
+        ("when = \"startup\"\nset = \"frictionloss(*)\"\nrange = [-0.1, 0.1]", "range", "below 0"),
+        ("when = \"startup\"\nset = \"stiffness(*)\"\nrange = [-0.1, 0.1]", "range", "below 0"),
         (
             "when = \"reset\"\nset = \"force(trunk)\"\noperation = \"scale\"\nrange = [1, 2]",
             "operation",
@@ -664,9 +557,7 @@ fn mistakes_are_named_with_their_remedies() {
             "no free joint",
         ),
     ] {
-        let error = Batch::try_new(1, &event("e", rest), 1.0, 1)
-            .err()
-            .map(|e| e.to_string());
+        let error = Batch::try_new(1, &event("e", rest), 1.0, 1).err().map(|e| e.to_string());
         let error = error.unwrap_or_else(|| panic!("accepted: {rest}"));
         assert!(
             error.contains(&format!("task.event[0].{path}")) && error.contains(words),
@@ -674,10 +565,7 @@ fn mistakes_are_named_with_their_remedies() {
         );
     }
     let twice = [
-        event(
-            "a",
-            "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1, 2]",
-        ),
+        event("a", "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1, 2]"),
         event(
             "b",
             "when = \"reset\"\nset = \"density(trunk)\"\noperation = \"scale\"\nrange = [1, 2]",
@@ -692,10 +580,7 @@ fn mistakes_are_named_with_their_remedies() {
             "a",
             "when = \"startup\"\nset = \"inertia(trunk)[1]\"\noperation = \"scale\"\nrange = [1.0, 1.01]",
         ),
-        event(
-            "b",
-            "when = \"reset\"\nset = \"pseudo_inertia(*)\"\nrange = { alpha = [0.0, 0.1] }",
-        ),
+        event("b", "when = \"reset\"\nset = \"pseudo_inertia(*)\"\nrange = { alpha = [0.0, 0.1] }"),
     ];
     for text in [both.concat(), format!("{}{}", both[1], both[0])] {
         let error = Batch::try_new(1, &text, 1.0, 1).err().unwrap().to_string();
@@ -725,10 +610,7 @@ fn numbers_of_parts_that_are_named_go_in_the_order_of_the_names() {
             assert!(row.iter().all(|x| x.abs() < 1e-6), "{set}: {row:?}");
         }
     }
-    let twice = event(
-        "own",
-        "when = \"reset\"\nset = \"mass(trunk, trunk)\"\nrange = [1, 2]",
-    );
+    let twice = event("own", "when = \"reset\"\nset = \"mass(trunk, trunk)\"\nrange = [1, 2]");
     let error = Batch::try_new(1, &twice, 1.0, 1).err().unwrap().to_string();
     assert!(error.contains("\"trunk\" is in the list twice"), "{error}");
 }
@@ -764,13 +646,10 @@ fn expressions_read_what_events_drew() {
     let (start, trunk) = (before(), trunk());
     let model = robot();
     let geoms = model.geoms.iter().enumerate();
-    let feet: Vec<usize> = geoms
-        .filter(|(_, g)| g.name.starts_with("foot_"))
-        .map(|(i, _)| i)
-        .collect();
-    let thighs: Vec<usize> = (0..model.bodies.len())
-        .filter(|b| model.bodies[*b].name.starts_with("thigh_"))
-        .collect();
+    let feet: Vec<usize> =
+        geoms.filter(|(_, g)| g.name.starts_with("foot_")).map(|(i, _)| i).collect();
+    let thighs: Vec<usize> =
+        (0..model.bodies.len()).filter(|b| model.bodies[*b].name.starts_with("thigh_")).collect();
     let mut last = Vec::new();
     for step in 0..12 {
         let seen = batch.seen(start, start + 4 + 2 + 1 + 4 + 4 + 1 + 12);
@@ -840,10 +719,7 @@ fn an_event_that_has_not_happened_reads_as_what_changes_nothing() {
                 };
                 if events && age >= every {
                     let on = age % every < hold;
-                    assert!(
-                        (0.5..=1.0).contains(&px) && (0.5..=1.0).contains(&py),
-                        "{t}"
-                    );
+                    assert!((0.5..=1.0).contains(&px) && (0.5..=1.0).contains(&py), "{t}");
                     assert_eq!(gust != 0.0, on, "step {t}");
                     assert!((2.0..=3.0).contains(&wear) && (0.1..=0.2).contains(&warp));
                     assert!((mass / own - (2.0 * warp).exp()).abs() < 1e-5);
@@ -884,10 +760,7 @@ fn draws_that_are_cut_off_are_seen_as_they_act() {
         let [drawn, damping] = row[..] else {
             panic!("{row:?}");
         };
-        assert!(
-            (own + drawn - damping).abs() < 1e-6 && damping >= 0.0,
-            "{row:?}"
-        );
+        assert!((own + drawn - damping).abs() < 1e-6 && damping >= 0.0, "{row:?}");
         cut += usize::from(damping == 0.0);
     }
     assert!((20..200).contains(&cut), "{cut}");
@@ -946,31 +819,20 @@ fn breaks_are_counted_by_the_event_before_them() {
     let stats = statistics(&mut batch, 200);
     assert!(stats.broken() > 20, "{}", stats.broken());
     assert_eq!(stats.suspects[0], stats.broken());
-    assert!(
-        stats.suspects[1] < stats.broken() / 4,
-        "{:?}",
-        stats.suspects
-    );
+    assert!(stats.suspects[1] < stats.broken() / 4, "{:?}", stats.suspects);
     // What chance would have counted.
     let spec = batch.env.spec().events.clone();
     assert_eq!(spec[0].name, "blow");
     let chance = spec[0].by_chance(stats.broken(), 200 * 40, 40 + stats.broken(), 40);
     let every = 0.6 / batch.env.spec().step_dt;
-    assert!(
-        (chance - stats.broken() as f64 * 10.0 / every).abs() < 1e-3,
-        "{chance}"
-    );
+    assert!((chance - stats.broken() as f64 * 10.0 / every).abs() < 1e-3, "{chance}");
 
     let mut batch = Batch::new(40, &only("heavy"), 1e3);
     batch.reset();
     let gravity = batch.field(Field::Gravity, 0);
     let count = gravity.iter().filter(|g| g[2] < -1e6).count() as u64;
     let stats = statistics(&mut batch, 400);
-    assert!(
-        count > 3 && stats.broken() > 4 * count,
-        "{count} {}",
-        stats.broken()
-    );
+    assert!(count > 3 && stats.broken() > 4 * count, "{count} {}", stats.broken());
     assert_eq!(stats.suspects[0], stats.broken() - 2 * count);
 }
 
@@ -993,11 +855,7 @@ fn suspects_are_the_same_for_any_number_of_threads_and_after_a_snapshot() {
         assert_eq!(stats.suspects, rest.suspects);
         assert_eq!(other.bits(), one.bits());
     }
-    assert!(
-        rest.suspects[..2].iter().all(|n| *n > 10),
-        "{:?}",
-        rest.suspects
-    );
+    assert!(rest.suspects[..2].iter().all(|n| *n > 10), "{:?}", rest.suspects);
 }
 
 #[test]
@@ -1025,12 +883,6 @@ fn numbers_that_are_not_as_they_seem_are_said() {
         let line: &String = &warnings[k];
         assert!(words.iter().all(|w| line.contains(w)), "{line}");
     };
-    says(
-        0,
-        &["\"slack\"", "15.87 % of the draws", "below 0", "become 0"],
-    );
-    says(
-        1,
-        &["\"spring\"", "and 11 more", "is 0 in the robot's file"],
-    );
+    says(0, &["\"slack\"", "15.87 % of the draws", "below 0", "become 0"]);
+    says(1, &["\"spring\"", "and 11 more", "is 0 in the robot's file"]);
 }

@@ -21,10 +21,7 @@ fn robots() -> impl Iterator<Item = PathBuf> {
 #[track_caller]
 fn same(ours: &[f64], theirs: &[f64], what: &str) {
     let equal = ours.len() == theirs.len()
-        && ours
-            .iter()
-            .zip(theirs)
-            .all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
+        && ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
     assert!(equal, "{what}: {ours:?}, mjcf-rs has {theirs:?}");
 }
 
@@ -46,11 +43,7 @@ fn mjcf_rs_reads_the_shipped_robots_alike() {
 
 fn compare(ours: &Model, theirs: &mjcf_rs::Model) {
     assert_eq!(theirs.name.as_deref(), Some(ours.name.as_str()));
-    same(
-        &[ours.options.timestep],
-        &[theirs.option.timestep],
-        "timestep",
-    );
+    same(&[ours.options.timestep], &[theirs.option.timestep], "timestep");
     same(&ours.options.gravity, &theirs.option.gravity, "gravity");
     assert_eq!(ours.bodies.len(), theirs.bodies.len(), "{}", ours.name);
     for (id, entry) in theirs.bodies_iter() {
@@ -92,31 +85,13 @@ fn joints(m: &Model, range: std::ops::Range<usize>, theirs: &[mjcf_rs::body::Joi
             let norm = t.axis.iter().map(|x| x * x).sum::<f64>().sqrt();
             same(&j.axis, &t.axis.map(|x| x / norm), what);
         }
-        assert_eq!(
-            j.range.is_some(),
-            t.limited.resolve(true, t.range.is_some()),
-            "{what}"
-        );
+        assert_eq!(j.range.is_some(), t.limited.resolve(true, t.range.is_some()), "{what}");
         if let (Some(a), Some(b)) = (j.range, t.range) {
             same(&a, &b, what);
         }
         same(
-            &[
-                j.damping,
-                j.stiffness,
-                j.armature,
-                j.springref,
-                j.reference,
-                j.margin,
-            ],
-            &[
-                t.damping,
-                t.stiffness,
-                t.armature,
-                t.springref,
-                t.ref_,
-                t.margin,
-            ],
+            &[j.damping, j.stiffness, j.armature, j.springref, j.reference, j.margin],
+            &[t.damping, t.stiffness, t.armature, t.springref, t.ref_, t.margin],
             what,
         );
     }
@@ -139,10 +114,8 @@ fn geoms(m: &Model, range: std::ops::Range<usize>, theirs: &[mjcf_rs::body::Geom
         assert_eq!(g.kind, kind, "{what}");
         match t.fromto {
             Some(ends) => {
-                let length: f64 = (0..3)
-                    .map(|i| (ends[i] - ends[i + 3]).powi(2))
-                    .sum::<f64>()
-                    .sqrt();
+                let length: f64 =
+                    (0..3).map(|i| (ends[i] - ends[i + 3]).powi(2)).sum::<f64>().sqrt();
                 same(&g.size[..2], &[t.size[0], 0.5 * length], what);
                 let middle: Vec<_> = (0..3).map(|i| 0.5 * (ends[i] + ends[i + 3])).collect();
                 same(&g.pos, &middle, what);
@@ -173,10 +146,7 @@ fn actuators(ours: &Model, theirs: &mjcf_rs::Model) {
     for (a, t) in ours.actuators.iter().zip(&theirs.actuators) {
         let what = a.name.as_str();
         assert_eq!(t.name.as_deref(), Some(what));
-        assert_eq!(
-            t.joint.as_deref(),
-            Some(ours.joints[a.joint().unwrap()].name.as_str())
-        );
+        assert_eq!(t.joint.as_deref(), Some(ours.joints[a.joint().unwrap()].name.as_str()));
         same(&a.gear, &t.gear, what);
         assert_eq!(a.ctrlrange, t.ctrl_range, "{what}");
         assert_eq!(a.forcerange, t.force_range, "{what}");

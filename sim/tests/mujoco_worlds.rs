@@ -60,12 +60,8 @@ fn sensors(model: &Model) -> Vec<ContactSensor> {
     ];
     let summed = [true, true, true, true, false, false, false, false];
     let each = |(of, with): (Vec<usize>, Vec<usize>)| {
-        let sensor = |reads, last| ContactSensor {
-            of: of.clone(),
-            with: with.clone(),
-            reads,
-            last,
-        };
+        let sensor =
+            |reads, last| ContactSensor { of: of.clone(), with: with.clone(), reads, last };
         let last = readings.into_iter().zip(summed).filter(|(_, s)| *s);
         let last = last.map(|(reads, _)| sensor(reads, true));
         let all = readings.map(|reads| sensor(reads, false));
@@ -82,10 +78,7 @@ fn draw(world: usize, step: usize, k: usize) -> f32 {
 
 fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
     let python = support::referee::referee_python()?;
-    let config = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
+    let config = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
     let pool = Arc::new(Pool::new(1).unwrap());
     let ours = native::new(model, &config, WORLDS, &pool).unwrap();
     let mujoco = MuJoCo::start(Some(&python)).unwrap();
@@ -142,18 +135,15 @@ fn side_by_side(name: &str) -> Option<bool> {
     for (i, q) in qpos.iter_mut().enumerate() {
         *q += 0.05 * draw(i % n, 0, i / n);
     }
-    let qvel: Vec<f32> = (0..model.nv * n)
-        .map(|i| 0.2 * draw(i % n, 1, i / n))
-        .collect();
+    let qvel: Vec<f32> = (0..model.nv * n).map(|i| 0.2 * draw(i % n, 1, i / n)).collect();
     let all = vec![1; n];
     ours.reset(&all, &qpos, &qvel);
     theirs.reset(&all, &qpos, &qvel);
     compare(name, 0, ours.state(), theirs.state());
     let mut touched = false;
     for step in 1..=STEPS {
-        let ctrl: Vec<f32> = (0..model.nu() * n)
-            .map(|i| draw(i % n, 1 + step / 5, i / n))
-            .collect();
+        let ctrl: Vec<f32> =
+            (0..model.nu() * n).map(|i| draw(i % n, 1 + step / 5, i / n)).collect();
         // Sensors are of the last of several time steps.
         let substeps = if step % 5 == 0 { 3 } else { 1 };
         ours.step(&ctrl, substeps);
@@ -200,10 +190,7 @@ fn every_array_that_tasks_see_is_mujocos() {
         let Some(touched) = side_by_side(name) else {
             return;
         };
-        assert!(
-            touched || name == "cartpole",
-            "{name} never touched anything"
-        );
+        assert!(touched || name == "cartpole", "{name} never touched anything");
     }
 }
 
@@ -334,15 +321,8 @@ range = [-1.0, 1.0]
 "#;
     let task: TaskConfig = toml::from_str(text).unwrap();
     let model = robot("quadruped");
-    let env = EnvConfig {
-        num_envs: 4,
-        decimation: 4,
-        episode_length_s: 10.0,
-    };
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
+    let env = EnvConfig { num_envs: 4, decimation: 4, episode_length_s: 10.0 };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
     let mut ours = BatchEnv::new(Arc::clone(&model), &sim, &env, &task, 3).unwrap();
     let mujoco = MuJoCo::start(Some(&python)).unwrap();
     let worlds = MuJoCoWorlds::new(mujoco, ours.model(), 4, &sim).unwrap();
@@ -353,10 +333,7 @@ range = [-1.0, 1.0]
     let [mut a, mut b] = [vec![0.0_f32; 4 * width], vec![0.0_f32; 4 * width]];
     let mut rest = Rest::new(4);
     for (batch, obs) in [(&mut ours, &mut a), (&mut theirs, &mut b)] {
-        let mut obs = Groups {
-            policy: &mut obs[..],
-            critic: None,
-        };
+        let mut obs = Groups { policy: &mut obs[..], critic: None };
         batch.reset(false, &mut obs);
     }
     let actions = vec![0.3_f32; 4 * ours.model().nu()];
@@ -366,11 +343,7 @@ range = [-1.0, 1.0]
         }
         for (i, (x, y)) in a.iter().zip(&b).enumerate() {
             let off = (x - y).abs() / y.abs().max(1.0);
-            assert!(
-                off < 2e-3,
-                "step {t}, {}: {x} here, {y} in MuJoCo",
-                i % width
-            );
+            assert!(off < 2e-3, "step {t}, {}: {x} here, {y} in MuJoCo", i % width);
         }
     }
 }
@@ -385,29 +358,19 @@ struct Rest {
 impl Rest {
     fn new(n: usize) -> Self {
         let zero = || vec![0.0; n];
-        Self {
-            reward: zero(),
-            flags: [zero(), zero(), zero()],
-            slots: vec![0; n],
-        }
+        Self { reward: zero(), flags: [zero(), zero(), zero()], slots: vec![0; n] }
     }
 
     fn step(&mut self, env: &mut BatchEnv, actions: &[f32], obs: &mut [f32]) {
         let mut none: [f32; 0] = [];
         let [terminated, truncated, valid] = &mut self.flags;
         let mut out = StepOut {
-            obs: Groups {
-                policy: obs,
-                critic: None,
-            },
+            obs: Groups { policy: obs, critic: None },
             reward: &mut self.reward,
             terminated,
             truncated,
             valid,
-            final_obs: Groups {
-                policy: &mut none[..],
-                critic: None,
-            },
+            final_obs: Groups { policy: &mut none[..], critic: None },
             final_slot: &mut self.slots,
         };
         env.step(actions, &mut out);

@@ -18,10 +18,7 @@ const MIB: u64 = 1 << 20;
 fn limit(more: Option<u64>) {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split_whitespace().nth(5).unwrap().parse().unwrap();
-    let mut rlimit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let mut rlimit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: reads and sets a limit through a struct of this function.
     unsafe {
         assert_eq!(libc::getrlimit(libc::RLIMIT_DATA, &raw mut rlimit), 0);
@@ -43,10 +40,7 @@ action = [{ actuators = ["*"] }]
         threads: Auto::N(1),
         ..SimConfig::default()
     };
-    let env = EnvConfig {
-        num_envs,
-        ..EnvConfig::default()
-    };
+    let env = EnvConfig { num_envs, ..EnvConfig::default() };
     BatchEnv::new(Arc::clone(model), &sim, &env, &task, 1)
 }
 
@@ -58,10 +52,9 @@ fn environments_that_do_not_fit_are_errors_and_fewer_fit() {
     assert_eq!(unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20) }, 1);
     let robots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
     let model = Arc::new(mjcf::load(&robots.join("ant.xml")).unwrap());
-    for (backend, many, few) in [
-        (Backend::Native, 1 << 17, 1 << 12),
-        (Backend::Rapier, 1 << 11, 1 << 7),
-    ] {
+    for (backend, many, few) in
+        [(Backend::Native, 1 << 17, 1 << 12), (Backend::Rapier, 1 << 11, 1 << 7)]
+    {
         limit(Some(64 * MIB));
         for n in [many, many / 2] {
             let error = build(&model, backend, n).unwrap_err();
@@ -80,13 +73,7 @@ fn environments_that_do_not_fit_are_errors_and_fewer_fit() {
         env.capture(&mut kept).unwrap();
         let mut fewer = build(&model, backend, few / 2).unwrap();
         let mut obs = vec![0.0; few / 2 * fewer.spec().obs.policy];
-        let mut obs = ostler_sim::Groups {
-            policy: obs.as_mut_slice(),
-            critic: None,
-        };
-        assert_eq!(
-            fewer.restore_range(&kept, false, &mut obs).unwrap(),
-            few / 2
-        );
+        let mut obs = ostler_sim::Groups { policy: obs.as_mut_slice(), critic: None };
+        assert_eq!(fewer.restore_range(&kept, false, &mut obs).unwrap(), few / 2);
     }
 }

@@ -65,10 +65,7 @@ fn our_side_of_a_step_allocates_nothing() {
                 worlds.step(&ctrl, 1);
             }
         });
-        println!(
-            "{name}: {} allocations per time step in rapier",
-            rapiers / (10 * WORLDS)
-        );
+        println!("{name}: {} allocations per time step in rapier", rapiers / (10 * WORLDS));
         let none = vec![0; WORLDS];
         let idle = allocations(|| worlds.reset(&none, &[], &[]));
         assert_eq!(idle, 0, "{name}: a reset of nobody");

@@ -70,12 +70,7 @@ const FILLED: [(&str, &str); 35] = [
     ("yaw", "0.1"),
 ];
 /// Stand-ins for numbers: one, several, a condition or a quaternion.
-const NUMBERS: [&str; 4] = [
-    "episode_progress",
-    "forward(torso)",
-    "contact(torso)",
-    "quat(torso)",
-];
+const NUMBERS: [&str; 4] = ["episode_progress", "forward(torso)", "contact(torso)", "quat(torso)"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -188,9 +183,9 @@ fn calls(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for (open, _) in text.match_indices('(') {
         let before = &text[..open];
-        let from = before.rfind(|c| !part(c)).map_or(0, |i| {
-            i + before[i..].chars().next().map_or(1, char::len_utf8)
-        });
+        let from = before
+            .rfind(|c| !part(c))
+            .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
         let name = &text[from..open];
         let method = before[..from].ends_with(['.', ':']);
         if method || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -222,9 +217,7 @@ fn filled(text: &str, numbers: &str) -> String {
         // Of something: a component, `param.NAME`.
         let part_of = out.ends_with('.');
         // A function keeps its name: `contact(FOOT)`, but `previous(x)`.
-        let place = FILLED
-            .iter()
-            .find(|(p, _)| *p == word && !part_of && !after.starts_with('('));
+        let place = FILLED.iter().find(|(p, _)| *p == word && !part_of && !after.starts_with('('));
         out += place.map_or(word, |(_, with)| match *with {
             "NUMBERS" => numbers,
             with => with,
@@ -244,10 +237,8 @@ fn is_target(model: &Model, name: &str) -> bool {
         "[[action]]\nactuators = [\"*\"]\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"",
     )
     .unwrap();
-    cfg.reset = vec![ResetTerm {
-        target: format!("{name}(no such thing)"),
-        ..ResetTerm::default()
-    }];
+    cfg.reset =
+        vec![ResetTerm { target: format!("{name}(no such thing)"), ..ResetTerm::default() }];
     let error = Task::compile(model, &cfg, 0.02).unwrap_err().to_string();
     !error.contains("no reset target")
 }
@@ -292,14 +283,8 @@ fn what_is_recommended_is_understood() {
         start: None,
     };
     let draws = Draws::default();
-    let start = Scope {
-        start: Some(Start {
-            draws: &draws,
-            of: "page",
-            drawing: true,
-        }),
-        ..scope.clone()
-    };
+    let start =
+        Scope { start: Some(Start { draws: &draws, of: "page", drawing: true }), ..scope.clone() };
     let (mut wrong, mut compiled) = (Vec::new(), 0);
     for (place, text) in texts() {
         for (name, call) in calls(&text) {
@@ -340,12 +325,7 @@ fn what_is_recommended_is_understood() {
 
 /// Another robot, or another task, has these names.
 fn about_names(message: &str) -> bool {
-    [
-        "called",
-        "unknown name",
-        "fits the pattern",
-        "takes a sensor",
-    ]
-    .iter()
-    .any(|part| message.contains(part))
+    ["called", "unknown name", "fits the pattern", "takes a sensor"]
+        .iter()
+        .any(|part| message.contains(part))
 }

@@ -83,10 +83,7 @@ fn robots_specialised_kernels_agree_with_mujoco() {
         let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
         let answers = reference(&mut mujoco, &path, &model, states, 1);
         let (label, precision) = ("own", Precision::F32);
-        let options = EvalOptions {
-            specialize: Specialize::Wait,
-            ..EvalOptions::default()
-        };
+        let options = EvalOptions { specialize: Specialize::Wait, ..EvalOptions::default() };
         let ours = native::evaluate(&model, &options, precision, &answers.states.view());
         let ours = ours.map_err(|e| e.to_string());
         let table = table(&model, label, precision, ours, &answers);

@@ -47,11 +47,8 @@ fn table(text: &mut String, title: &str, list: &[Column]) {
         };
         let width = width(c);
         let seen = if c.seen { "yes" } else { "no" };
-        let _ = writeln!(
-            text,
-            "| `{}` | {width} | {kind} | {begin} | {seen} | {} |",
-            c.name, c.says
-        );
+        let _ =
+            writeln!(text, "| `{}` | {width} | {kind} | {begin} | {seen} | {} |", c.name, c.says);
     }
 }
 

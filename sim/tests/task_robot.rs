@@ -78,13 +78,8 @@ impl Given {
     }
 
     fn evaluate(&self, model: &Model) -> Evaluation {
-        let states = States {
-            qpos: &self.qpos,
-            qvel: &self.qvel,
-            ctrl: &self.ctrl,
-            act: &[],
-            varied: &[],
-        };
+        let states =
+            States { qpos: &self.qpos, qvel: &self.qvel, ctrl: &self.ctrl, act: &[], varied: &[] };
         native::evaluate(model, &EvalOptions::default(), Precision::F64, &states).unwrap()
     }
 }
@@ -155,15 +150,9 @@ fn numbers_of_joints_that_are_named_go_in_the_order_of_the_names() {
     assert_eq!(lift.forcerange, Some([-5.0, 5.0]));
     assert_eq!([0, 2].map(|j| made.joints[j].armature), [0.2, 0.1]);
     let wrong = law("\"lift\", \"s*\"", "stiffness = [10, 20]").unwrap_err();
-    assert!(
-        wrong.to_string().contains("in the model's order"),
-        "{wrong}"
-    );
+    assert!(wrong.to_string().contains("in the model's order"), "{wrong}");
     let wrong = law("\"lift\", \"lift\"", "stiffness = 10").unwrap_err();
-    assert!(
-        wrong.to_string().contains("\"lift\" is in the list twice"),
-        "{wrong}"
-    );
+    assert!(wrong.to_string().contains("\"lift\" is in the list twice"), "{wrong}");
     let motors =
         r#"<actuator><motor name="e" joint="elbow"/><motor name="s" joint="shoulder"/></actuator>"#;
     let text = "[[action]]\nactuators = [\"s\", \"e\"]\nkind = \"position\"\nstiffness = [10, 20]";
@@ -189,11 +178,7 @@ fn gains_of_an_action_make_motors_servos() {
     let b = given.evaluate(&theirs);
     given.ctrl.iter_mut().step_by(2).for_each(|c| *c *= 3.0);
     let a = given.evaluate(&ours);
-    let off = a
-        .qacc
-        .iter()
-        .zip(&b.qacc)
-        .map(|(x, y)| (x - y).abs() / y.abs().max(1.0));
+    let off = a.qacc.iter().zip(&b.qacc).map(|(x, y)| (x - y).abs() / y.abs().max(1.0));
     assert!(off.fold(0.0, f64::max) < 1e-12);
     assert!(Arc::ptr_eq(&ours, &task::robot(&ours, &cfg(text)).unwrap()));
 }
@@ -240,18 +225,12 @@ fn a_dc_motor_has_less_effort_at_speed() {
         assert!((ours.qacc[i] - expected).abs() < 1e-12, "state {i}");
         limited += usize::from((expected.abs() - 20.0).abs() > 1e-9);
     }
-    assert!(
-        (100..1900).contains(&limited),
-        "{limited} within the limits"
-    );
+    assert!((100..1900).contains(&limited), "{limited} within the limits");
 }
 
 fn worlds(model: &Arc<Model>, n: usize) -> NativePhysics {
-    let config = SimConfig {
-        specialize: Specialize::Off,
-        threads: Auto::N(1),
-        ..SimConfig::default()
-    };
+    let config =
+        SimConfig { specialize: Specialize::Off, threads: Auto::N(1), ..SimConfig::default() };
     let pool = Arc::new(Pool::new(1).unwrap());
     native::new(model, &config, n, &pool).unwrap()
 }
@@ -331,21 +310,14 @@ name = "alive"
 expr = "1"
 "#
     );
-    let env = EnvConfig {
-        num_envs: n,
-        decimation: 1,
-        episode_length_s: 1e3,
-    };
+    let env = EnvConfig { num_envs: n, decimation: 1, episode_length_s: 1e3 };
     let mut batch = Batch::of(&heavy(), &cfg(&text), &env, 1);
     let mut found = vec![Vec::new(); n];
     for t in 0..steps {
         batch.act(&vec![t as f32; n]);
         for (found, force) in found.iter_mut().zip(&batch.obs) {
             let target = force.round() as usize;
-            assert!(
-                (force - target as f32).abs() < 1e-3 && target <= t,
-                "{force} in {t}"
-            );
+            assert!((force - target as f32).abs() < 1e-3 && target <= t, "{force} in {t}");
             found.push(t - target);
         }
     }
@@ -367,18 +339,11 @@ fn delays_are_drawn_anew_within_an_episode() {
     let pairs = all.iter().flat_map(|own| own[10..].windows(2));
     let (mut same, mut count) = (0, 0);
     pairs.for_each(|w| (same, count) = (same + usize::from(w[0] == w[1]), count + 1));
-    assert!(
-        (same as f64 / count as f64 - 0.25).abs() < 0.02,
-        "{same} of {count}"
-    );
+    assert!((same as f64 / count as f64 - 0.25).abs() < 0.02, "{same} of {count}");
 
     // Every fifth step, at times of its own; three quarters of the draws change nothing.
     for (hold, expected) in [(0.0, 0.75), (0.75, 0.1875)] {
-        let all = lags(
-            &format!("{{ steps = [0, 3], redraw = 5, hold = {hold} }}"),
-            300,
-            103,
-        );
+        let all = lags(&format!("{{ steps = [0, 3], redraw = 5, hold = {hold} }}"), 300, 103);
         let (mut changes, mut phases) = (0, [0; 5]);
         for own in &all {
             let at = |w: usize| own[w] != own[w - 1];
@@ -406,11 +371,7 @@ struct Batch {
 
 impl Batch {
     fn new(model: &Arc<Model>, task: &TaskConfig, n: usize, length: f64, threads: usize) -> Self {
-        let env = EnvConfig {
-            num_envs: n,
-            decimation: 4,
-            episode_length_s: length,
-        };
+        let env = EnvConfig { num_envs: n, decimation: 4, episode_length_s: length };
         Self::of(model, task, &env, threads)
     }
 
@@ -423,14 +384,8 @@ impl Batch {
         };
         let env =
             BatchEnv::new(Arc::clone(model), &sim, env, task, 3).unwrap_or_else(|e| panic!("{e}"));
-        let mut batch = Self {
-            obs: vec![0.0; n * env.spec().obs.policy],
-            env,
-        };
-        let mut obs = Groups {
-            policy: &mut batch.obs[..],
-            critic: None,
-        };
+        let mut batch = Self { obs: vec![0.0; n * env.spec().obs.policy], env };
+        let mut obs = Groups { policy: &mut batch.obs[..], critic: None };
         batch.env.reset(false, &mut obs);
         batch
     }
@@ -438,9 +393,7 @@ impl Batch {
     fn step(&mut self, k: usize) {
         let n = self.env.spec().num_envs;
         let nu = self.env.spec().action.width();
-        let actions: Vec<f32> = (0..n * nu)
-            .map(|i| draw(i / nu, k, i % nu) as f32)
-            .collect();
+        let actions: Vec<f32> = (0..n * nu).map(|i| draw(i / nu, k, i % nu) as f32).collect();
         self.act(&actions);
     }
 
@@ -453,18 +406,12 @@ impl Batch {
         self.env.step(
             actions,
             &mut StepOut {
-                obs: Groups {
-                    policy: &mut self.obs[..],
-                    critic: None,
-                },
+                obs: Groups { policy: &mut self.obs[..], critic: None },
                 reward: &mut reward,
                 terminated,
                 truncated,
                 valid,
-                final_obs: Groups {
-                    policy: &mut none[..],
-                    critic: None,
-                },
+                final_obs: Groups { policy: &mut none[..], critic: None },
                 final_slot: &mut slots,
             },
         );
@@ -523,9 +470,7 @@ fn delays_are_drawn_where_episodes_begin() {
     let joints = |names: &[&str]| -> Vec<usize> {
         let model = batch.env.model();
         let each = model.actuators.iter().enumerate();
-        each.filter(|(_, a)| names.iter().any(|n| a.name.starts_with(n)))
-            .map(|(u, _)| u)
-            .collect()
+        each.filter(|(_, a)| names.iter().any(|n| a.name.starts_with(n))).map(|(u, _)| u).collect()
     };
     for (names, allowed) in [(&["hip", "thigh"][..], 0..=5), (&["calf"][..], 1..=2)] {
         let own = joints(names);
@@ -534,10 +479,7 @@ fn delays_are_drawn_where_episodes_begin() {
             assert_eq!(first[*u], first[own[0]]);
         }
         for steps in allowed.clone() {
-            assert!(
-                first[own[0]].contains(&(steps as f32)),
-                "{steps} of {names:?}"
-            );
+            assert!(first[own[0]].contains(&(steps as f32)), "{steps} of {names:?}");
         }
         let inside = |x: &f32| allowed.contains(&(*x as i32)) && x.fract() == 0.0;
         assert!(first[own[0]].iter().all(inside));
@@ -601,32 +543,16 @@ fn follows(model: &Arc<Model>, task: &TaskConfig, steps: usize, allowed: f32) {
         return;
     };
     let mut ours = Batch::new(model, task, 4, 10.0, 1);
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: 4,
-        decimation: 4,
-        episode_length_s: 10.0,
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: 4, decimation: 4, episode_length_s: 10.0 };
     let mujoco = MuJoCo::start(Some(&python)).unwrap();
     let worlds = MuJoCoWorlds::new(mujoco, ours.env.model(), 4, &sim).unwrap();
     let failure = worlds.failure();
     let pool = Arc::new(Pool::new(1).unwrap());
     let robot = Arc::clone(ours.env.model());
     let env = BatchEnv::with_physics(robot, Box::new(worlds), pool, &env, task, 3, 0);
-    let mut theirs = Batch {
-        obs: vec![0.0; ours.obs.len()],
-        env: env.unwrap(),
-    };
-    theirs.env.reset(
-        false,
-        &mut Groups {
-            policy: &mut theirs.obs[..],
-            critic: None,
-        },
-    );
+    let mut theirs = Batch { obs: vec![0.0; ours.obs.len()], env: env.unwrap() };
+    theirs.env.reset(false, &mut Groups { policy: &mut theirs.obs[..], critic: None });
     let mut moved: f32 = 0.0;
     for k in 0..steps {
         ours.step(k);
@@ -634,11 +560,7 @@ fn follows(model: &Arc<Model>, task: &TaskConfig, steps: usize, allowed: f32) {
         if let Some(e) = failure.take() {
             panic!("{e}");
         }
-        let off = ours
-            .obs
-            .iter()
-            .zip(&theirs.obs)
-            .map(|(a, b)| (a - b).abs() / (1.0 + b.abs()));
+        let off = ours.obs.iter().zip(&theirs.obs).map(|(a, b)| (a - b).abs() / (1.0 + b.abs()));
         let off = off.fold(0.0, f32::max);
         moved = ours.obs.iter().fold(moved, |m, x| m.max(x.abs()));
         assert!(off < allowed, "step {k}: {off:e}");
@@ -728,16 +650,8 @@ fn networks_follow_mujocos_worlds() {
     network(folder.path(), "mlp.safetensors", &MLP);
     network(folder.path(), "lstm.safetensors", &LSTM);
     let model = Arc::new(mjcf::load(&robot).unwrap());
-    let activations = [
-        "nothing",
-        "relu",
-        "elu",
-        "tanh",
-        "softsign",
-        "sigmoid",
-        "silu",
-        "leaky_relu",
-    ];
+    let activations =
+        ["nothing", "relu", "elu", "tanh", "softsign", "sigmoid", "silu", "leaky_relu"];
     for (k, activation) in activations.into_iter().enumerate() {
         let order = ["position_velocity", "velocity_position"][k % 2];
         let text = format!(
@@ -814,16 +728,9 @@ expr = "1"
 "#;
 
 fn things(floor: &str, height: &str, joint: &str, shell: &str, ball: &str) -> String {
-    let parts = [
-        ("FLOOR", floor),
-        ("HEIGHT", height),
-        ("JOINT", joint),
-        ("SHELL", shell),
-        ("BALL", ball),
-    ];
-    parts.iter().fold(THINGS.into(), |text: String, (key, by)| {
-        text.replace(key, by)
-    })
+    let parts =
+        [("FLOOR", floor), ("HEIGHT", height), ("JOINT", joint), ("SHELL", shell), ("BALL", ball)];
+    parts.iter().fold(THINGS.into(), |text: String, (key, by)| text.replace(key, by))
 }
 
 #[test]
@@ -851,14 +758,7 @@ fn contacts_and_options_are_as_if_the_file_had_them() {
         let each = model.geoms.iter().filter(|g| g.contype != 0);
         each.map(|g| {
             let soft = (g.solref, g.solimp, g.priority, g.solmix, g.margin);
-            (
-                g.name.clone(),
-                g.condim,
-                g.friction,
-                soft,
-                g.contype,
-                g.conaffinity,
-            )
+            (g.name.clone(), g.condim, g.friction, soft, g.contype, g.conaffinity)
         })
         .collect()
     };
@@ -891,60 +791,24 @@ fn mistakes_are_named() {
     let model = Arc::new(mjcf::load(&robot).unwrap());
     let net = |rest: &str| format!("model = \"mlp\"\nnetwork = {{ {rest} }}");
     let cases: Vec<(String, &str, &str)> = vec![
-        (
-            "joints = [\"sholder\"]\nstiffness = 1.0".into(),
-            "joints[0]",
-            "no joint fits",
-        ),
-        (
-            "joints = []\nstiffness = 1.0".into(),
-            "joints",
-            "names no hinge",
-        ),
+        ("joints = [\"sholder\"]\nstiffness = 1.0".into(), "joints[0]", "no joint fits"),
+        ("joints = []\nstiffness = 1.0".into(), "joints", "names no hinge"),
         ("damping = 1.0".into(), "stiffness", "is needed"),
         ("stiffness = -1.0".into(), "stiffness", "negative"),
         ("stiffness = 0.0".into(), "stiffness", "above 0"),
-        (
-            "stiffness = [1.0, 2.0]".into(),
-            "stiffness",
-            "2 numbers for 3 joints",
-        ),
-        (
-            "stiffness = { elbow = 1.0 }".into(),
-            "stiffness",
-            "fits no pattern",
-        ),
-        (
-            "stiffness = 1.0\nvelocity_limit = 2.0".into(),
-            "velocity_limit",
-            "no meaning",
-        ),
-        (
-            "stiffness = 1.0\nnetwork = { file = \"a\" }".into(),
-            "network",
-            "no meaning",
-        ),
-        (
-            "stiffness = 1.0\ndelay = [3, 1]".into(),
-            "delay",
-            "upside down",
-        ),
+        ("stiffness = [1.0, 2.0]".into(), "stiffness", "2 numbers for 3 joints"),
+        ("stiffness = { elbow = 1.0 }".into(), "stiffness", "fits no pattern"),
+        ("stiffness = 1.0\nvelocity_limit = 2.0".into(), "velocity_limit", "no meaning"),
+        ("stiffness = 1.0\nnetwork = { file = \"a\" }".into(), "network", "no meaning"),
+        ("stiffness = 1.0\ndelay = [3, 1]".into(), "delay", "upside down"),
         ("stiffness = 1.0\ndelay = 1000".into(), "delay", "more than"),
         (
             "stiffness = 1.0\ndelay = { steps = 300, redraw = 1 }".into(),
             "delay.steps",
             "physics steps are more",
         ),
-        (
-            "stiffness = 1.0\ndelay = { steps = 3, hold = 0.5 }".into(),
-            "delay.hold",
-            "drawn anew",
-        ),
-        (
-            "model = \"dc_motor\"\nstiffness = 1.0".into(),
-            "saturation_effort",
-            "is needed",
-        ),
+        ("stiffness = 1.0\ndelay = { steps = 3, hold = 0.5 }".into(), "delay.hold", "drawn anew"),
+        ("model = \"dc_motor\"\nstiffness = 1.0".into(), "saturation_effort", "is needed"),
         (
             "model = \"dc_motor\"\nstiffness = 1.0\nsaturation_effort = 1.0".into(),
             "velocity_limit",
@@ -962,41 +826,17 @@ fn mistakes_are_named() {
             "stiffness",
             "no meaning",
         ),
-        (
-            net("file = \"none.safetensors\""),
-            "network.file",
-            "cannot read",
-        ),
-        (
-            net("file = \"../mlp.safetensors\""),
-            "network.file",
-            "not below",
-        ),
-        (
-            net("file = \"text.safetensors\""),
-            "network.file",
-            "no safetensors",
-        ),
-        (
-            net("file = \"mlp.safetensors\""),
-            "network.file",
-            "takes 6 inputs",
-        ),
-        (
-            net("file = \"odd.safetensors\""),
-            "network.file",
-            "3 numbers",
-        ),
+        (net("file = \"none.safetensors\""), "network.file", "cannot read"),
+        (net("file = \"../mlp.safetensors\""), "network.file", "not below"),
+        (net("file = \"text.safetensors\""), "network.file", "no safetensors"),
+        (net("file = \"mlp.safetensors\""), "network.file", "takes 6 inputs"),
+        (net("file = \"odd.safetensors\""), "network.file", "3 numbers"),
         (
             net("file = \"lstm.safetensors\", history = [0]"),
             "network.file",
             "neither a fully connected",
         ),
-        (
-            net("file = \"mlp.safetensors\", history = [0, 999, 1]"),
-            "network.history",
-            "more than",
-        ),
+        (net("file = \"mlp.safetensors\", history = [0, 999, 1]"), "network.history", "more than"),
         (
             "model = \"lstm\"\nnetwork = { file = \"mlp.safetensors\" }".into(),
             "network.file",
@@ -1009,11 +849,7 @@ fn mistakes_are_named() {
         ),
     ];
     for (text, key, words) in cases {
-        let joints = if text.starts_with("joints") {
-            ""
-        } else {
-            "joints = [\"*\"]\n"
-        };
+        let joints = if text.starts_with("joints") { "" } else { "joints = [\"*\"]\n" };
         let cfg = cfg(&format!("[[actuator]]\n{joints}{text}\n"));
         let error = task::robot(&model, &cfg).expect_err(&text);
         assert!(error.path.ends_with(key), "{text}: {}", error.path);

@@ -30,15 +30,10 @@ pub fn with_checksum(json: &str, tensors: &Tensors) -> Option<Vec<u8>> {
         hash.update(&(data.len() as u64).to_le_bytes()).update(data);
     }
     let sum = hash.finalize().to_hex().to_string();
-    let meta = HashMap::from([
-        ("ostler".to_string(), json.to_string()),
-        ("checksum".to_string(), sum),
-    ]);
+    let meta =
+        HashMap::from([("ostler".to_string(), json.to_string()), ("checksum".to_string(), sum)]);
     let views = tensors.iter().map(|(n, (kind, shape, data))| {
-        Some((
-            n.as_str(),
-            TensorView::new(*kind, shape.clone(), data).ok()?,
-        ))
+        Some((n.as_str(), TensorView::new(*kind, shape.clone(), data).ok()?))
     });
     safetensors::serialize(views.collect::<Option<Vec<_>>>()?, Some(meta)).ok()
 }

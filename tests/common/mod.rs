@@ -163,9 +163,7 @@ pub fn text(out: &Output) -> String {
 /// The lines of `metrics.jsonl`.
 pub fn metrics(run: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    text.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
 /// The newest checkpoint: every tensor's name, shape and bytes.
@@ -186,13 +184,7 @@ pub fn newest(run: &Path) -> PathBuf {
     let mut files: Vec<PathBuf> = std::fs::read_dir(run.join("checkpoints"))
         .unwrap()
         .map(|e| e.unwrap().path())
-        .filter(|p| {
-            p.file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("iter_")
-        })
+        .filter(|p| p.file_name().unwrap().to_str().unwrap().starts_with("iter_"))
         .collect();
     files.sort();
     files.pop().unwrap()
@@ -202,11 +194,7 @@ pub fn newest(run: &Path) -> PathBuf {
 pub fn assert_same_bits(a: &Path, b: &Path) {
     let (a, b) = (tensors(a), tensors(b));
     assert_eq!(a.len(), b.len());
-    let differing: Vec<&str> = a
-        .iter()
-        .zip(&b)
-        .filter(|(x, y)| x != y)
-        .map(|(x, _)| x.0.as_str())
-        .collect();
+    let differing: Vec<&str> =
+        a.iter().zip(&b).filter(|(x, y)| x != y).map(|(x, _)| x.0.as_str()).collect();
     assert!(differing.is_empty(), "different bits in {differing:?}");
 }

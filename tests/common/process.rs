@@ -48,8 +48,7 @@ pub fn trainer_of(supervisor: i32) -> Option<i32> {
 /// Names in a folder; none where there is no folder.
 pub fn names(folder: impl AsRef<Path>) -> BTreeSet<String> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    all.filter_map(|e| e.file_name().into_string().ok())
-        .collect()
+    all.filter_map(|e| e.file_name().into_string().ok()).collect()
 }
 
 /// Files in /dev/shm, and segments of System V, that processes have left; those that others on
@@ -61,11 +60,7 @@ pub fn left_in_shm(before: &BTreeSet<String>, pids: &[i32]) -> Vec<String> {
     };
     let ours = |n: &String| n.contains("ostler") || pids.iter().any(|pid| of(n, pid));
     let now = names("/dev/shm");
-    let mut left: Vec<String> = now
-        .difference(before)
-        .filter(|n| ours(n))
-        .cloned()
-        .collect();
+    let mut left: Vec<String> = now.difference(before).filter(|n| ours(n)).cloned().collect();
     // key shmid perms size cpid lpid ...
     let segments = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let by = |line: &&str| {

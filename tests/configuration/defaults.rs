@@ -72,12 +72,7 @@ fn value(types: &Types, expr: &Expr, from: &Path) -> String {
         Expr::Unary(u) => format!("-{}", value(types, &u.expr, from)),
         Expr::MethodCall(c) if c.method == "into" => value(types, &c.receiver, from),
         Expr::Path(p) => {
-            let parts: Vec<_> = p
-                .path
-                .segments
-                .iter()
-                .map(|s| s.ident.to_string())
-                .collect();
+            let parts: Vec<_> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
             match parts.as_slice() {
                 [none] if none == "None" => String::new(),
                 [.., consts, pi] if consts == "consts" && pi == "PI" => {
@@ -129,8 +124,5 @@ fn value(types: &Types, expr: &Expr, from: &Path) -> String {
 }
 
 fn unknown(expr: &Expr, from: &Path) -> String {
-    panic!(
-        "{}: a default that defaults.rs cannot print: {expr:?}",
-        from.display()
-    )
+    panic!("{}: a default that defaults.rs cannot print: {expr:?}", from.display())
 }

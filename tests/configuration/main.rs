@@ -40,10 +40,7 @@ fn the_pages_of_keys_are_what_the_program_reads() {
             continue;
         }
         let kept = std::fs::read_to_string(&page).unwrap();
-        let differ = kept
-            .lines()
-            .zip(text.lines())
-            .find(|(kept, new)| kept != new);
+        let differ = kept.lines().zip(text.lines()).find(|(kept, new)| kept != new);
         assert!(
             kept == text,
             "docs/{file} is not what the types say; OSTLER_WRITE_DOCS=1 writes it anew. \

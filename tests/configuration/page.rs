@@ -47,16 +47,8 @@ struct Part {
 
 /// The first has what no other one has.
 const PARTS: [Part; 3] = [
-    Part {
-        file: "configuration.md",
-        head: RUN,
-        tables: &[],
-    },
-    Part {
-        file: "configuration-task.md",
-        head: TASK,
-        tables: &["task"],
-    },
+    Part { file: "configuration.md", head: RUN, tables: &[] },
+    Part { file: "configuration-task.md", head: TASK, tables: &["task"] },
     Part {
         file: "configuration-learners.md",
         head: LEARNERS,
@@ -126,11 +118,7 @@ impl<'t> Page<'t> {
         let Shape::Struct(fields) = &table.def.shape else {
             return;
         };
-        let level = if table.path.contains('.') {
-            "###"
-        } else {
-            "##"
-        };
+        let level = if table.path.contains('.') { "###" } else { "##" };
         let code = table.title.starts_with('[') || table.title.contains('=');
         let quote = if code { "`" } else { "" };
         let text = &mut self.texts[part_of(&table.path)];
@@ -166,9 +154,7 @@ impl<'t> Page<'t> {
                 None => "needed".into(),
             },
         };
-        let is_table = below
-            .iter()
-            .any(|t| t.title.starts_with("[") && !t.title.starts_with("[["));
+        let is_table = below.iter().any(|t| t.title.starts_with("[") && !t.title.starts_with("[["));
         let default = match default.as_str() {
             "needed" => "needed".to_string(),
             _ if is_table => String::new(),
@@ -216,10 +202,7 @@ impl<'t> Page<'t> {
             // toml::Table.
             "Table" => "table of anything".into(),
             "Option" | "Box" => self.kind(inner(ty, 0), owner, path, lists, below),
-            "Vec" => match self
-                .kind(inner(ty, 0), owner, path, lists + 1, below)
-                .as_str()
-            {
+            "Vec" => match self.kind(inner(ty, 0), owner, path, lists + 1, below).as_str() {
                 "number" => "list of numbers".into(),
                 "whole number" => "list of whole numbers".into(),
                 "text" => "list of texts".into(),
@@ -314,10 +297,9 @@ impl<'t> Page<'t> {
             named = next;
         }
         match self.types.find(&named, &owner.file).map(|d| &d.shape) {
-            Some(Shape::Enum(all)) if all.iter().all(|v| v.content.is_empty()) => all
-                .iter()
-                .map(|v| (v.word.clone(), v.docs.clone()))
-                .collect(),
+            Some(Shape::Enum(all)) if all.iter().all(|v| v.content.is_empty()) => {
+                all.iter().map(|v| (v.word.clone(), v.docs.clone())).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -332,18 +314,14 @@ fn described(docs: &str) -> String {
         _ => docs,
     };
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A field's documentation, and those of the words that it may be.
 fn meaning(docs: &str, words: &[(String, String)]) -> String {
     let mut text = docs.to_string();
     // Where the documentation of the key explains the words itself.
-    let explained = words
-        .iter()
-        .any(|(word, _)| docs.contains(&format!("`\"{word}\"`")));
+    let explained = words.iter().any(|(word, _)| docs.contains(&format!("`\"{word}\"`")));
     if !explained && words.len() > 1 {
         // A word that says all by itself has no documentation.
         for (word, docs) in words.iter().filter(|(_, docs)| !docs.is_empty()) {

@@ -69,10 +69,8 @@ impl Types {
     }
 
     fn folder(&mut self, folder: &Path) {
-        let mut entries: Vec<_> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .collect();
+        let mut entries: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
         entries.sort();
         for path in entries {
             if path.is_dir() {
@@ -168,10 +166,7 @@ impl Types {
         let own = self.functions.get(&(from.to_path_buf(), name.to_string()));
         let beside = || {
             let same = |(file, f): &&(PathBuf, String)| f == name && file.parent() == from.parent();
-            self.shared
-                .iter()
-                .find(same)
-                .and_then(|key| self.functions.get(key))
+            self.shared.iter().find(same).and_then(|key| self.functions.get(key))
         };
         own.or_else(beside)
     }
@@ -186,18 +181,13 @@ impl Types {
 fn derives_deserialize(attrs: &[Attribute]) -> bool {
     let derives = attrs.iter().filter(|a| a.path().is_ident("derive"));
     let list = derives.filter_map(|a| a.meta.require_list().ok());
-    list.into_iter()
-        .any(|l| l.tokens.to_string().contains("Deserialize"))
+    list.into_iter().any(|l| l.tokens.to_string().contains("Deserialize"))
 }
 
 fn fields(fields: &Fields) -> Vec<Field> {
     let fields = fields.iter().filter_map(|f| {
         let serde = Serde::of(&f.attrs);
-        let own = f
-            .ident
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let own = f.ident.as_ref().map(ToString::to_string).unwrap_or_default();
         (!serde.skip).then(|| Field {
             key: serde.rename.unwrap_or(own),
             ty: f.ty.clone(),

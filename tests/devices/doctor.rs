@@ -16,20 +16,11 @@ fn examined(machine: &Machine, args: &[&str]) -> (Vec<Value>, i32) {
     let findings = report["findings"].as_array().unwrap().clone();
     for f in &findings {
         let well = f["verdict"] == "ok";
-        assert_eq!(
-            f["remedy"].is_null(),
-            well,
-            "a remedy where it is needed: {f}"
-        );
-        assert!(
-            !f["found"].as_str().unwrap().contains('\n'),
-            "one line: {f}"
-        );
+        assert_eq!(f["remedy"].is_null(), well, "a remedy where it is needed: {f}");
+        assert!(!f["found"].as_str().unwrap().contains('\n'), "one line: {f}");
     }
     let worst = ["problem", "warning", "ok"];
-    let worst = worst
-        .iter()
-        .find(|v| findings.iter().any(|f| f["verdict"] == **v));
+    let worst = worst.iter().find(|v| findings.iter().any(|f| f["verdict"] == **v));
     assert_eq!(report["verdict"], **worst.unwrap());
     (findings, out.status.code().unwrap())
 }
@@ -47,19 +38,9 @@ fn a_machine_without_a_gpu_is_well_enough() {
     let machine = Machine::without_driver();
     let (findings, code) = examined(&machine, &[]);
     assert_eq!(code, 0);
-    for subject in [
-        "libtorch",
-        "processor",
-        "compiler",
-        "memory",
-        "cache",
-        "runs",
-    ] {
+    for subject in ["libtorch", "processor", "compiler", "memory", "cache", "runs"] {
         let (verdict, found) = of(&findings, subject);
-        assert!(
-            verdict != "problem" && !found.is_empty(),
-            "{subject}: {found}"
-        );
+        assert!(verdict != "problem" && !found.is_empty(), "{subject}: {found}");
     }
     let (verdict, found) = of(&findings, "driver");
     assert_eq!(verdict, "warning");
@@ -71,10 +52,7 @@ fn a_machine_without_a_gpu_is_well_enough() {
     let out = machine.ostler(&["doctor"]).output().unwrap();
     let screen = String::from_utf8(out.stdout).unwrap();
     assert!(screen.lines().count() <= 40, "{screen}");
-    for line in [
-        "ok       libtorch   2.11.0",
-        "warning  driver     no NVIDIA driver",
-    ] {
+    for line in ["ok       libtorch   2.11.0", "warning  driver     no NVIDIA driver"] {
         assert!(screen.contains(line), "{line:?} not in\n{screen}");
     }
     assert!(screen.contains("-> install one"), "{screen}");
@@ -83,27 +61,17 @@ fn a_machine_without_a_gpu_is_well_enough() {
 #[test]
 fn what_a_configuration_needs_and_the_machine_lacks_is_a_problem() {
     let machine = Machine::without_driver();
-    for args in [
-        &["pole.toml", "--device", "cuda:0"][..],
-        &["--device", "cuda:0"],
-    ] {
+    for args in [&["pole.toml", "--device", "cuda:0"][..], &["--device", "cuda:0"]] {
         let (findings, code) = examined(&machine, args);
         assert_eq!((of(&findings, "driver").0, code), ("problem", 1));
     }
     let (findings, code) = examined(&machine, &["pole.toml"]);
     assert_eq!((of(&findings, "driver").0, code), ("warning", 0));
-    assert!(
-        of(&findings, "config").1.contains("is sound"),
-        "{findings:?}"
-    );
+    assert!(of(&findings, "config").1.contains("is sound"), "{findings:?}");
 
     let (findings, code) = examined(
         &machine,
-        &[
-            "pole.toml",
-            "env.num_envs=100000",
-            "runner.num_steps_per_env=1000000",
-        ],
+        &["pole.toml", "env.num_envs=100000", "runner.num_steps_per_env=1000000"],
     );
     let (verdict, found) = of(&findings, "config");
     assert_eq!((verdict, code), ("problem", 1), "{found}");
@@ -137,14 +105,9 @@ fn driver_gpus_and_what_nvml_says_of_them_are_told() {
     // This libtorch's CUDA part is an empty library.
     let (verdict, found) = of(&findings, "CUDA");
     assert_eq!(verdict, "warning");
-    assert!(
-        found.contains("finds 0 GPUs where the driver has 1"),
-        "{found}"
-    );
+    assert!(found.contains("finds 0 GPUs where the driver has 1"), "{found}");
 
-    let machine = Machine::with_driver(&[("FAKE_DEVICES", "2")])
-        .libtorch(CudaPart::None)
-        .nvml();
+    let machine = Machine::with_driver(&[("FAKE_DEVICES", "2")]).libtorch(CudaPart::None).nvml();
     let (findings, code) = examined(&machine, &["pole.toml", "--device", "cuda:2"]);
     assert_eq!(code, 1);
     let gpus = findings.iter().filter(|f| f["subject"] == "GPU").count();
@@ -158,17 +121,13 @@ fn driver_gpus_and_what_nvml_says_of_them_are_told() {
 
 #[test]
 fn a_gpu_that_is_hot_or_gone_is_told() {
-    let hot = Machine::with_driver(&[("FAKE_HEAT", "1")])
-        .libtorch(CudaPart::Hollow)
-        .nvml();
+    let hot = Machine::with_driver(&[("FAKE_HEAT", "1")]).libtorch(CudaPart::Hollow).nvml();
     let (findings, _) = examined(&hot, &[]);
     let (_, found) = of(&findings, "GPU");
     for words in ["94 degrees", "slowed by heat", "2 memory errors"] {
         assert!(found.contains(words), "{found}");
     }
-    let gone = Machine::with_driver(&[("FAKE_GONE", "1")])
-        .libtorch(CudaPart::Hollow)
-        .nvml();
+    let gone = Machine::with_driver(&[("FAKE_GONE", "1")]).libtorch(CudaPart::Hollow).nvml();
     let (findings, code) = examined(&gone, &[]);
     assert_eq!((of(&findings, "NVML").0, code), ("warning", 0));
 }
@@ -199,29 +158,19 @@ fn what_a_task_needs_of_a_gpu_is_told_without_one() {
     let machine = Machine::without_driver();
     let ostler = |args: &[&str]| {
         let args = [&["doctor"], args].concat();
-        machine
-            .ostler(&args)
-            .env("OSTLER_NVRTC", &folder)
-            .output()
-            .unwrap()
+        machine.ostler(&args).env("OSTLER_NVRTC", &folder).output().unwrap()
     };
     let kernels = ["--json", "--arch", "sm_90", "--kernels", "pole.toml"];
     let out = ostler(&kernels);
     assert!(out.status.success(), "{}", text(&out));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     let rows = report["rows"].as_array().unwrap();
-    let step = rows
-        .iter()
-        .find(|r| r["entry"] == "ostler_env_step")
-        .unwrap();
+    let step = rows.iter().find(|r| r["entry"] == "ostler_env_step").unwrap();
     let number = |key: &str| step[key].as_f64().unwrap();
     assert!((16.0..=255.0).contains(&number("registers")), "{step}");
     let occupancy = number("occupancy");
     assert!(occupancy > 0.0 && occupancy <= 1.0, "{step}");
-    assert_eq!(
-        (&step["config"], &step["architecture"]),
-        (&"pole".into(), &"sm_90".into())
-    );
+    assert_eq!((&step["config"], &step["architecture"]), (&"pole".into(), &"sm_90".into()));
 
     // For people: one line a program.
     let out = ostler(&kernels[1..]);
@@ -230,24 +179,15 @@ fn what_a_task_needs_of_a_gpu_is_told_without_one() {
     assert!(table.contains("pole             sm_90"), "{table}");
 
     for (args, words) in [
-        (
-            &["--kernels", "pole.toml", "--arch", "sm_1"][..],
-            "no code for \"sm_1\"",
-        ),
+        (&["--kernels", "pole.toml", "--arch", "sm_1"][..], "no code for \"sm_1\""),
         (&["--kernels"], "no configurations in configs"),
     ] {
         let out = ostler(args);
         assert_eq!(out.status.code(), Some(2));
         assert!(text(&out).contains(words), "{}", text(&out));
     }
-    let wrong = [
-        "--arch",
-        "sm_90",
-        "--set",
-        "task.reward.alive.expr=qpos",
-        "--kernels",
-        "pole.toml",
-    ];
+    let wrong =
+        ["--arch", "sm_90", "--set", "task.reward.alive.expr=qpos", "--kernels", "pole.toml"];
     let out = ostler(&wrong);
     assert_eq!(out.status.code(), Some(1));
     assert!(text(&out).contains("task.reward"), "{}", text(&out));

@@ -36,10 +36,7 @@ impl Machine {
         // The loader stops at a file that is no library.
         std::fs::write(place.path("driver/libcuda.so.1"), "none").unwrap();
         let folder = place.path("driver").display().to_string();
-        Self {
-            place,
-            variables: vec![("LD_LIBRARY_PATH", folder)],
-        }
+        Self { place, variables: vec![("LD_LIBRARY_PATH", folder)] }
     }
 
     /// One with a driver of CUDA 13 and one GPU; `variables` change its answers.

@@ -20,26 +20,14 @@ use std::process::Stdio;
 fn reasons() -> Vec<(Machine, &'static [&'static str])> {
     let with = |variables: &[(&'static str, &str)]| Machine::with_driver(variables);
     vec![
-        (
-            Machine::without_driver(),
-            &["no NVIDIA driver (", "libcuda.so.1", "install one"],
-        ),
+        (Machine::without_driver(), &["no NVIDIA driver (", "libcuda.so.1", "install one"]),
         (
             with(&[("FAKE_VERSION", "12040")]).libtorch(CudaPart::Hollow),
-            &[
-                "too old, it does CUDA 12.4",
-                "built for CUDA 13.0",
-                "580 or newer",
-                "for CUDA 12",
-            ],
+            &["too old, it does CUDA 12.4", "built for CUDA 13.0", "580 or newer", "for CUDA 12"],
         ),
         (
             with(&[("CUDA_VISIBLE_DEVICES", "")]).libtorch(CudaPart::Hollow),
-            &[
-                "no GPU is visible",
-                "CUDA_VISIBLE_DEVICES=\"\" hides",
-                "unset it",
-            ],
+            &["no GPU is visible", "CUDA_VISIBLE_DEVICES=\"\" hides", "unset it"],
         ),
         (
             with(&[("FAKE_DEVICES", "0")]).libtorch(CudaPart::Hollow),
@@ -47,23 +35,11 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
         ),
         (
             with(&[("FAKE_FAIL", "cuInit=802")]).libtorch(CudaPart::Hollow),
-            &[
-                "cuInit says CUDA_ERROR_SYSTEM_NOT_READY (802)",
-                "nvidia-fabricmanager",
-            ],
+            &["cuInit says CUDA_ERROR_SYSTEM_NOT_READY (802)", "nvidia-fabricmanager"],
         ),
-        (
-            with(&[]).libtorch(CudaPart::None),
-            &["computes on the processor only", "set LIBTORCH"],
-        ),
-        (
-            with(&[]).libtorch(CudaPart::Incomplete),
-            &["needs libneeded.so.9", "--fetch-only"],
-        ),
-        (
-            with(&[]).libtorch(CudaPart::Hollow),
-            &["finds 0 GPUs where the driver has 1"],
-        ),
+        (with(&[]).libtorch(CudaPart::None), &["computes on the processor only", "set LIBTORCH"]),
+        (with(&[]).libtorch(CudaPart::Incomplete), &["needs libneeded.so.9", "--fetch-only"]),
+        (with(&[]).libtorch(CudaPart::Hollow), &["finds 0 GPUs where the driver has 1"]),
     ]
 }
 
@@ -71,10 +47,8 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
 fn every_reason_why_there_is_no_gpu_is_told_from_the_others_in_one_line() {
     for (machine, words) in reasons() {
         for command in ["train", "check"] {
-            let out = machine
-                .ostler(&[command, "pole.toml", "--device", "cuda:0"])
-                .output()
-                .unwrap();
+            let out =
+                machine.ostler(&[command, "pole.toml", "--device", "cuda:0"]).output().unwrap();
             let said = text(&out);
             assert_eq!(out.status.code(), Some(2), "{said}");
             let why = said
@@ -121,10 +95,7 @@ fn a_training_with_auto_goes_on_without_a_gpu_and_records_the_processor() {
     let line = "device \"auto\" is cpu: no GPU is visible";
     assert_eq!(said.matches(line).count(), 1, "{said}");
     let config = std::fs::read_to_string(machine.place.path("a/config.toml")).unwrap();
-    for line in [
-        "device = \"cpu\"",
-        "[sim]\nbackend = \"native\"\ndevice = \"cpu\"",
-    ] {
+    for line in ["device = \"cpu\"", "[sim]\nbackend = \"native\"\ndevice = \"cpu\""] {
         assert!(config.contains(line), "{line:?} not in\n{config}");
     }
 }
@@ -154,12 +125,8 @@ fn nvidia(machine: &Machine, device: &str, more: &[&str]) -> Vec<String> {
         "runner.max_iterations=1000000",
     ];
     let args = [&args[..], more].concat();
-    let mut child = machine
-        .ostler(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        machine.ostler(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let supervisor = child.id() as i32;
     let metrics = machine.place.path("a/metrics.jsonl");
     wait("iterations", || {

@@ -56,9 +56,7 @@ fn play(run: &LoadedRun, env: BatchEnv) -> Played {
         qvel: positions(&stage, true),
         given: Vec::new(),
         trail: Vec::new(),
-        commands: (specs.iter())
-            .map(|c| (c.name.clone(), c.first, c.ranges.len()))
-            .collect(),
+        commands: (specs.iter()).map(|c| (c.name.clone(), c.first, c.ranges.len())).collect(),
         mean: 0.0,
     };
     let mut returns = vec![None; n];
@@ -89,15 +87,10 @@ fn closes_the_loop(place: &Place, task: &str, robot: &str, inputs: &[&str], epis
         return;
     };
     let gcc = Command::new("gcc").arg("--version").output();
-    if Need::Compiler
-        .or_skip(gcc.map_err(|e| format!("gcc: {e}")))
-        .is_none()
-    {
+    if Need::Compiler.or_skip(gcc.map_err(|e| format!("gcc: {e}"))).is_none() {
         return;
     }
-    let mut export = vec![
-        "export", "a", "--format", "c", "--out", "out", "--name", "p",
-    ];
+    let mut export = vec!["export", "a", "--format", "c", "--out", "out", "--name", "p"];
     for input in inputs {
         export.extend(["--input", input]);
     }
@@ -124,12 +117,7 @@ fn closes_the_loop(place: &Place, task: &str, robot: &str, inputs: &[&str], epis
     let out = Command::new(&python)
         .arg(script)
         .arg(task)
-        .args([
-            &place.path("out"),
-            Path::new("p"),
-            &place.path(robot),
-            &file,
-        ])
+        .args([&place.path("out"), Path::new("p"), &place.path(robot), &file])
         .output()
         .unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
@@ -162,11 +150,7 @@ fn closes_the_loop(place: &Place, task: &str, robot: &str, inputs: &[&str], epis
     let steps = mean(&lengths);
     eprintln!("{task}: mean return {c:.4} in C, {episodes} episodes of {steps:.1} steps");
     for (engine, played) in [("native", &own), ("mujoco", &judged)] {
-        let number = |key: &str| {
-            said[engine][key]
-                .as_f64()
-                .unwrap_or_else(|| panic!("{said}"))
-        };
+        let number = |key: &str| said[engine][key].as_f64().unwrap_or_else(|| panic!("{said}"));
         let (mean, ci) = (number("mean_return"), number("ci95_return"));
         let (early, same) = (two("early", engine), two("same", engine));
         eprintln!(
@@ -178,14 +162,8 @@ fn closes_the_loop(place: &Place, task: &str, robot: &str, inputs: &[&str], epis
         assert!(off < 1e-5, "{engine}: {} is not {mean}", played.mean);
         assert!(ci > 0.0 && ci < 0.2 * mean.abs(), "{engine}: {said}");
         assert!((c - mean).abs() < ci, "{engine}: {c} in C, {mean} +- {ci}");
-        assert!(
-            early.iter().all(|off| *off < TOLERANCE),
-            "{engine}: {early:?}"
-        );
-        assert!(
-            same.iter().all(|share| *share > SHARE),
-            "{engine}: {same:?}"
-        );
+        assert!(early.iter().all(|off| *off < TOLERANCE), "{engine}: {early:?}");
+        assert!(same.iter().all(|share| *share > SHARE), "{engine}: {same:?}");
     }
     assert!(found["moved"].as_f64().unwrap() > 0.2, "it stands still");
 }

@@ -35,10 +35,7 @@ print(json.dumps({"tags": parser.tags, "text": parser.text.split()}))
 
 /// Names of joints: what XML lets through, of other characters one that is shown.
 fn names() -> Vec<String> {
-    let known = TEXTS
-        .iter()
-        .map(|t| xml(t))
-        .filter(|t| !t.trim().is_empty());
+    let known = TEXTS.iter().map(|t| xml(t)).filter(|t| !t.trim().is_empty());
     // Line ends become blanks.
     let lines = |t: &String| t.replace("&#10;", " ").replace("&#13;", " ");
     let mut seen = BTreeSet::new();
@@ -87,15 +84,11 @@ fn task(names: &[&str]) -> String {
 
 fn quoted(text: &str) -> String {
     // JSON's strings are TOML's but for DEL.
-    serde_json::to_string(text)
-        .unwrap()
-        .replace('\u{7f}', "\\u007f")
+    serde_json::to_string(text).unwrap().replace('\u{7f}', "\\u007f")
 }
 
 fn shown(what: &str, text: &str) {
-    let odd = text
-        .chars()
-        .find(|c| !matches!(c, '\n' | '\t') && obeyed(*c));
+    let odd = text.chars().find(|c| !matches!(c, '\n' | '\t') && obeyed(*c));
     assert_eq!(odd, None, "{what}: {text}");
 }
 
@@ -113,11 +106,7 @@ fn files(folder: &Path, all: &mut BTreeSet<String>) {
 #[test]
 fn names_that_mean_something_elsewhere_do_nothing_anywhere() {
     let names = names();
-    let terms: Vec<&str> = TEXTS
-        .iter()
-        .copied()
-        .filter(|t| !t.contains(obeyed))
-        .collect();
+    let terms: Vec<&str> = TEXTS.iter().copied().filter(|t| !t.contains(obeyed)).collect();
     let place = Place::new();
     let write = |name: &str, text: String| std::fs::write(place.path(name), text).unwrap();
     write("robots/hostile.xml", robot(&xml(TEXTS[2]), &names));
@@ -157,15 +146,7 @@ fn names_that_mean_something_elsewhere_do_nothing_anywhere() {
             "64x48",
         ]);
         let page = format!("{name}-report.html");
-        said(&[
-            "report",
-            name,
-            "--html",
-            &page,
-            "--no-animation",
-            "--title",
-            SCRIPT,
-        ]);
+        said(&["report", name, "--html", &page, "--no-animation", "--title", SCRIPT]);
         let label = format!("{}={name}", COMMENT);
         said(&["plot", &label, "--png", &format!("{name}.png")]);
         let (_, err) = said(&[
@@ -181,11 +162,7 @@ fn names_that_mean_something_elsewhere_do_nothing_anywhere() {
             "4",
         ]);
         // Of names with commas there are no lists of commas, which is told.
-        assert_eq!(
-            err.contains("no metadata joint_names"),
-            name == "hostile",
-            "{err}"
-        );
+        assert_eq!(err.contains("no metadata joint_names"), name == "hostile", "{err}");
     }
     // What was logged.
     for name in ["metrics.jsonl", "log.txt"] {
@@ -247,31 +224,12 @@ fn names_that_mean_something_elsewhere_do_nothing_anywhere() {
         "p.c",
         "#include \"hostile-out/p_policy.h\"\nvoid go(p_state *m, const p_sensors *s, float *c) { p_step(m, s, c); }\n".into(),
     );
-    let flags = [
-        "-std=c99",
-        "-trigraphs",
-        "-Wall",
-        "-Wcomment",
-        "-Werror",
-        "-c",
-        "p.c",
-    ];
-    let out = Command::new("gcc")
-        .args(flags)
-        .current_dir(place.path(""))
-        .output()
-        .unwrap();
+    let flags = ["-std=c99", "-trigraphs", "-Wall", "-Wcomment", "-Werror", "-c", "p.c"];
+    let out = Command::new("gcc").args(flags).current_dir(place.path("")).output().unwrap();
     assert!(out.status.success(), "{}", crate::common::text(&out));
-    let symbols = Command::new("nm")
-        .arg("--defined-only")
-        .arg(place.path("p.o"))
-        .output()
-        .unwrap();
+    let symbols = Command::new("nm").arg("--defined-only").arg(place.path("p.o")).output().unwrap();
     let symbols = String::from_utf8(symbols.stdout).unwrap();
-    assert!(
-        symbols.contains(" T go\n") && !symbols.contains(MARK),
-        "{symbols}"
-    );
+    assert!(symbols.contains(" T go\n") && !symbols.contains(MARK), "{symbols}");
 }
 
 /// A trained run `a` beside a file that nothing may change.
@@ -296,18 +254,7 @@ fn what_is_written_under_a_known_name_goes_through_no_link() {
         symlink(place.path("precious"), &path).unwrap();
         path
     };
-    let play = |flag, file| {
-        vec![
-            "play",
-            "a",
-            "--episodes",
-            "1",
-            "--size",
-            "64x48",
-            flag,
-            file,
-        ]
-    };
+    let play = |flag, file| vec!["play", "a", "--episodes", "1", "--size", "64x48", flag, file];
     let export = |format, name| vec!["export", "a", "--name", name, "--format", format];
     for (name, args) in [
         ("a/export/t.pt", export("torchscript", "t")),
@@ -347,10 +294,7 @@ fn a_linked_folder_of_exports_is_refused_and_a_linked_run_is_not() {
     symlink(place.path("elsewhere"), place.path("a/export")).unwrap();
     let why = place.fails(2, &["export", "a"]);
     assert!(why.contains("a/export") && why.contains("link"), "{why}");
-    assert_eq!(
-        std::fs::read_dir(place.path("elsewhere")).unwrap().count(),
-        0
-    );
+    assert_eq!(std::fs::read_dir(place.path("elsewhere")).unwrap().count(), 0);
     // A folder that the user names is the user's business.
     place.ok(&["export", "a", "--out", "elsewhere"]);
     std::fs::remove_file(place.path("a/export")).unwrap();
@@ -364,8 +308,5 @@ fn a_page_may_go_to_standard_output() {
     let place = bait();
     let said = place.ok(&["play", "a", "--episodes", "1", "--html", "/dev/stdout"]);
     assert!(said.contains("<!doctype html>") || said.contains("<!DOCTYPE html>"));
-    assert!(
-        said.contains("</html>") && said.contains("1 episodes"),
-        "its line follows"
-    );
+    assert!(said.contains("</html>") && said.contains("1 episodes"), "its line follows");
 }

@@ -79,9 +79,7 @@ fn evaluated(place: &Place, more: &[&str]) -> f64 {
     let mut args = vec!["eval", "a", "--episodes", "16", "--json"];
     args.extend(more);
     let said: Value = serde_json::from_str(&place.ok(&args)).unwrap();
-    said["mean_return"]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{said}"))
+    said["mean_return"].as_f64().unwrap_or_else(|| panic!("{said}"))
 }
 
 /// The files act in `ostler eval` as the run's own policy does.
@@ -97,11 +95,7 @@ fn comes_back(place: &Place) {
 #[test]
 fn files_decide_as_the_program_does_whatever_learner_and_layers_made_them() {
     let gru = ["actor.rnn_type=gru", "actor.rnn_hidden_dim=8"];
-    let layers = [
-        "actor.layer_norm=true",
-        "actor.residual=true",
-        "actor.activation=tanh",
-    ];
+    let layers = ["actor.layer_norm=true", "actor.residual=true", "actor.activation=tanh"];
     let ars = [
         "runner.algorithm=ars",
         "collector.reset_at_each_iter=true",
@@ -111,10 +105,7 @@ fn files_decide_as_the_program_does_whatever_learner_and_layers_made_them() {
         (10_000, &[][..]),
         (2000, &gru),
         (500, &layers),
-        (
-            500,
-            &["actor.activation=relu", "actor.obs_normalization=false"],
-        ),
+        (500, &["actor.activation=relu", "actor.obs_normalization=false"]),
         (500, &["--profile", "sac"]),
         (500, &["--profile", "td3"]),
         (500, &ars),
@@ -205,10 +196,7 @@ fn each_of_several_agents_has_files_of_its_own() {
     };
     let (left, right) = (instead("left"), instead("right"));
     let back = evaluated(&place, &["--instead", &left, "--instead", &right]);
-    assert!(
-        (own - back).abs() < 1e-3 * own.abs().max(1.0),
-        "{back}, not {own}"
-    );
+    assert!((own - back).abs() < 1e-3 * own.abs().max(1.0), "{back}, not {own}");
 }
 
 /// A trunk that floats, with a leg of odd joints.
@@ -283,9 +271,7 @@ fn floating(other: &str) -> Place {
 #[test]
 fn c_observes_what_a_robot_measures() {
     let place = floating("");
-    place.ok(&[
-        "export", "a", "--format", "c", "--out", "out", "--name", "p",
-    ]);
+    place.ok(&["export", "a", "--format", "c", "--out", "out", "--name", "p"]);
     let terms = r#"{"foot": "foot", "terms": [["gravity", 3], ["gyro", 3], ["joint_pos", 3],
         ["joint_vel", 3], ["apart", 3], ["slide", 3], ["tilt", 4]]}"#;
     let robot = place.path("robots/floating.xml");
@@ -324,16 +310,10 @@ expr = "height(foot)^2"
         assert!(why.contains(part), "{part}\n{why}");
     }
     assert!(!place.path("out").exists(), "nothing is written");
-    let some = [
-        "export", "a", "--format", "c", "--input", "velocity", "--input", "load",
-    ];
+    let some = ["export", "a", "--format", "c", "--input", "velocity", "--input", "load"];
     let why = place.fails(2, &some);
     assert!(why.contains("square") && !why.contains("load ="), "{why}");
-    let all = [
-        &some[..],
-        &["--input", "square", "--out", "out", "--name", "p"],
-    ]
-    .concat();
+    let all = [&some[..], &["--input", "square", "--out", "out", "--name", "p"]].concat();
     place.ok(&all);
     let header = std::fs::read_to_string(place.path("out/p_policy.h")).unwrap();
     assert!(header.contains("float input_velocity[3];"), "{header}");
@@ -350,22 +330,15 @@ fn controls_that_come_late_are_no_measurement_and_held_ones_begin_with_zero() {
     let place = Place::with(&TASK.replace("actuators = [\"slide\"]", late));
     place.train("a", 1, &[]);
     let why = place.fails(2, &["export", "a", "--format", "c"]);
-    assert!(
-        why.contains("given = ctrl: controls that actions reach late"),
-        "{why}"
-    );
-    place.ok(&[
-        "export", "a", "--format", "c", "--input", "given", "--out", "out",
-    ]);
+    assert!(why.contains("given = ctrl: controls that actions reach late"), "{why}");
+    place.ok(&["export", "a", "--format", "c", "--input", "given", "--out", "out"]);
 
     let held = "[[task.observation]]\nname = \"held\"\nexpr = \"ctrl(knee)\"";
     let task = FLOATING_TASK.replace("actuators = [\"*\"]", "actuators = [\"hip\", \"twist\"]");
     let place = Place::with(&task.replace("OTHER", held));
     std::fs::write(place.path("robots/floating.xml"), FLOATING).unwrap();
     place.train("a", 1, &[]);
-    place.ok(&[
-        "export", "a", "--format", "c", "--out", "out", "--name", "p",
-    ]);
+    place.ok(&["export", "a", "--format", "c", "--out", "out", "--name", "p"]);
     let header = std::fs::read_to_string(place.path("out/p_policy.h")).unwrap();
     assert!(header.contains("(m->step == 0u ? 0.0f : 0.1f)"), "{header}");
 }
@@ -376,9 +349,7 @@ fn a_robot_of_mujocos_that_the_c_policy_moves_gets_what_eval_says() {
     let task = TASK.replace("[-0.01, 0.01]", "[-0.15, 0.15]");
     let place = Place::with(&task.replace("episode_length_s = 0.8", "episode_length_s = 4.0"));
     place.train("a", 20, &["ppo.num_learning_epochs=5"]);
-    place.ok(&[
-        "export", "a", "--format", "c", "--out", "out", "--name", "p",
-    ]);
+    place.ok(&["export", "a", "--format", "c", "--out", "out", "--name", "p"]);
     let robot = place.path("robots/cartpole.xml");
     let more = [robot.to_str().unwrap(), "400", "100", "2", "0.15"];
     let Some(found) = referee("balance", &place.path("out"), "p", &more) else {
@@ -420,8 +391,5 @@ fn a_file_that_does_not_fit_is_refused_with_the_reason() {
     other.ok(&["export", "a", "--out", "out", "--name", "p"]);
     std::fs::copy(other.path("out/p.onnx"), place.path("p.onnx")).unwrap();
     let why = eval("p.onnx");
-    assert!(
-        why.contains("22 numbers") && why.contains("sees 4"),
-        "{why}"
-    );
+    assert!(why.contains("22 numbers") && why.contains("sees 4"), "{why}");
 }

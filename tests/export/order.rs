@@ -86,26 +86,18 @@ fn mixed(task: &str) -> Place {
 fn export(place: &Place) -> Value {
     place.train("a", 1, &[]);
     let formats = "onnx,torchscript,c";
-    place.ok(&[
-        "export", "a", "--format", formats, "--out", "out", "--name", "p",
-    ]);
+    place.ok(&["export", "a", "--format", formats, "--out", "out", "--name", "p"]);
     let text = std::fs::read(place.path("out/p.json")).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
 /// The rows of a table, by words, from the line that begins with `output` on.
 fn table(text: &str) -> Vec<Vec<String>> {
-    let lines = text
-        .lines()
-        .skip_while(|l| !l.trim_start().starts_with("output "));
+    let lines = text.lines().skip_while(|l| !l.trim_start().starts_with("output "));
     let rows = lines.skip(1).take_while(|l| !l.trim().is_empty());
     // A column's gap is wider than a blank within a name.
     let words = |line: &str| {
-        let words = line
-            .trim()
-            .split("  ")
-            .map(str::trim)
-            .filter(|w| !w.is_empty());
+        let words = line.trim().split("  ").map(str::trim).filter(|w| !w.is_empty());
         words.map(String::from).collect()
     };
     rows.map(words).collect()
@@ -123,18 +115,10 @@ fn lists_of_outputs_have_an_entry_for_each_output_in_order() {
     assert_eq!(names("actions", "name"), outputs);
     let joints = json!(["hip", "knee", null, null, null, "knee"]);
     assert_eq!(json!(names("actions", "joint")), joints);
-    let drives = [
-        "joint hip",
-        "joint knee",
-        "tendon split",
-        "2 actuators",
-        "ball wrist",
-        "joint knee",
-    ];
+    let drives =
+        ["joint hip", "joint knee", "tendon split", "2 actuators", "ball wrist", "joint knee"];
     assert_eq!(names("actions", "drives"), drives);
-    let controls = [
-        "m_hip", "m_knee", "m_split", "m_right", "m_left", "m_ball", "v_knee",
-    ];
+    let controls = ["m_hip", "m_knee", "m_split", "m_right", "m_left", "m_ball", "v_knee"];
     assert_eq!(names("controls", "name"), controls);
     assert_eq!(names("controls", "action"), [0, 1, 2, 3, 3, 4, 5]);
     let others = ["passive", "left", "right", "t1", "t2", "arm"];
@@ -144,50 +128,26 @@ fn lists_of_outputs_have_an_entry_for_each_output_in_order() {
     };
     let lists = &found["lists"];
     assert_eq!(lists["action_names"], json!(outputs));
-    let joints = [
-        "hip",
-        "knee",
-        "(tendon split)",
-        "(2 actuators)",
-        "(ball wrist)",
-        "knee",
-    ];
+    let joints = ["hip", "knee", "(tendon split)", "(2 actuators)", "(ball wrist)", "knee"];
     assert_eq!(lists["joint_names"], json!(joints));
     for (key, wanted) in [
-        (
-            "joint_stiffness",
-            json!([120.0, 60.0, null, null, null, 0.0]),
-        ),
+        ("joint_stiffness", json!([120.0, 60.0, null, null, null, 0.0])),
         ("joint_damping", json!([4.0, 2.0, null, null, null, 3.0])),
-        (
-            "default_joint_pos",
-            json!([0.2, 0.0, null, null, null, 0.0]),
-        ),
+        ("default_joint_pos", json!([0.2, 0.0, null, null, null, 0.0])),
         ("action_scale", json!([0.3, 0.9, 0.5, null, 2.0, 4.0])),
         ("action_offset", json!([0.2, 0.05, 0.0, null, 0.0, 0.0])),
         ("other_joint_names", json!(others)),
-        (
-            "other_joint_stiffness",
-            json!([0.0, 11.0, 10.0, 0.0, 0.0, 20.0]),
-        ),
+        ("other_joint_stiffness", json!([0.0, 11.0, 10.0, 0.0, 0.0, 20.0])),
         ("other_joint_damping", json!([0.0, 0.0, 0.0, 0.0, 0.0, 4.0])),
-        (
-            "other_default_joint_pos",
-            json!([0.0, 0.0, 0.0, 0.0, 0.0, -0.3]),
-        ),
+        ("other_default_joint_pos", json!([0.0, 0.0, 0.0, 0.0, 0.0, -0.3])),
         ("observation_names", json!(["seen"])),
     ] {
         assert_eq!(lists[key], wanted, "{key}");
     }
     // Who maps actions by the metadata gets the file's own controls.
     let number = |list: &Value, k: usize| list[k].as_f64().unwrap_or(f64::NAN);
-    for (output, control, gear) in [
-        (0, 0, 2.0),
-        (1, 1, 1.0),
-        (2, 2, 1.0),
-        (4, 5, 1.0),
-        (5, 6, 1.0),
-    ] {
+    for (output, control, gear) in [(0, 0, 2.0), (1, 1, 1.0), (2, 2, 1.0), (4, 5, 1.0), (5, 6, 1.0)]
+    {
         let [scale, offset] = ["action_scale", "action_offset"].map(|k| number(&lists[k], output));
         let told = gear * (offset + scale * number(&found["actions"], output));
         let apart = (told - number(&found["controls"], control)).abs();
@@ -252,17 +212,12 @@ fn what_programs_of_the_contract_would_get_wrong_is_said() {
     ] {
         assert!(said.contains(part), "{part} not in {said}");
     }
-    let one = MIXED_TASK
-        .replace("[knee, hip]", "[hip, knee]")
-        .replace("0.0, 0.05", "0.0, 0.0");
+    let one = MIXED_TASK.replace("[knee, hip]", "[hip, knee]").replace("0.0, 0.05", "0.0, 0.0");
     let place = mixed(&one);
     place.train("a", 1, &[]);
     let said = place.run(&["export", "a", "--format", "onnx", "--out", "out"]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(
-        !said.contains("another order") && !said.contains("action_offset"),
-        "{said}"
-    );
+    assert!(!said.contains("another order") && !said.contains("action_offset"), "{said}");
     // A list cannot have a name with a comma: it is left out, not shifted.
     let robot = MIXED.replace("\"hip\"", "\"hip,left\"");
     let task = MIXED_TASK.replace("[arm, hip]", "[arm, knee]");
@@ -272,10 +227,7 @@ fn what_programs_of_the_contract_would_get_wrong_is_said() {
     place.train("a", 1, &[]);
     let said = place.run(&["export", "a", "--format", "onnx", "--out", "out"]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(
-        said.contains("no metadata joint_names") && said.contains("hip,left"),
-        "{said}"
-    );
+    assert!(said.contains("no metadata joint_names") && said.contains("hip,left"), "{said}");
 }
 
 #[test]
@@ -285,23 +237,9 @@ fn weights_and_files_whose_outputs_stand_in_another_order_are_refused() {
     let other = MIXED_TASK.replace("[\"m_ball\", \"v_knee\"]", "[\"v_knee\", \"m_ball\"]");
     assert_ne!(other, MIXED_TASK);
     std::fs::write(place.path("other.toml"), &other).unwrap();
-    let why = place.fails(
-        2,
-        &[
-            "train",
-            "other.toml",
-            "--init-from",
-            "a",
-            "--quiet",
-            "--out",
-            "c",
-        ],
-    );
+    let why = place.fails(2, &["train", "other.toml", "--init-from", "a", "--quiet", "--out", "c"]);
     let order = "m_hip, m_knee, m_split, m_right, m_ball, v_knee";
-    assert!(
-        why.contains(order) && why.contains("[[task.action]]"),
-        "{why}"
-    );
+    assert!(why.contains(order) && why.contains("[[task.action]]"), "{why}");
     place.ok(&["train", "other.toml", "--quiet", "--out", "b"]);
     for file in ["out/p.onnx", "out/p.pt"] {
         let why = place.fails(2, &["eval", "b", "--policy", file, "--episodes", "2"]);

@@ -67,10 +67,7 @@ fn every_fault_ends_as_the_table_says() {
     }
     let written = std::fs::read_to_string(page()).unwrap_or_default();
     for (now, then) in text.lines().zip(written.lines()) {
-        assert_eq!(
-            now, then,
-            "docs/faults.md; OSTLER_WRITE_DOCS=1 writes it anew"
-        );
+        assert_eq!(now, then, "docs/faults.md; OSTLER_WRITE_DOCS=1 writes it anew");
     }
     assert_eq!(text.lines().count(), written.lines().count());
 }
@@ -78,11 +75,7 @@ fn every_fault_ends_as_the_table_says() {
 fn row(case: &Case) -> Result<String, String> {
     let seen = std::panic::catch_unwind(|| (case.run)()).map_err(|e| {
         let text = e.downcast_ref::<String>().cloned();
-        text.or_else(|| e.downcast_ref::<&str>().map(ToString::to_string))
-            .unwrap_or_default()
+        text.or_else(|| e.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
     })?;
-    Ok(format!(
-        "| {} | {} | {} | {} |\n",
-        case.fault, case.how, seen.did, seen.lost
-    ))
+    Ok(format!("| {} | {} | {} | {} |\n", case.fault, case.how, seen.did, seen.lost))
 }

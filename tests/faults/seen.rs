@@ -62,12 +62,7 @@ impl Tried {
     /// A run in the folder `a`.
     pub fn new(place: Place, output: Output) -> Self {
         let run = place.path("a");
-        Self {
-            place,
-            run,
-            output,
-            envs: ENVS,
-        }
+        Self { place, run, output, envs: ENVS }
     }
 
     pub fn err(&self) -> String {
@@ -141,10 +136,7 @@ impl Tried {
             true => end,
             false => format!("{end}: {}", did.join("; ")),
         };
-        Seen {
-            did,
-            lost: lost.join(", "),
-        }
+        Seen { did, lost: lost.join(", ") }
     }
 
     /// `--resume` for one iteration more than there were or, if that is more, to the end
@@ -176,10 +168,7 @@ impl Tried {
         assert!(bits, "other bits\n{}", self.err());
         let seen = self.goes_on();
         assert_eq!(seen.lost, NOTHING);
-        Seen {
-            lost: "nothing (same bits)".into(),
-            ..seen
-        }
+        Seen { lost: "nothing (same bits)".into(), ..seen }
     }
 }
 
@@ -189,16 +178,10 @@ pub const FOR_EVER: u64 = 1_000_000;
 /// Messages that a log may contain, with their meanings.
 const SAID: [(&str, &str); 6] = [
     ("cannot write metrics", "metrics cannot be written"),
-    (
-        "vanished and is made again",
-        "the folder of checkpoints is made again",
-    ),
+    ("vanished and is made again", "the folder of checkpoints is made again"),
     ("cut short or damaged", "a checkpoint is damaged"),
     ("environments do not fit", "so many environments do not fit"),
-    (
-        "cannot write the checkpoint",
-        "a checkpoint cannot be written",
-    ),
+    ("cannot write the checkpoint", "a checkpoint cannot be written"),
     ("the run is given up", "it gives up"),
 ];
 
@@ -219,10 +202,7 @@ impl Resumed {
             0 => seen.and("`--resume` went on from there", None),
             n => seen.and(
                 &format!("`--resume` went on from iteration {from}"),
-                Some(format!(
-                    "{}, done again",
-                    count(n, "iteration", "iterations")
-                )),
+                Some(format!("{}, done again", count(n, "iteration", "iterations"))),
             ),
         }
     }
@@ -301,27 +281,16 @@ fn words(run: &Path, envs: u64) -> (Vec<String>, Vec<String>) {
             .collect();
         causes.sort();
         causes.dedup();
-        did.push(format!(
-            "reset and masked the environment ({})",
-            causes.join(", ")
-        ));
+        did.push(format!("reset and masked the environment ({})", causes.join(", ")));
     }
     let skipped = sum(&lines, "Guard/skipped_minibatches");
     if skipped > 0 {
-        did.push(format!(
-            "skipped {}",
-            count(skipped, "minibatch", "minibatches")
-        ));
+        did.push(format!("skipped {}", count(skipped, "minibatch", "minibatches")));
     }
-    let back = lines
-        .last()
-        .map_or(0, |l| sum(std::slice::from_ref(l), "Guard/roll_backs"));
+    let back = lines.last().map_or(0, |l| sum(std::slice::from_ref(l), "Guard/roll_backs"));
     if back > 0 {
         did.push(format!("rolled back to good weights ({back}x)"));
-        let thrown = lines
-            .iter()
-            .filter(|l| l["Loss/surrogate"].is_null())
-            .count();
+        let thrown = lines.iter().filter(|l| l["Loss/surrogate"].is_null()).count();
         if thrown > 0 {
             lost.push(count(thrown as u64, "iteration", "iterations"));
         } else {
@@ -338,10 +307,8 @@ fn words(run: &Path, envs: u64) -> (Vec<String>, Vec<String>) {
             lost.push(format!("{some} of {all}"));
         }
     }
-    let sizes: Vec<u64> = lines
-        .iter()
-        .map(|l| sum(std::slice::from_ref(l), "Perf/num_envs"))
-        .collect();
+    let sizes: Vec<u64> =
+        lines.iter().map(|l| sum(std::slice::from_ref(l), "Perf/num_envs")).collect();
     let mut steps = sizes.clone();
     steps.dedup();
     // How many fit where there were too many is the machine's.

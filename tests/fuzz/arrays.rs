@@ -31,10 +31,7 @@ fn zipped(entries: &[Entry<'_>], count: u16) -> Vec<u8> {
         let (at, name) = (out.len() as u32, entry.name.as_bytes());
         let mut middle = [0; 10].to_vec();
         middle.extend(crc32(&entry.bytes).to_le_bytes());
-        entry
-            .sizes
-            .iter()
-            .for_each(|n| middle.extend(n.to_le_bytes()));
+        entry.sizes.iter().for_each(|n| middle.extend(n.to_le_bytes()));
         middle.extend((name.len() as u16).to_le_bytes());
         middle.extend([0; 2]);
         for part in [&b"PK\x03\x04"[..], &middle, name, &entry.bytes] {
@@ -64,14 +61,10 @@ fn zipped(entries: &[Entry<'_>], count: u16) -> Vec<u8> {
 /// bytes of zeros follow.
 fn built(text: &[u8]) -> Option<Vec<u8>> {
     let parts = sections(text);
-    let count = String::from_utf8_lossy(parts.first()?)
-        .trim()
-        .parse()
-        .ok()?;
+    let count = String::from_utf8_lossy(parts.first()?).trim().parse().ok()?;
     let mut entries = Vec::new();
-    let texts: Vec<String> = (parts.iter().skip(1))
-        .map(|p| String::from_utf8_lossy(p).into_owned())
-        .collect();
+    let texts: Vec<String> =
+        (parts.iter().skip(1)).map(|p| String::from_utf8_lossy(p).into_owned()).collect();
     for text in &texts {
         let mut lines = text.splitn(4, '\n');
         let (name, sizes) = (lines.next()?, lines.next()?);
@@ -109,8 +102,7 @@ pub fn npz() -> Target {
     let dir = folder();
     let path = dir.path().join("a.npz");
     let mut file = NpzWriter::create(&path).unwrap();
-    file.array("qpos", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0_f64])
-        .unwrap();
+    file.array("qpos", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0_f64]).unwrap();
     file.array("qvel", &[3, 2], &[0.5_f32; 6]).unwrap();
     file.array("ncon", &[3], &[1_i32, 0, 2]).unwrap();
     file.finish().unwrap();
@@ -146,17 +138,10 @@ pub fn npz() -> Target {
                     continue;
                 };
                 let twice = named_twice(bytes);
-                assert!(
-                    made.as_deref() != Some(file_bytes) || !twice,
-                    "which one is it?"
-                );
+                assert!(made.as_deref() != Some(file_bytes) || !twice, "which one is it?");
                 let mut rows = None;
                 for (name, columns) in [("qpos", 2), ("qvel", 2), ("none", 0)] {
-                    let expected = Expected {
-                        rows,
-                        columns: Some(columns),
-                        label: "n",
-                    };
+                    let expected = Expected { rows, columns: Some(columns), label: "n" };
                     let Ok((x, count)) = file.finite(name, expected) else {
                         continue;
                     };

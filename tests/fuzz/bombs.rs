@@ -35,13 +35,8 @@ fn replicas() -> Vec<String> {
     let long = "x".repeat(4000);
     vec![
         world(&side.repeat(2)),
-        world(&format!(
-            "{nested}<geom size=\"1\"/>{}",
-            "</replicate>".repeat(5)
-        )),
-        world(&format!(
-            "<replicate count=\"10000\"><body name=\"{long}\"/></replicate>"
-        )),
+        world(&format!("{nested}<geom size=\"1\"/>{}", "</replicate>".repeat(5))),
+        world(&format!("<replicate count=\"10000\"><body name=\"{long}\"/></replicate>")),
         world(
             "<replicate count=\"8000\" offset=\"1 0 0\"><body><geom size=\"0.1\"/></body></replicate>",
         ),
@@ -61,21 +56,11 @@ fn trees() -> Vec<String> {
         world(&chain(180, &format!("<joint axis=\"0 1 0\"/>{geom}"))),
         world(&deep),
         // Each welded body asks for the inverse of the whole tree.
-        world(&deep.replacen(
-            "</body>",
-            "<replicate count=\"9000\"><body/></replicate></body>",
-            1,
-        )),
-        world(&repeated(900, |i| {
-            format!("<body pos=\"{i} 0 0\"><joint/>{geom}</body>")
-        })),
-        world(&repeated(3000, |_| {
-            format!("<body><joint springdamper=\"1 1\"/>{geom}</body>")
-        })),
-        world(&format!("<body><joint name=\"j\"/>{geom}</body>{deep}")).replace(
-            "</worldbody>",
-            &format!("</worldbody><actuator>{servo}</actuator>"),
-        ),
+        world(&deep.replacen("</body>", "<replicate count=\"9000\"><body/></replicate></body>", 1)),
+        world(&repeated(900, |i| format!("<body pos=\"{i} 0 0\"><joint/>{geom}</body>"))),
+        world(&repeated(3000, |_| format!("<body><joint springdamper=\"1 1\"/>{geom}</body>"))),
+        world(&format!("<body><joint name=\"j\"/>{geom}</body>{deep}"))
+            .replace("</worldbody>", &format!("</worldbody><actuator>{servo}</actuator>")),
     ]
 }
 
@@ -92,16 +77,12 @@ fn ties() -> Vec<String> {
     let connect = "<connect body1=\"tip\" anchor=\"0 0 0\"/>".repeat(6000);
     let path = "<site site=\"a\"/><site site=\"b\"/>".repeat(10_000);
     let bodies = repeated(3000, |i| format!("<body name=\"b{i}\"/>"));
-    let excludes = repeated(3000, |i| {
-        format!("<exclude body1=\"b{i}\" body2=\"b{}\"/>", (i + 1) % 3000)
-    });
+    let excludes =
+        repeated(3000, |i| format!("<exclude body1=\"b{i}\" body2=\"b{}\"/>", (i + 1) % 3000));
     vec![
         with(format!("<equality>{connect}</equality>")),
         with(format!("<tendon><spatial>{path}</spatial></tendon>")),
-        world(&bodies).replace(
-            "</mujoco>",
-            &format!("<contact>{excludes}</contact></mujoco>"),
-        ),
+        world(&bodies).replace("</mujoco>", &format!("<contact>{excludes}</contact></mujoco>")),
     ]
 }
 
@@ -162,10 +143,7 @@ fn texts() -> Vec<String> {
         world(&format!("<geom size=\"1\"{attributes}/>")),
         world(&ignored),
         format!("<mujoco{spaces}><worldbody>{inner}</worldbody></mujoco>"),
-        format!(
-            "<robot name=\"r\"><link name=\"base\"/>{}</robot>",
-            repeated(1500, link)
-        ),
+        format!("<robot name=\"r\"><link name=\"base\"/>{}</robot>", repeated(1500, link)),
     ]
 }
 
@@ -199,10 +177,7 @@ pub fn models() -> Target {
     let files = [replicas(), trees(), ties(), assets(), texts()].concat();
     let files = files.into_iter().map(String::into_bytes).collect();
     let pool = Arc::new(Pool::new(1).unwrap());
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
     Target {
         corpus: Corpus::of_text(files, &WORDS),
         read: Box::new(move |bytes| {
@@ -242,9 +217,8 @@ pub fn terms() -> Target {
     let task = super::common::TASK;
     let keys = repeated(10_000, |i| format!("k{i} = 1\n"));
     let line: Vec<String> = (0..10_000).map(|i| format!("k{i} = 1")).collect();
-    let rewards = repeated(5000, |i| {
-        format!("[[task.reward]]\nname = \"r{i}\"\nexpr = \"qpos\"\n")
-    });
+    let rewards =
+        repeated(5000, |i| format!("[[task.reward]]\nname = \"r{i}\"\nexpr = \"qpos\"\n"));
     let wrong = repeated(5000, |_| "[[task.reward]]\nname = 3\nexpr = 'x'\n".into());
     let long = "x".repeat(100_000);
     let points = repeated(20_000, |i| format!("[{i}, 1], "));

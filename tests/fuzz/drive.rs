@@ -44,9 +44,7 @@ fn hook() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let worker = std::thread::current()
-                .name()
-                .is_some_and(|n| n.starts_with("ostler"));
+            let worker = std::thread::current().name().is_some_and(|n| n.starts_with("ostler"));
             if !QUIET.get() && !worker {
                 return usual(info);
             }
@@ -57,10 +55,7 @@ fn hook() {
 }
 
 fn processor_time() -> Duration {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the place for the answer is ours.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
@@ -94,19 +89,13 @@ fn case(target: &mut Target, input: &[u8]) -> Result<bool, (String, String)> {
 fn runner(seed: u64) -> TestRunner {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config {
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable}={text} is no number")),
-    )
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
 /// Puts a finding into a file.
@@ -229,9 +218,7 @@ pub fn fuzz(name: &'static str, usual: u64, make: impl Fn() -> Target + Send + C
             assert!(cases > 0, "{name}: no case was run");
         }
     };
-    let thread = std::thread::Builder::new()
-        .name(name.into())
-        .stack_size(STACK);
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(STACK);
     let thread = thread.spawn(work).unwrap();
     while !thread.is_finished() {
         std::thread::sleep(Duration::from_millis(20));
@@ -259,10 +246,7 @@ pub fn wrong(name: &'static str) -> Target {
                 "memory" if bad => drop(std::hint::black_box(Vec::<u8>::with_capacity(70 << 20))),
                 "memory-of-c" if bad => {
                     let size = [70 << 18];
-                    drop(tch::Tensor::ones(
-                        size,
-                        (tch::Kind::Float, tch::Device::Cpu),
-                    ));
+                    drop(tch::Tensor::ones(size, (tch::Kind::Float, tch::Device::Cpu)));
                 }
                 _ => {}
             }

@@ -76,9 +76,7 @@ fn change(words: &[&str], path: &Path) -> Option<()> {
             let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
             let check = crc32c::crc32c(&bytes).to_le_bytes();
             let slot = SLOTS[number(2)? as usize % 2];
-            open()?
-                .write_all_at(&[&bytes[..], &check].concat(), slot)
-                .ok()?;
+            open()?.write_all_at(&[&bytes[..], &check].concat(), slot).ok()?;
         }
         kind => {
             std::fs::remove_file(path).ok()?;
@@ -133,10 +131,8 @@ pub fn run_folder() -> Target {
     let checkpoint = checkpoint.strip_prefix(run).unwrap().to_path_buf();
     names.retain(|n| !n.ends_with("best.safetensors") && !n.contains("curve"));
     names.retain(|n| !n.starts_with("checkpoints") || Path::new(n) == checkpoint);
-    let base: Vec<(String, Vec<u8>)> = names
-        .into_iter()
-        .map(|n| (n.clone(), std::fs::read(run.join(n)).unwrap()))
-        .collect();
+    let base: Vec<(String, Vec<u8>)> =
+        names.into_iter().map(|n| (n.clone(), std::fs::read(run.join(n)).unwrap())).collect();
     let whole = std::fs::read(run.join(&checkpoint)).unwrap();
     let (_, header) = SafeTensors::read_metadata(&whole).unwrap();
     let json = header.metadata().as_ref().unwrap()["ostler"].clone();
@@ -144,10 +140,7 @@ pub fn run_folder() -> Target {
     let mut corpus: Vec<Vec<u8>> = vec![with(""), with("commit replay/rows.bin 0 90 212 512 512")];
     const LARGE: u64 = 1 << 62;
     for slot in [0, 1] {
-        let line = format!(
-            "commit replay/rows.bin {slot} {} 0 {LARGE} {LARGE}",
-            90 + slot
-        );
+        let line = format!("commit replay/rows.bin {slot} {} 0 {LARGE} {LARGE}", 90 + slot);
         corpus.push(with(&line));
     }
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -171,16 +164,7 @@ pub fn run_folder() -> Target {
         corpus.push(with(&format!("cut {name} 100\nhole {name} 4398046511104")));
     }
     let mut words: Vec<&str> = base.iter().map(|(n, _)| n.as_str()).collect();
-    words.extend([
-        "commit",
-        "hole",
-        "cut",
-        "null",
-        "true",
-        "{",
-        "}",
-        "\"num_envs\":9",
-    ]);
+    words.extend(["commit", "hole", "cut", "null", "true", "{", "}", "\"num_envs\":9"]);
     Target {
         corpus: Corpus::of_text(corpus, &words),
         read: Box::new(move |bytes| {
@@ -213,12 +197,8 @@ pub fn run_folder() -> Target {
                 }
             }
             let seen = [
-                curve::draw(
-                    &dir.path().join("metrics.jsonl"),
-                    &dir.path().join("drawn.png"),
-                    "x",
-                )
-                .is_ok(),
+                curve::draw(&dir.path().join("metrics.jsonl"), &dir.path().join("drawn.png"), "x")
+                    .is_ok(),
                 readers::watch(dir.path()).is_ok(),
                 readers::resume(dir.path()).is_ok(),
             ];

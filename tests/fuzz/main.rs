@@ -29,19 +29,14 @@ use drive::fuzz;
 /// A reader with deliberate mistakes: the mistakes are found, and the examples are made small.
 #[test]
 fn what_is_wrong_is_found() {
-    for (name, word) in [
-        ("panics", "panicked"),
-        ("memory", "MiB held"),
-        ("memory-of-c", "MiB held"),
-    ] {
+    for (name, word) in
+        [("panics", "panicked"), ("memory", "MiB held"), ("memory-of-c", "MiB held")]
+    {
         let found = std::panic::catch_unwind(|| fuzz(name, 100, || drive::wrong(name)));
         let text = *found.unwrap_err().downcast::<String>().unwrap();
         assert!(text.contains("1 findings"), "{text}");
         assert!(text.contains(word), "{name}: {text}");
-        let size = text
-            .split(" bytes in")
-            .next()
-            .and_then(|t| t.lines().last());
+        let size = text.split(" bytes in").next().and_then(|t| t.lines().last());
         assert!(size.unwrap().parse::<usize>().unwrap() < 12, "{text}");
     }
 }

@@ -21,15 +21,8 @@ pub type Damage = (u32, Vec<Edit>);
 
 pub fn strategy() -> impl Strategy<Value = Damage> {
     let bytes = proptest::collection::vec(any::<u8>(), 0..6);
-    let edit = (any::<u8>(), any::<u32>(), any::<u16>(), any::<u32>(), bytes).prop_map(
-        |(kind, at, len, pick, bytes)| Edit {
-            kind,
-            at,
-            len,
-            pick,
-            bytes,
-        },
-    );
+    let edit = (any::<u8>(), any::<u32>(), any::<u16>(), any::<u32>(), bytes)
+        .prop_map(|(kind, at, len, pick, bytes)| Edit { kind, at, len, pick, bytes });
     (any::<u32>(), proptest::collection::vec(edit, 0..7))
 }
 
@@ -119,21 +112,14 @@ fn span(text: &[u8], at: usize, is: impl Fn(u8) -> bool) -> Option<(usize, usize
 }
 
 fn line(text: &[u8], at: usize) -> (usize, usize) {
-    let begin = text[..at]
-        .iter()
-        .rposition(|&b| b == b'\n')
-        .map_or(0, |i| i + 1);
+    let begin = text[..at].iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
     let end = text[at..].iter().position(|&b| b == b'\n');
     (begin, end.map_or(text.len(), |e| at + e + 1) - begin)
 }
 
 impl Corpus {
     pub fn of_text(files: Vec<Vec<u8>>, words: &[&str]) -> Self {
-        Self {
-            files,
-            words: words.iter().map(|w| w.as_bytes().to_vec()).collect(),
-            text: true,
-        }
+        Self { files, words: words.iter().map(|w| w.as_bytes().to_vec()).collect(), text: true }
     }
 
     /// The case that `damage` stands for.
@@ -176,21 +162,11 @@ impl Corpus {
                 put(out, at, len, &other[there..end]);
             }
             8 if self.text => self.number(out, at, e),
-            8 => put(
-                out,
-                at,
-                8,
-                &choose(&WORDS, e.pick).map_or([0; 8], |w| w.to_le_bytes()),
-            ),
+            8 => put(out, at, 8, &choose(&WORDS, e.pick).map_or([0; 8], |w| w.to_le_bytes())),
             9 if self.text => self.number(out, at, e),
-            9 => put(
-                out,
-                at & !3,
-                4,
-                &choose(&WORDS, e.pick)
-                    .map_or(0, |w| *w as u32)
-                    .to_le_bytes(),
-            ),
+            9 => {
+                put(out, at & !3, 4, &choose(&WORDS, e.pick).map_or(0, |w| *w as u32).to_le_bytes())
+            }
             10 => self.number(out, at, e),
             11 | 12 => {
                 if let Some(word) = choose(&self.words, e.pick) {
@@ -219,12 +195,7 @@ impl Corpus {
             16 => {
                 let (begin, len) = line(out, at);
                 let (from, more) = line_at_share(other, e.pick);
-                put(
-                    out,
-                    begin,
-                    if e.len & 1 == 0 { len } else { 0 },
-                    &other[from..from + more],
-                );
+                put(out, begin, if e.len & 1 == 0 { len } else { 0 }, &other[from..from + more]);
             }
             17 => {
                 // A quoted text becomes one of another file, or empty.

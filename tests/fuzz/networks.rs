@@ -34,10 +34,7 @@ const WHEEL: &str = r#"<mujoco><worldbody><body><joint name="hub" axis="0 0 1"/>
 /// Exports of PyTorch and their weights, damaged, read as either kind of file.
 pub fn networks() -> Target {
     let kept = root().join("tests/fixtures/onnx");
-    let mut names: Vec<_> = std::fs::read_dir(&kept)
-        .unwrap()
-        .map(|f| f.unwrap().path())
-        .collect();
+    let mut names: Vec<_> = std::fs::read_dir(&kept).unwrap().map(|f| f.unwrap().path()).collect();
     names.sort();
     let files = names.iter().map(|f| std::fs::read(f).unwrap()).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -47,20 +44,15 @@ pub fn networks() -> Target {
     std::fs::copy(kept.join(data), folder.path().join(data)).unwrap();
     let model = Arc::new(mjcf::load(&robot).unwrap());
     let task = |file: &str, law: &str| -> TaskConfig {
-        let history = if law == "mlp" {
-            ", history = [0, 1, 3]"
-        } else {
-            ""
-        };
+        let history = if law == "mlp" { ", history = [0, 1, 3]" } else { "" };
         toml::from_str(&format!(
             "[[actuator]]\njoints = [\"hub\"]\nmodel = \"{law}\"\nnetwork = {{ file = \"{file}\"{history} }}\n"
         ))
         .unwrap()
     };
     let names = ["net.onnx", "net.safetensors"];
-    let tasks: Vec<TaskConfig> = (names.iter())
-        .flat_map(|file| ["mlp", "lstm"].map(|law| task(file, law)))
-        .collect();
+    let tasks: Vec<TaskConfig> =
+        (names.iter()).flat_map(|file| ["mlp", "lstm"].map(|law| task(file, law))).collect();
     Target {
         corpus: Corpus {
             files,
@@ -115,9 +107,7 @@ pub fn policy() -> Target {
     let files = kinds.iter().enumerate().map(|(i, more)| {
         let run = format!("run{i}");
         place.train(&run, 1, more);
-        place.ok(&[
-            "export", &run, "--format", "onnx", "--out", &run, "--name", "p",
-        ]);
+        place.ok(&["export", &run, "--format", "onnx", "--out", &run, "--name", "p"]);
         std::fs::read(place.path(&run).join("p.onnx")).unwrap()
     });
     Target {

@@ -22,11 +22,7 @@ fn png(wide: u32, high: u32, color: png::ColorType, depth: png::BitDepth) -> Vec
     }
     let row = (wide as usize * color.samples() * depth as usize).div_ceil(8);
     let data: Vec<u8> = (0..row * high as usize).map(|k| (k * 7) as u8).collect();
-    encoder
-        .write_header()
-        .unwrap()
-        .write_image_data(&data)
-        .unwrap();
+    encoder.write_header().unwrap().write_image_data(&data).unwrap();
     bytes
 }
 
@@ -60,16 +56,10 @@ pub fn pictures() -> Target {
         png(800, 600, Grayscale, One),
         png(600, 700, GrayscaleAlpha, Eight),
     ];
-    let words = [
-        b"IHDR", b"PLTE", b"IDAT", b"tRNS", b"acTL", b"fcTL", b"IEND",
-    ];
+    let words = [b"IHDR", b"PLTE", b"IDAT", b"tRNS", b"acTL", b"fcTL", b"IEND"];
     let folder = tempfile::tempdir().unwrap();
     Target {
-        corpus: Corpus {
-            files,
-            words: words.iter().map(|w| w.to_vec()).collect(),
-            text: false,
-        },
+        corpus: Corpus { files, words: words.iter().map(|w| w.to_vec()).collect(), text: false },
         read: Box::new(move |bytes| {
             let at = folder.path().join("robot.xml");
             std::fs::write(folder.path().join("t.png"), righted(bytes.to_vec())).unwrap();

@@ -49,9 +49,7 @@ fn runs() -> &'static Runs {
 
 /// A folder in memory where there is one.
 pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap()
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 const TAGS: [&str; 12] = [
@@ -132,10 +130,7 @@ pub fn baselines() -> Target {
     let dir = folder();
     let path = dir.path().join("baselines.json");
     let mut all = Baselines::default();
-    let reference = |steps_per_round| Throughput::Reference {
-        steps_per_round,
-        yardstick: 1,
-    };
+    let reference = |steps_per_round| Throughput::Reference { steps_per_round, yardstick: 1 };
     for (class, case, throughput) in [
         ("a", "x", reference(1.5)),
         ("a", "y --short", Throughput::Clock { steps_per_s: 2e9 }),
@@ -143,11 +138,7 @@ pub fn baselines() -> Target {
     ] {
         let date = "2026-11-20".into();
         let seeds = 3;
-        let one = Baseline {
-            throughput,
-            seeds,
-            date,
-        };
+        let one = Baseline { throughput, seeds, date };
         all.set(class, case, one);
     }
     all.write(&path).unwrap();
@@ -168,9 +159,7 @@ pub fn baselines() -> Target {
         read: Box::new(move |bytes| {
             std::fs::write(dir.path().join("b.json"), bytes).unwrap();
             match Baselines::read(&dir.path().join("b.json")) {
-                Ok(all) => all
-                    .get("a", "x")
-                    .is_some_and(|b| b.throughput.value() > 0.0),
+                Ok(all) => all.get("a", "x").is_some_and(|b| b.throughput.value() > 0.0),
                 Err(e) => e.to_string().is_empty(),
             }
         }),
@@ -193,11 +182,7 @@ pub fn events() -> Target {
     let dir = folder();
     let real = std::fs::read(runs().run.join(tensorboard::FILE_NAME)).unwrap();
     Target {
-        corpus: Corpus {
-            files: vec![real],
-            words: Vec::new(),
-            text: false,
-        },
+        corpus: Corpus { files: vec![real], words: Vec::new(), text: false },
         read: Box::new(move |bytes| {
             let path = dir.path().join(tensorboard::FILE_NAME);
             let mut good = false;
@@ -215,12 +200,7 @@ pub fn events() -> Target {
 
 /// Records with checksums that are right, whatever is in them.
 fn framed(bytes: &[u8]) -> Vec<u8> {
-    let crc = |b: &[u8]| {
-        crc32c::crc32c(b)
-            .rotate_right(15)
-            .wrapping_add(0xa282_ead8)
-            .to_le_bytes()
-    };
+    let crc = |b: &[u8]| crc32c::crc32c(b).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
     let mut out = Vec::new();
     for data in bytes.chunks(61) {
         let len = (data.len() as u64).to_le_bytes();
@@ -293,9 +273,7 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
         let bytes = shape.iter().try_fold(*size, |n, &d| n.checked_mul(d))?;
         room = room.checked_sub(bytes)?;
         // Small numbers: 0 and 1 in all kinds.
-        let data = (0..bytes)
-            .map(|i| u8::from(i % size == 0 && name.len() % 2 == 0))
-            .collect();
+        let data = (0..bytes).map(|i| u8::from(i % size == 0 && name.len() % 2 == 0)).collect();
         tensors.insert(name, (*kind, shape, data));
     }
     let fresh = collector.to_vec();
@@ -353,18 +331,11 @@ pub fn checkpoint() -> Target {
                     continue;
                 };
                 any = true;
-                let Checkpoint {
-                    learner,
-                    good: older,
-                    collector: blob,
-                    ..
-                } = &read;
+                let Checkpoint { learner, good: older, collector: blob, .. } = &read;
                 let _ = ppo.policy_mut().load(older);
                 let _ = ppo.load(learner);
-                let taken = [
-                    collector.restore(blob).is_ok(),
-                    collector.restore_range(blob, true).is_ok(),
-                ];
+                let taken =
+                    [collector.restore(blob).is_ok(), collector.restore_range(blob, true).is_ok()];
                 if taken.contains(&true) {
                     collector.collect(ppo.policy_mut()).unwrap();
                 }
@@ -381,44 +352,20 @@ pub fn replay() -> Target {
     let runs = runs();
     let dir = folder();
     let copy = |from: &str, to: &Path| {
-        let status = std::process::Command::new("cp")
-            .arg("-r")
-            .arg(runs.report.join(from))
-            .arg(to)
-            .status();
+        let status =
+            std::process::Command::new("cp").arg("-r").arg(runs.report.join(from)).arg(to).status();
         assert!(status.unwrap().success());
     };
     copy("config.toml", dir.path());
     copy("robot", dir.path());
     let start = std::fs::read(runs.report.join("start.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&start).unwrap();
-    let shape: Vec<String> = tensors
-        .tensor("actions")
-        .unwrap()
-        .shape()
-        .iter()
-        .map(usize::to_string)
-        .collect();
+    let shape: Vec<String> =
+        tensors.tensor("actions").unwrap().shape().iter().map(usize::to_string).collect();
     let report = std::fs::read(runs.report.join("report.json")).unwrap();
     let environments = tensors.tensor("environments").unwrap().data().to_vec();
-    let file = [
-        &report[..],
-        CUT,
-        shape.join(" ").as_bytes(),
-        CUT,
-        &environments,
-    ]
-    .concat();
-    let words = [
-        "\"breaks\"",
-        "\"schedules\"",
-        "\"env\"",
-        "[]",
-        "{}",
-        "null",
-        "8",
-        "0",
-    ];
+    let file = [&report[..], CUT, shape.join(" ").as_bytes(), CUT, &environments].concat();
+    let words = ["\"breaks\"", "\"schedules\"", "\"env\"", "[]", "{}", "null", "8", "0"];
     let _ = &runs.place;
     Target {
         corpus: Corpus::of_text(vec![file.clone(), file], &words),

@@ -15,10 +15,7 @@ const N: usize = 3;
 pub fn step(env: &mut BatchEnv, steps: usize) {
     let n = env.spec().rows();
     let zeros = |k: usize| vec![0.0_f32; n * k];
-    let (mut obs, mut critic) = (
-        zeros(env.spec().obs.policy),
-        env.spec().obs.critic.map(zeros),
-    );
+    let (mut obs, mut critic) = (zeros(env.spec().obs.policy), env.spec().obs.critic.map(zeros));
     let (mut a, mut b, mut c, mut d) = (zeros(1), zeros(1), zeros(1), zeros(1));
     let mut slot = vec![0; n];
     let actions = zeros(env.spec().action.width());
@@ -28,10 +25,7 @@ pub fn step(env: &mut BatchEnv, steps: usize) {
         env.step(
             &actions,
             &mut StepOut {
-                obs: Groups {
-                    policy: &mut obs,
-                    critic: critic.as_deref_mut(),
-                },
+                obs: Groups { policy: &mut obs, critic: critic.as_deref_mut() },
                 reward: &mut a,
                 terminated: &mut b,
                 truncated: &mut c,
@@ -47,9 +41,7 @@ pub fn step(env: &mut BatchEnv, steps: usize) {
 }
 
 fn built(backend: Backend) -> BatchEnv {
-    let mut c = parse(super::common::TASK, Path::new("pole.toml"), &[])
-        .unwrap()
-        .config;
+    let mut c = parse(super::common::TASK, Path::new("pole.toml"), &[]).unwrap().config;
     c.sim.backend = backend;
     c.env.num_envs = N;
     let robot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/cartpole.xml");
@@ -64,24 +56,14 @@ pub fn environments() -> Target {
     for env in &mut both {
         let width = env.spec().obs.policy;
         let mut rows = vec![0.0; N * width];
-        env.reset(
-            true,
-            &mut Groups {
-                policy: &mut rows,
-                critic: None,
-            },
-        );
+        env.reset(true, &mut Groups { policy: &mut rows, critic: None });
         step(env, 5);
         let mut captured = Vec::new();
         env.capture(&mut captured).unwrap();
         files.push(captured.clone());
         pristine.push(captured);
     }
-    let corpus = Corpus {
-        files,
-        words: Vec::new(),
-        text: false,
-    };
+    let corpus = Corpus { files, words: Vec::new(), text: false };
     Target {
         corpus,
         read: Box::new(move |bytes| {
@@ -94,10 +76,7 @@ pub fn environments() -> Target {
             let steps = !rapier || bytes == pristine[which];
             let mut rows = vec![0.0; N * env.spec().obs.policy];
             for range in [false, true] {
-                let mut obs = Groups {
-                    policy: &mut rows[..],
-                    critic: None,
-                };
+                let mut obs = Groups { policy: &mut rows[..], critic: None };
                 let taken = match range {
                     false => env.restore(bytes).is_ok(),
                     true => env.restore_range(bytes, true, &mut obs).is_ok(),

@@ -289,9 +289,7 @@ pub fn regression() -> Target {
 fn robots() -> Vec<(String, Arc<Model>)> {
     let name = |p: &Path| format!("robots/{}", p.file_name().unwrap().to_string_lossy());
     let all = files("configs/robots", ".xml");
-    all.iter()
-        .map(|p| (name(p), Arc::new(mjcf::load(p).unwrap())))
-        .collect()
+    all.iter().map(|p| (name(p), Arc::new(mjcf::load(p).unwrap()))).collect()
 }
 
 const TERMS: [&str; 96] = [
@@ -432,9 +430,7 @@ pub fn task() -> Target {
         assert!(defined.contains(table), "{table}");
         defined = defined.replacen(table, more, 1);
     }
-    corpus
-        .files
-        .extend([defined.clone(), defined].map(String::into_bytes));
+    corpus.files.extend([defined.clone(), defined].map(String::into_bytes));
     // Often enough, among all that is shipped.
     for _ in 0..4 {
         corpus.files.push(REAL.as_bytes().to_vec());
@@ -476,12 +472,7 @@ pub fn task() -> Target {
 pub fn expression() -> Target {
     let robots = robots();
     let mut found = Vec::new();
-    let of_tasks = |p: &PathBuf| {
-        p.file_name()
-            .unwrap()
-            .to_string_lossy()
-            .starts_with("task-")
-    };
+    let of_tasks = |p: &PathBuf| p.file_name().unwrap().to_string_lossy().starts_with("task-");
     let pages: Vec<_> = files("docs", ".md").into_iter().filter(of_tasks).collect();
     assert!(pages.len() > 10, "{pages:?}");
     for page in pages {
@@ -496,10 +487,8 @@ pub fn expression() -> Target {
         }
     }
     let files = found.into_iter().map(String::into_bytes).collect();
-    let commands = vec![
-        ("speed".to_string(), 3, "m/s".to_string()),
-        ("any".to_string(), 1, String::new()),
-    ];
+    let commands =
+        vec![("speed".to_string(), 3, "m/s".to_string()), ("any".to_string(), 1, String::new())];
     let params = vec!["x".to_string(), "width".to_string()];
     let names = ["red".to_string(), "torso".to_string()];
     Target {
@@ -508,12 +497,8 @@ pub fn expression() -> Target {
             let text = String::from_utf8_lossy(bytes);
             let mut good = false;
             for (several, (_, model)) in robots[robots.len() - 2..].iter().enumerate() {
-                let agents = Agents {
-                    names: &names,
-                    agent: Some(0),
-                    others: &[1],
-                    action_first: 0,
-                };
+                let agents =
+                    Agents { names: &names, agent: Some(0), others: &[1], action_first: 0 };
                 let (history, draws) = (HistoryBuilder::default(), Draws::default());
                 let scope = Scope {
                     model,
@@ -530,15 +515,8 @@ pub fn expression() -> Target {
                 };
                 // Of a step, of a start that is drawn, and of one that has been.
                 for moment in [None, Some(true), Some(false)] {
-                    let start = moment.map(|drawing| Start {
-                        draws: &draws,
-                        of: "text",
-                        drawing,
-                    });
-                    let scope = Scope {
-                        start,
-                        ..scope.clone()
-                    };
+                    let start = moment.map(|drawing| Start { draws: &draws, of: "text", drawing });
+                    let scope = Scope { start, ..scope.clone() };
                     match Program::compile(&text, &scope) {
                         Ok(program) => {
                             assert!(program.steps() < 1 << 20 && program.scratch_len() < 1 << 20);
@@ -636,10 +614,7 @@ pub fn mjcf() -> Target {
     corpus.files.push(URDF.as_bytes().to_vec());
     let place = root().join(folder).join("fuzz.xml");
     let pool = Arc::new(Pool::new(1).unwrap());
-    let sim = SimConfig {
-        specialize: ostler_sim::config::Specialize::Off,
-        ..SimConfig::default()
-    };
+    let sim = SimConfig { specialize: ostler_sim::config::Specialize::Off, ..SimConfig::default() };
     Target {
         corpus,
         read: Box::new(move |bytes| {

@@ -37,10 +37,9 @@ fn updates_by_events() {
     let medium = place.pick(4096, 16);
     let large = place.pick(16_384, 32);
     for (size, n) in [("medium", medium), ("large", large)] {
-        for (precision, name) in [
-            (MatmulPrecision::Highest, "float32"),
-            (MatmulPrecision::High, "tf32"),
-        ] {
+        for (precision, name) in
+            [(MatmulPrecision::Highest, "float32"), (MatmulPrecision::High, "tf32")]
+        {
             set_matmul_precision(precision).unwrap();
             let t = task(&place, "ant", n).learns_by(|ppo, actor, critic| {
                 ppo.num_learning_epochs = 5;

@@ -20,9 +20,7 @@ fn collecting_asks_for_no_memory_after_the_first_rollouts() {
         }
     };
     collect(3);
-    let tch::Device::Cuda(index) = place.torch else {
-        unreachable!("place::gpu gives a GPU")
-    };
+    let tch::Device::Cuda(index) = place.torch else { unreachable!("place::gpu gives a GPU") };
     let held = || {
         let free = cuda.free_memory().unwrap().0;
         (device_memory(index).unwrap(), free)
@@ -47,10 +45,7 @@ fn too_much_is_an_error_and_the_environments_go_on() {
         let error = memory.zeroed("too much", 1 << 45).unwrap_err();
         assert_eq!(error.bytes, 1 << 45);
         let error = Tensor::f_empty([1 << 44], (Kind::Float, place.torch)).unwrap_err();
-        assert!(
-            ostler_collector::memory::out_of_memory(&error).is_some(),
-            "{error}"
-        );
+        assert!(ostler_collector::memory::out_of_memory(&error).is_some(), "{error}");
         rows.step(&mut env);
     }
     // Pinned memory is the host's; asked for by the driver.

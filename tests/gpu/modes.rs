@@ -14,11 +14,7 @@ fn f2_rollouts_are_the_same_however_the_host_waits() {
     let mut t = task(&place, "ant", n);
     let steps = 12_u64;
     let mut first: Option<Vec<Vec<f32>>> = None;
-    for (sync, waits) in [
-        (CudaSync::Off, 0),
-        (CudaSync::Event, steps),
-        (CudaSync::Device, steps),
-    ] {
+    for (sync, waits) in [(CudaSync::Off, 0), (CudaSync::Event, steps), (CudaSync::Device, steps)] {
         let mut c = t.collector(&place, steps as usize, sync);
         let mut found = Vec::new();
         for round in 0..3 {
@@ -31,24 +27,13 @@ fn f2_rollouts_are_the_same_however_the_host_waits() {
                 assert_eq!((calls.waits, calls.crossings), (told, 0), "{sync:?}");
             }
             let r = c.rollout();
-            for tensor in [
-                &r.obs.policy,
-                &r.action,
-                &r.dist,
-                &r.reward,
-                &r.truncated,
-                &r.valid,
-            ] {
+            for tensor in [&r.obs.policy, &r.action, &r.dist, &r.reward, &r.truncated, &r.valid] {
                 found.push(numbers(tensor));
             }
             let counts = c.counts();
             assert_eq!(counts.in_loop.waits, waits, "{sync:?}");
             assert_eq!(counts.in_loop.launches, steps, "{sync:?}");
-            assert_eq!(
-                (counts.in_loop.uploads, counts.in_loop.downloads),
-                (0, 0),
-                "{sync:?}"
-            );
+            assert_eq!((counts.in_loop.uploads, counts.in_loop.downloads), (0, 0), "{sync:?}");
         }
         match &first {
             None => first = Some(found),
@@ -84,18 +69,11 @@ fn an_update_waits_and_crosses_as_often_as_it_says() {
 fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
     let place = place();
     let t = task(&place, "ant", place.pick(256, 16));
-    let all = [
-        StorageKind::Host,
-        StorageKind::Tiered,
-        StorageKind::Device,
-        StorageKind::Memmap,
-    ];
+    let all = [StorageKind::Host, StorageKind::Tiered, StorageKind::Device, StorageKind::Memmap];
     for storage in all.into_iter().take(place.pick(4, 2)) {
-        for (sampler, prefetch) in [
-            (SamplerKind::Uniform, 0),
-            (SamplerKind::Uniform, 2),
-            (SamplerKind::Prioritized, 0),
-        ] {
+        for (sampler, prefetch) in
+            [(SamplerKind::Uniform, 0), (SamplerKind::Uniform, 2), (SamplerKind::Prioritized, 0)]
+        {
             let replay = ReplayConfig {
                 capacity: 8192,
                 recent: 2048,
@@ -150,11 +128,7 @@ fn threads_and_a_learner_move_as_much_as_they_say() {
         let [(sac, _sac), (td3, _td3)] = t.off_policy(&place, 4, &replay);
         learners.extend([Box::new(sac) as Box<dyn Learner>, Box::new(td3)]);
         for mut learner in learners {
-            let options = AsyncOptions {
-                workers: 2,
-                storing_device,
-                ..AsyncOptions::default()
-            };
+            let options = AsyncOptions { workers: 2, storing_device, ..AsyncOptions::default() };
             let policy: &dyn Policy = learner.policy();
             let mut c = t.threads(4, policy, options);
             for round in 0..4 {

@@ -96,10 +96,7 @@ impl TestDevice {
         match self.torch {
             tch::Device::Cuda(index) => {
                 let stream: Rc<dyn Stream> = Rc::new(CudaStream::new(index));
-                let transfers = Transfers {
-                    pin_memory: true,
-                    non_blocking: true,
-                };
+                let transfers = Transfers { pin_memory: true, non_blocking: true };
                 Queue::new(stream, self.torch, transfers)
             }
             _ => Queue::host(),
@@ -136,11 +133,7 @@ pub struct Task {
 /// Below the folder that this program was built in, or, in a bundle, where it runs.
 fn configs() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-    if built.is_dir() {
-        built
-    } else {
-        PathBuf::from("configs")
-    }
+    if built.is_dir() { built } else { PathBuf::from("configs") }
 }
 
 pub fn task(place: &TestDevice, name: &str, n: usize) -> Task {
@@ -150,10 +143,7 @@ pub fn task(place: &TestDevice, name: &str, n: usize) -> Task {
     let mut c = loaded.config;
     // The text of the device's program.
     c.sim.specialize = Specialize::Wait;
-    let small = EnvConfig {
-        num_envs: 1,
-        ..c.env.clone()
-    };
+    let small = EnvConfig { num_envs: 1, ..c.env.clone() };
     let one = BatchEnv::new(model.clone(), &c.sim, &small, &c.task, SEED).unwrap();
     let policy = ActorCritic::new(&c.actor, &c.critic, one.spec(), 3, place.torch).unwrap();
     Task {
@@ -198,18 +188,11 @@ impl Task {
         policy: &dyn Policy,
         options: AsyncOptions,
     ) -> AsyncCollector {
-        let (model, sim, env, task) = (
-            self.model.clone(),
-            self.sim.clone(),
-            self.env.clone(),
-            self.task.clone(),
-        );
+        let (model, sim, env, task) =
+            (self.model.clone(), self.sim.clone(), self.env.clone(), self.task.clone());
         let envs = env.num_envs;
         let factory = Arc::new(move |shard: Shard| {
-            let env = EnvConfig {
-                num_envs: shard.len,
-                ..env.clone()
-            };
+            let env = EnvConfig { num_envs: shard.len, ..env.clone() };
             BatchEnv::shard(model.clone(), &sim, &env, &task, SEED, shard.first as u32)
         });
         AsyncCollector::new(factory, envs, steps, policy, SEED, true, options).unwrap()
@@ -223,16 +206,8 @@ impl Task {
         replay: &ReplayConfig,
     ) -> [(OffPolicy, tempfile::TempDir); 2] {
         let (sac, td3) = (
-            SacConfig {
-                batch_size: 64,
-                learning_starts: 64,
-                ..SacConfig::default()
-            },
-            Td3Config {
-                batch_size: 64,
-                learning_starts: 64,
-                ..Td3Config::default()
-            },
+            SacConfig { batch_size: 64, learning_starts: 64, ..SacConfig::default() },
+            Td3Config { batch_size: 64, learning_starts: 64, ..Td3Config::default() },
         );
         let env = self.on_host();
         let (mut actor, mut critic) = (ActorConfig::default(), CriticConfig::default());
@@ -312,10 +287,8 @@ impl Rows {
         let spec = env.spec();
         let n = spec.num_envs as i64;
         let float = |k: usize| place.zeros(&[n, k as i64], Kind::Float);
-        let groups = || Groups {
-            policy: float(spec.obs.policy),
-            critic: spec.obs.critic.map(float),
-        };
+        let groups =
+            || Groups { policy: float(spec.obs.policy), critic: spec.obs.critic.map(float) };
         Self {
             obs: groups(),
             action: float(spec.action.width()),

@@ -39,36 +39,15 @@ fn caught(mistake: &str, words: &str) {
 #[test]
 fn mistakes_are_caught() {
     for (mistake, words) in [
-        (
-            "reads_the_devices_memory_on_the_host",
-            "the host touched memory of the device",
-        ),
-        (
-            "writes_the_devices_memory_on_the_host",
-            "the host touched memory of the device",
-        ),
-        (
-            "mixes_devices",
-            "Expected all tensors to be on the same device",
-        ),
-        (
-            "mixes_devices_in_place",
-            "Expected all tensors to be on the same device",
-        ),
+        ("reads_the_devices_memory_on_the_host", "the host touched memory of the device"),
+        ("writes_the_devices_memory_on_the_host", "the host touched memory of the device"),
+        ("mixes_devices", "Expected all tensors to be on the same device"),
+        ("mixes_devices_in_place", "Expected all tensors to be on the same device"),
         ("reads_before_the_copy_has_landed", "left: [NaN, NaN]"),
-        (
-            "reads_a_reader_by_its_address_before_it_waited",
-            "it has not landed",
-        ),
-        (
-            "changes_the_source_of_a_copy",
-            "the source of a copy to the device was changed",
-        ),
+        ("reads_a_reader_by_its_address_before_it_waited", "it has not landed"),
+        ("changes_the_source_of_a_copy", "the source of a copy to the device was changed"),
         ("uses_memory_that_was_not_written", "left: [NaN, NaN]"),
-        (
-            "takes_an_address_of_the_host_for_one_of_the_device",
-            "not the device's",
-        ),
+        ("takes_an_address_of_the_host_for_one_of_the_device", "not the device's"),
         (
             "gives_a_kernel_an_address_of_the_host",
             "an address in a kernel's arguments is not the device's",
@@ -130,10 +109,7 @@ fn runs_out_of_memory() {
     let all = || Tensor::f_zeros([200_000], (Kind::Float, place.torch));
     let held = all().unwrap();
     let error = all().unwrap_err();
-    assert!(
-        ostler_collector::memory::out_of_memory(&error).is_some(),
-        "{error}"
-    );
+    assert!(ostler_collector::memory::out_of_memory(&error).is_some(), "{error}");
     drop(held);
     drop(all().unwrap());
 }

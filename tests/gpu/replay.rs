@@ -10,12 +10,7 @@ use ostler_trainer::torch::CudaPinner;
 use tch::{Device, Kind};
 
 fn layout() -> Layout {
-    let single = [
-        names::REWARD,
-        names::TERMINATED,
-        names::TRUNCATED,
-        names::VALID,
-    ];
+    let single = [names::REWARD, names::TERMINATED, names::TRUNCATED, names::VALID];
     let mut fields = vec![Field::float(names::OBS, 5), Field::float(names::ACTION, 2)];
     fields.extend(single.map(|name| Field::float(name, 1)));
     fields.push(Field::integer(names::VERSION));
@@ -45,9 +40,7 @@ fn extend(buffer: &mut ReplayBuffer, first: usize) {
             names::VERSION => row as u32,
             _ => ((row * 10 + k) as f32).to_bits(),
         };
-        rows.clone()
-            .flat_map(|row| (0..f.width).map(move |k| number(row, k)))
-            .collect()
+        rows.clone().flat_map(|row| (0..f.width).map(move |k| number(row, k))).collect()
     };
     let columns: Vec<Vec<u32>> = layout().fields().iter().map(column).collect();
     let fields: Vec<&[u32]> = columns.iter().map(Vec::as_slice).collect();
@@ -55,20 +48,10 @@ fn extend(buffer: &mut ReplayBuffer, first: usize) {
 }
 
 fn transforms(count: usize) -> Vec<Box<dyn Transform>> {
-    let cast = |field: &str, kind| Cast {
-        fields: vec![field.into()],
-        kind,
-    };
+    let cast = |field: &str, kind| Cast { fields: vec![field.into()], kind };
     let all: [Box<dyn Transform>; 5] = [
-        Box::new(RewardScale {
-            scale: 2.0,
-            clip: 1.0,
-        }),
-        Box::new(Crop {
-            field: names::OBS.into(),
-            first: 1,
-            len: 3,
-        }),
+        Box::new(RewardScale { scale: 2.0, clip: 1.0 }),
+        Box::new(Crop { field: names::OBS.into(), first: 1, len: 3 }),
         Box::new(Stack {
             fields: vec![names::OBS.into(), names::ACTION.into()],
             to: "input".into(),
@@ -85,11 +68,8 @@ fn f09_every_tensor_of_a_batch_is_pinned() {
     let Some(_gpu) = gpu() else { return };
     for count in [0, 1, 5] {
         for prefetch in [0, 2] {
-            let config = ReplayConfig {
-                pin_memory: true,
-                prefetch,
-                ..config(StorageKind::Host, 1)
-            };
+            let config =
+                ReplayConfig { pin_memory: true, prefetch, ..config(StorageKind::Host, 1) };
             assert!(config.validate_device(Device::Cpu, true).is_empty());
             let setup = Setup {
                 transforms: transforms(count),
@@ -103,10 +83,7 @@ fn f09_every_tensor_of_a_batch_is_pinned() {
                 let batch = buffer.next().unwrap();
                 assert!(batch.fields().count() >= 10);
                 for (name, tensor) in batch.fields() {
-                    assert!(
-                        CudaPinner.is_pinned(tensor).unwrap(),
-                        "{name}, {count} transforms"
-                    );
+                    assert!(CudaPinner.is_pinned(tensor).unwrap(), "{name}, {count} transforms");
                 }
             }
         }
@@ -126,17 +103,12 @@ fn f12_every_storage_draws_the_same_batches_onto_the_device() {
     let place = place();
     for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
         let mut expected: Option<Vec<Numbers>> = None;
-        for storage in [
-            StorageKind::Host,
-            StorageKind::Device,
-            StorageKind::Memmap,
-            StorageKind::Tiered,
-        ] {
+        for storage in
+            [StorageKind::Host, StorageKind::Device, StorageKind::Memmap, StorageKind::Tiered]
+        {
             let dir = tempfile::tempdir().unwrap();
-            let config = ReplayConfig {
-                pin_memory: place.cuda.is_some(),
-                ..config(storage, n_step)
-            };
+            let config =
+                ReplayConfig { pin_memory: place.cuda.is_some(), ..config(storage, n_step) };
             assert!(config.validate().is_empty());
             let setup = Setup {
                 folder: Some(dir.path()),

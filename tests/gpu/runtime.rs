@@ -67,9 +67,7 @@ fn real(known: &AtomicUsize, name: &CStr) -> usize {
         return address;
     }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let paths = maps
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(5));
+    let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
     let runtime = paths.map(Path::new).find(|path| {
         let file = path.file_name().unwrap_or_default();
         let begins = FILE.get_or_init(|| {
@@ -206,15 +204,9 @@ int use_all(void) {
 fn the_loader_finds_the_programs_functions_first() {
     let ours: [(&CStr, usize); 4] = [
         (c"cudaMemcpyAsync", cudaMemcpyAsync as *const () as usize),
-        (
-            c"cudaStreamSynchronize",
-            cudaStreamSynchronize as *const () as usize,
-        ),
+        (c"cudaStreamSynchronize", cudaStreamSynchronize as *const () as usize),
         (c"cudaMalloc", cudaMalloc as *const () as usize),
-        (
-            c"__cudaLaunchKernel",
-            __cudaLaunchKernel as *const () as usize,
-        ),
+        (c"__cudaLaunchKernel", __cudaLaunchKernel as *const () as usize),
     ];
     for (name, address) in ours {
         // SAFETY: the name is terminated.
@@ -271,11 +263,6 @@ fn a_runtime_of_our_own_is_counted_and_called() {
     };
     let (result, calls) = counted(|| use_all());
     assert_eq!(result, 0);
-    let expected = Calls {
-        waits: 2,
-        crossings: 3,
-        allocations: 1,
-        launches: 1,
-    };
+    let expected = Calls { waits: 2, crossings: 3, allocations: 1, launches: 1 };
     assert_eq!(calls, expected);
 }

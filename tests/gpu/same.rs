@@ -86,12 +86,7 @@ fn differ(a: &[f32], b: &[f32]) -> (f64, f32) {
     assert_eq!(a.len(), b.len());
     let apart = |(x, y): (&f32, &f32)| (x - y).abs() / x.abs().max(1.0);
     let worst = a.iter().zip(b).map(apart).fold(0.0, f32::max);
-    let far = a
-        .iter()
-        .zip(b)
-        .map(apart)
-        .filter(|d| d.is_nan() || *d > 1e-4)
-        .count();
+    let far = a.iter().zip(b).map(apart).filter(|d| d.is_nan() || *d > 1e-4).count();
     (far as f64 / a.len() as f64, worst)
 }
 
@@ -123,15 +118,9 @@ fn one_step_from_ten_thousand_states_is_the_processors() {
         there.step(&mut device);
         let (far, worst) = differ(&rows.obs, &numbers(&there.obs.policy));
         figure(&format!("same.{name}.worst"), f64::from(worst));
-        assert!(
-            far <= 1e-3,
-            "{name}: {far} of all observations are off by up to {worst}"
-        );
+        assert!(far <= 1e-3, "{name}: {far} of all observations are off by up to {worst}");
         let (far, worst) = differ(&rows.reward, &numbers(&there.reward));
-        assert!(
-            far <= 1e-3,
-            "{name}: {far} of all rewards are off by up to {worst}"
-        );
+        assert!(far <= 1e-3, "{name}: {far} of all rewards are off by up to {worst}");
         for (host, there) in rows.flags.iter().zip(&there.flags) {
             let (far, _) = differ(host, &numbers(there));
             assert!(far <= 1e-3, "{name}: {far} of all flags differ");
@@ -178,10 +167,7 @@ fn three_hundred_steps_have_the_hosts_bits() {
                 }
             }
         }
-        figure(
-            &format!("same.{name}.bits_off"),
-            off as f64 / compared as f64,
-        );
+        figure(&format!("same.{name}.bits_off"), off as f64 / compared as f64);
         assert_eq!(
             off, 0,
             "{name}: {off} of {compared} numbers differ, the first in step {first:?}"

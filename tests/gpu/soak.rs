@@ -45,12 +45,7 @@ fn soak_of_a_million_launches() {
     // Beside other tests of this program the process's memory is theirs, too; the bundle
     // runs this one alone.
     let alone = std::env::var_os("OSTLER_GPU_TESTS").is_some();
-    assert!(
-        !alone || after.1 - before.1 < 2048.0,
-        "{} KiB, then {}",
-        before.1,
-        after.1
-    );
+    assert!(!alone || after.1 - before.1 < 2048.0, "{} KiB, then {}", before.1, after.1);
     assert!(episodes > 0);
     assert_eq!(rows.flags[2].sum(Kind::Double).double_value(&[]), 64.0);
     figure("soak.launches", launches as f64);

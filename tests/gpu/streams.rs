@@ -41,11 +41,7 @@ fn f1_kernels_and_torch_see_each_others_numbers_in_order() {
     let place = place();
     let rounds = place.pick(10_000, 200);
     let count = place.pick(1 << 16, 256);
-    let program = Program {
-        text: TEXT.into(),
-        places: Vec::new(),
-        entries: vec!["mark".into()],
-    };
+    let program = Program { text: TEXT.into(), places: Vec::new(), entries: vec!["mark".into()] };
     let kernels = place.device.load(&program).unwrap();
     let floats = |kind| place.zeros(&[count], kind);
     let (written, read, wrong) = (floats(Kind::Float), floats(Kind::Float), floats(Kind::Int));
@@ -69,16 +65,9 @@ fn f1_kernels_and_torch_see_each_others_numbers_in_order() {
         torch_wrong += differs.sum(Kind::Int64);
     }
     let crossed = place.device.traffic().since(before);
-    assert_eq!(
-        (crossed.waits, crossed.uploads, crossed.downloads),
-        (0, 0, 0)
-    );
+    assert_eq!((crossed.waits, crossed.uploads, crossed.downloads), (0, 0, 0));
     assert_eq!(crossed.launches, rounds as u64);
     assert_eq!(torch_wrong.int64_value(&[]), 0, "torch read too early");
-    assert_eq!(
-        wrong.sum(Kind::Int64).int64_value(&[]),
-        0,
-        "the kernel read too early"
-    );
+    assert_eq!(wrong.sum(Kind::Int64).int64_value(&[]), 0, "the kernel read too early");
     figure("f1.rounds", f64::from(rounds));
 }

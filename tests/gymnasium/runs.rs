@@ -94,14 +94,7 @@ fn a_run_outlives_environments_that_fail() {
         let Some(place) = place(&table) else {
             return;
         };
-        let train = [
-            "train",
-            "task.toml",
-            "runner.max_iterations=3",
-            "--out",
-            "a",
-            ALLOW,
-        ];
+        let train = ["train", "task.toml", "runner.max_iterations=3", "--out", "a", ALLOW];
         let said = place.ok(&train);
         assert!(said.contains("broke and were reset"), "{said}");
         let metrics = std::fs::read_to_string(place.path("a/metrics.jsonl")).unwrap();
@@ -148,17 +141,13 @@ fn no_python_is_left_behind() {
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     kill(trainer, libc::SIGKILL);
-    wait("the workers' end", || {
-        processes(&place).is_empty().then_some(())
-    });
+    wait("the workers' end", || processes(&place).is_empty().then_some(()));
     // Ctrl-C: the run saves and ends.
     let mut supervisor = train("1000000");
     wait("workers", || (processes(&place).len() >= 4).then_some(()));
     kill(supervisor.id() as i32, libc::SIGINT);
     assert_eq!(supervisor.wait().unwrap().code(), Some(130));
-    wait("the workers' end", || {
-        processes(&place).is_empty().then_some(())
-    });
+    wait("the workers' end", || processes(&place).is_empty().then_some(()));
 }
 
 #[test]
@@ -166,14 +155,7 @@ fn what_needs_a_robot_says_so() {
     let Some(place) = place("env = \"worlds.py:make\"\nmax_episode_steps = 8") else {
         return;
     };
-    place.ok(&[
-        "train",
-        "task.toml",
-        "runner.max_iterations=1",
-        "--out",
-        "a",
-        ALLOW,
-    ]);
+    place.ok(&["train", "task.toml", "runner.max_iterations=1", "--out", "a", ALLOW]);
     for command in [
         &["play", "a", "--png", "x.png"][..],
         &["export", "a"],
@@ -184,10 +166,7 @@ fn what_needs_a_robot_says_so() {
         assert!(said.contains("needs a robot"), "{command:?}: {said}");
     }
     for (set, words) in [
-        (
-            "task.robot=robots/cartpole.xml",
-            "stands in the place of a robot",
-        ),
+        ("task.robot=robots/cartpole.xml", "stands in the place of a robot"),
         ("collector.kind=async", "in turns with the learner"),
         ("device=cuda:0", "on the processor"),
         ("gymnasium.workers=0", "\"auto\" or a whole number"),
@@ -204,15 +183,7 @@ fn what_needs_a_robot_says_so() {
 
 /// Files of modules that Python, Gymnasium or numpy have; importing one leaves a mark, and fails.
 fn decoys(folder: &Path) {
-    for name in [
-        "gymnasium",
-        "numpy",
-        "json",
-        "struct",
-        "signal",
-        "typing",
-        "sitecustomize",
-    ] {
+    for name in ["gymnasium", "numpy", "json", "struct", "signal", "typing", "sitecustomize"] {
         let mark = folder.join(format!("imported-{name}"));
         let text = format!("open({mark:?}, 'w')\nraise SystemExit('a decoy')\n");
         std::fs::write(folder.join(format!("{name}.py")), text).unwrap();
@@ -250,17 +221,10 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
     // Of a folder that the user names, relative to where he stands.
     std::fs::create_dir(place.path("lib")).unwrap();
     std::fs::write(place.path("lib/extra.py"), "here = 1\n").unwrap();
-    std::fs::write(
-        tasks.join("wide.py"),
-        "import extra\nfrom worlds import make\n",
-    )
-    .unwrap();
+    std::fs::write(tasks.join("wide.py"), "import extra\nfrom worlds import make\n").unwrap();
     // Before Python 3.11 the variable means nothing.
     let old = place.path("old");
-    let script = format!(
-        "#!/bin/sh\nunset PYTHONSAFEPATH\nexec '{}' \"$@\"\n",
-        python.display()
-    );
+    let script = format!("#!/bin/sh\nunset PYTHONSAFEPATH\nexec '{}' \"$@\"\n", python.display());
     std::fs::write(&old, script).unwrap();
     std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
     let (new, old) = (python.to_str().unwrap(), old.to_str().unwrap());
@@ -282,16 +246,9 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
         }
         let out = train.output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
-        assert!(
-            out.status.success(),
-            "{file} {python} {variable}={value}: {said}"
-        );
+        assert!(out.status.success(), "{file} {python} {variable}={value}: {said}");
         for folder in [place.0.path(), &tasks] {
-            assert_eq!(
-                imported(folder),
-                [""; 0],
-                "{file} {python} {variable}={value}"
-            );
+            assert_eq!(imported(folder), [""; 0], "{file} {python} {variable}={value}");
         }
         std::fs::remove_dir_all(place.path("a")).unwrap();
     }
@@ -300,8 +257,5 @@ fn modules_are_pythons_own_wherever_one_stands_and_a_file_may_import_what_lies_b
     let task = text.replace("mine.py:make", "here:Name-v0");
     std::fs::write(tasks.join("task.toml"), task).unwrap();
     let said = place.fails(2, &["train", "tasks/task.toml", "--out", "a", ALLOW]);
-    assert!(
-        said.contains("No module named 'here'") && said.contains("PYTHONPATH"),
-        "{said}"
-    );
+    assert!(said.contains("No module named 'here'") && said.contains("PYTHONPATH"), "{said}");
 }

@@ -52,10 +52,7 @@ impl Ran {
     }
 
     fn reset(&mut self, spread: bool) {
-        let mut groups = Groups {
-            policy: self.obs.as_mut_slice(),
-            critic: None,
-        };
+        let mut groups = Groups { policy: self.obs.as_mut_slice(), critic: None };
         self.envs.reset(spread, &mut groups).unwrap();
     }
 
@@ -65,10 +62,7 @@ impl Ran {
 
     fn try_step(&mut self, actions: &[f32]) -> Result<(), CollectError> {
         let [reward, terminated, truncated, valid] = &mut self.columns;
-        let groups = |policy| Groups {
-            policy,
-            critic: None,
-        };
+        let groups = |policy| Groups { policy, critic: None };
         self.envs.step(
             actions,
             &mut StepOut {
@@ -97,11 +91,7 @@ impl Ran {
     fn causes(&mut self) -> Vec<(String, u64)> {
         let stats = self.stats();
         let names = self.envs.spec().cause_names.clone();
-        names
-            .into_iter()
-            .zip(stats.causes)
-            .filter(|(_, n)| *n > 0)
-            .collect()
+        names.into_iter().zip(stats.causes).filter(|(_, n)| *n > 0).collect()
     }
 }
 
@@ -129,11 +119,7 @@ fn actions_reach_their_environment_and_episodes_end_as_gymnasium_says() {
     ran.step(&[0.0; N]);
     assert_eq!(ran.columns, [[1.0; N], [0.0; N], [1.0; N], [1.0; N]]);
     assert_eq!(ran.slot, [0; N]);
-    assert_eq!(
-        ran.last[..OBS],
-        [8.0, 5.0, 1.0],
-        "what the cut one saw last"
-    );
+    assert_eq!(ran.last[..OBS], [8.0, 5.0, 1.0], "what the cut one saw last");
     assert_eq!(ran.row(3), [0.0; OBS], "the next episode has begun");
     let stats = ran.stats();
     assert_eq!((stats.episodes, stats.return_sum), (4, 32.0));
@@ -271,10 +257,7 @@ fn starts_are_those_of_the_seed_and_go_on_after_a_restore() {
     assert!(!a.envs.keeps_state());
     let begin = |ran: &mut Ran| {
         let mut obs = vec![9.0; N * OBS];
-        let mut groups = Groups {
-            policy: obs.as_mut_slice(),
-            critic: None,
-        };
+        let mut groups = Groups { policy: obs.as_mut_slice(), critic: None };
         let taken = ran.envs.restore_range(&bytes, false, &mut groups).unwrap();
         assert_eq!(taken, 0, "none goes on");
         assert_eq!(obs, [0.0; N * OBS]);
@@ -305,35 +288,20 @@ fn what_cannot_be_used_is_named() {
     };
     let mut envs = GymEnvs::new(&never, N, 1).unwrap();
     let mut obs = vec![0.0; N * OBS];
-    let mut groups = Groups {
-        policy: obs.as_mut_slice(),
-        critic: None,
-    };
+    let mut groups = Groups { policy: obs.as_mut_slice(), critic: None };
     let e = envs.reset(false, &mut groups).unwrap_err().to_string();
     assert!(e.contains("LookupError: no starting position"), "{e}");
     let Some(config) = config("make", "") else {
         return;
     };
-    let endless = GymnasiumConfig {
-        max_episode_steps: 0,
-        ..config.clone()
-    };
+    let endless = GymnasiumConfig { max_episode_steps: 0, ..config.clone() };
     let e = GymEnvs::new(&endless, N, 1).unwrap_err().to_string();
-    assert!(
-        e.contains("gymnasium.max_episode_steps gives it one"),
-        "{e}"
-    );
-    let nowhere = GymnasiumConfig {
-        python: "no-such-python".into(),
-        ..config.clone()
-    };
+    assert!(e.contains("gymnasium.max_episode_steps gives it one"), "{e}");
+    let nowhere = GymnasiumConfig { python: "no-such-python".into(), ..config.clone() };
     let e = GymEnvs::new(&nowhere, N, 1).unwrap_err().to_string();
     assert!(e.contains("cannot start no-such-python"), "{e}");
     // Something else than a Python.
-    let talker = GymnasiumConfig {
-        python: "echo".into(),
-        ..config
-    };
+    let talker = GymnasiumConfig { python: "echo".into(), ..config };
     let e = GymEnvs::new(&talker, N, 1).unwrap_err().to_string();
     assert!(e.contains("makes no sense") || e.contains("ended"), "{e}");
 }

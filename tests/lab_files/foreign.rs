@@ -32,11 +32,7 @@ fn same(what: &str, ours: &Value, wanted: &Value) -> Result<(), String> {
         (None, Some(b)) => b == 0.0 && ours.is_null(),
         _ => ours == wanted,
     };
-    if near {
-        Ok(())
-    } else {
-        Err(format!("{what}: {ours}, not {wanted}"))
-    }
+    if near { Ok(()) } else { Err(format!("{what}: {ours}, not {wanted}")) }
 }
 
 /// Per-action numbers of an export against the task's, by name.
@@ -54,24 +50,14 @@ fn exported(folder: &Path, wanted: &Value, python: &Path) -> Result<(), String> 
     for (i, output) in outputs.iter().enumerate() {
         let name = output["name"].as_str().unwrap();
         let one = &actions[name];
-        let control = controls
-            .iter()
-            .find(|c| c["action"] == i)
-            .ok_or(format!("no control of {name}"))?;
+        let control =
+            controls.iter().find(|c| c["action"] == i).ok_or(format!("no control of {name}"))?;
         for key in ["joint", "stiffness", "damping"] {
             same(&format!("{key} of {name}"), &control[key], &one[key])?;
         }
         let joint = one["joint"].as_str().unwrap();
-        same(
-            &format!("scale of {name}"),
-            &control["mapping"]["scale"],
-            &one["scale"],
-        )?;
-        same(
-            &format!("offset of {name}"),
-            &control["mapping"]["offset"],
-            &one["offset"],
-        )?;
+        same(&format!("scale of {name}"), &control["mapping"]["scale"], &one["scale"])?;
+        same(&format!("offset of {name}"), &control["mapping"]["offset"], &one["offset"])?;
         joints.push((joint.to_string(), one.clone()));
     }
     for joint in list(&manifest["robot"]["joints"]) {
@@ -85,11 +71,7 @@ fn exported(folder: &Path, wanted: &Value, python: &Path) -> Result<(), String> 
         }
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/referee/exported.py");
-    let out = script::run(
-        python,
-        &script,
-        &["vectors", folder.join("out").to_str().unwrap(), "p"],
-    );
+    let out = script::run(python, &script, &["vectors", folder.join("out").to_str().unwrap(), "p"]);
     let found: Value = serde_json::from_slice(&out.stdout)
         .map_err(|_| String::from_utf8_lossy(&out.stderr).into_owned())?;
     for kind in ["onnx", "c"] {
@@ -104,14 +86,8 @@ fn exported(folder: &Path, wanted: &Value, python: &Path) -> Result<(), String> 
         |key: &str| -> Vec<&str> { metadata[key].as_str().unwrap_or("").split(',').collect() };
     if joints.iter().all(|(name, _)| !name.contains(',')) {
         for (i, (name, one)) in joints.iter().enumerate() {
-            same(
-                "joint_names",
-                &words("joint_names")[i].into(),
-                &name.as_str().into(),
-            )?;
-            let pose = words("default_joint_pos")[i]
-                .parse::<f64>()
-                .unwrap_or(f64::NAN);
+            same("joint_names", &words("joint_names")[i].into(), &name.as_str().into())?;
+            let pose = words("default_joint_pos")[i].parse::<f64>().unwrap_or(f64::NAN);
             same("default_joint_pos", &pose.into(), &wanted["poses"][name])?;
             for (key, own) in [
                 ("joint_stiffness", "stiffness"),
@@ -137,30 +113,10 @@ fn judge(
     run(folder, &["train", &task, "--quiet", "--out", "run"])?;
     std::fs::rename(folder.join(seed), folder.join("gone")).unwrap();
     run(folder, &["eval", "run", "--episodes", "2"])?;
+    run(folder, &["train", "--quiet", "runner.max_iterations=3", "--resume", "run"])?;
     run(
         folder,
-        &[
-            "train",
-            "--quiet",
-            "runner.max_iterations=3",
-            "--resume",
-            "run",
-        ],
-    )?;
-    run(
-        folder,
-        &[
-            "export",
-            "run",
-            "--format",
-            "onnx,c",
-            "--out",
-            "out",
-            "--name",
-            "p",
-            "--vectors",
-            "8",
-        ],
+        &["export", "run", "--format", "onnx,c", "--out", "out", "--name", "p", "--vectors", "8"],
     )?;
     exported(folder, &robot["wanted"], python)?;
     if in_mujoco {
@@ -202,18 +158,9 @@ fn foreign_robots_train_read_back_and_export_what_their_task_says_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let robots =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/tests/mjcf_referee/foreign/robots.py");
-    let args = [
-        folder.path().to_str().unwrap(),
-        &first,
-        &count.to_string(),
-        "--train",
-    ];
+    let args = [folder.path().to_str().unwrap(), &first, &count.to_string(), "--train"];
     let out = script::run(&python, &robots, &args);
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let robots: Map<String, Value> = serde_json::from_slice(&out.stdout).unwrap();
     let mut different = Vec::new();
     let driven = robots.iter().filter(|(_, r)| !r["wanted"].is_null());
@@ -226,10 +173,5 @@ fn foreign_robots_train_read_back_and_export_what_their_task_says_by_name() {
             different.push(format!("{seed}, {}: {why}", robot["quirks"]));
         }
     }
-    assert!(
-        different.is_empty(),
-        "{} robots differ:\n{}",
-        different.len(),
-        different.join("\n")
-    );
+    assert!(different.is_empty(), "{} robots differ:\n{}", different.len(), different.join("\n"));
 }

@@ -35,11 +35,7 @@ fn profile(name: &str, iterations: u64) -> BTreeMap<String, u64> {
         .arg(config(name))
         .args(["--quiet", "--out", "a", "log.curve=false"])
         .args(["sim.specialize=off", "sim.threads=1", "learner.threads=1"])
-        .args([
-            "runner.supervise=false",
-            "runner.save_interval=0",
-            "runner.eval_interval=0",
-        ])
+        .args(["runner.supervise=false", "runner.save_interval=0", "runner.eval_interval=0"])
         .arg(format!("runner.max_iterations={iterations}"))
         .stderr(Stdio::null())
         .status()

@@ -40,8 +40,7 @@ fn stops(pid: i32) -> bool {
 fn phase(run: &Path) -> &'static str {
     let files = |folder: &Path| -> Vec<String> {
         let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        all.filter_map(|e| e.file_name().into_string().ok())
-            .collect()
+        all.filter_map(|e| e.file_name().into_string().ok()).collect()
     };
     let checkpoints = files(&run.join("checkpoints"));
     if checkpoints.iter().any(|n| n.ends_with(".tmp")) {
@@ -112,11 +111,7 @@ fn one(run: u64, whole: &Path, pace: Pace, hits: &Mutex<BTreeMap<String, u64>>) 
     ];
     let parent_dies = run % 4 == 3;
     let hit = |what: &str| {
-        let who = if parent_dies {
-            "both killed"
-        } else {
-            "training killed"
-        };
+        let who = if parent_dies { "both killed" } else { "training killed" };
         let what = match what {
             MISSED => what.into(),
             what => format!("{who}, {what}"),
@@ -159,18 +154,9 @@ fn one(run: u64, whole: &Path, pace: Pace, hits: &Mutex<BTreeMap<String, u64>>) 
     let log = std::fs::read_to_string(out.join("log.txt")).unwrap_or_default();
     assert!(status.success(), "run {run}: {status}\n{log}");
     assert_same_bits(whole, &out);
-    let done: Vec<u64> = metrics(&out)
-        .iter()
-        .map(|m| m["iteration"].as_u64().unwrap())
-        .collect();
-    assert!(
-        done.iter().copied().eq(1..=ITERATIONS),
-        "run {run}: {done:?}"
-    );
-    assert!(
-        !left_over(&out),
-        "run {run}: a half-written checkpoint stays"
-    );
+    let done: Vec<u64> = metrics(&out).iter().map(|m| m["iteration"].as_u64().unwrap()).collect();
+    assert!(done.iter().copied().eq(1..=ITERATIONS), "run {run}: {done:?}");
+    assert!(!left_over(&out), "run {run}: a half-written checkpoint stays");
 }
 
 fn start_again(mut child: Guarded, start: &dyn Fn() -> Guarded) -> Guarded {
@@ -182,8 +168,7 @@ fn start_again(mut child: Guarded, start: &dyn Fn() -> Guarded) -> Guarded {
 /// Whether something half-written lies among the checkpoints.
 fn left_over(run: &Path) -> bool {
     let all = std::fs::read_dir(run.join("checkpoints")).unwrap();
-    all.flatten()
-        .any(|e| e.path().extension().is_some_and(|x| x == "tmp"))
+    all.flatten().any(|e| e.path().extension().is_some_and(|x| x == "tmp"))
 }
 
 #[test]
@@ -197,10 +182,7 @@ fn killed_at_random_moments_it_ends_with_the_same_bits() {
     let start = clock.elapsed();
     let whole = place.train("whole", ITERATIONS, &[SIZE, "runner.save_interval=7"]);
     let rest = clock.elapsed().saturating_sub(2 * start);
-    let pace = Pace {
-        start,
-        iteration: rest / ITERATIONS as u32,
-    };
+    let pace = Pace { start, iteration: rest / ITERATIONS as u32 };
     let hits = Mutex::new(BTreeMap::new());
     let next = AtomicU64::new(0);
     std::thread::scope(|s| {

@@ -18,10 +18,7 @@ fn iterations(seed: u64, faults: &[&str]) -> usize {
     for fault in faults {
         command.args(["--inject", fault]);
     }
-    let status = command
-        .stderr(std::process::Stdio::null())
-        .status()
-        .unwrap();
+    let status = command.stderr(std::process::Stdio::null()).status().unwrap();
     assert!(status.success());
     let lines = metrics(&place.path().join("a"));
     let sum = |tag: &str| -> f64 { lines.iter().filter_map(|l| l[tag].as_f64()).sum() };

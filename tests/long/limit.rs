@@ -12,10 +12,7 @@ const STEPS: &str = "runner.num_steps_per_env=8";
 
 fn train(place: &Path, out: &str, more: &[&str]) -> Command {
     let mut command = ostler();
-    command
-        .current_dir(place)
-        .arg("train")
-        .arg(config("cartpole"));
+    command.current_dir(place).arg("train").arg(config("cartpole"));
     command.args(["--quiet", "--out", out, "log.curve=false", STEPS]);
     command.args(["sim.specialize=off"]).args(more);
     command.stdout(Stdio::null());
@@ -49,10 +46,7 @@ fn limited_on_the_way(place: &Path, mib: u64, more: &[&str]) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let trainer = trainer_of(child.0.id() as i32).unwrap();
-    let limit = libc::rlimit {
-        rlim_cur: mib << 20,
-        rlim_max: mib << 20,
-    };
+    let limit = libc::rlimit { rlim_cur: mib << 20, rlim_max: mib << 20 };
     for pid in [child.0.id() as i32, trainer] {
         // SAFETY: the limit lives until the call returns; nothing is written back.
         let set = unsafe { libc::prlimit(pid, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) };
@@ -72,20 +66,15 @@ fn limited_on_the_way_it_learns_as_one_that_started_with_what_fits() {
         let more = [iterations.as_str(), &seed_is];
         limited_on_the_way(place.path(), mib, &more);
         let lines = metrics(&place.path().join("limited"));
-        let sizes: Vec<u64> = lines
-            .iter()
-            .map(|l| l["Perf/num_envs"].as_f64().unwrap() as u64)
-            .collect();
+        let sizes: Vec<u64> =
+            lines.iter().map(|l| l["Perf/num_envs"].as_f64().unwrap() as u64).collect();
         assert_eq!(sizes[0], 65536);
         let last = *sizes.last().unwrap();
         assert!(last < 65536, "{sizes:?}");
         let n = format!("env.num_envs={last}");
         let mut from_start = train(place.path(), "whole", &more);
         assert!(from_start.arg(&n).status().unwrap().success());
-        let (a, b) = (
-            evaluated(place.path(), "limited"),
-            evaluated(place.path(), "whole"),
-        );
+        let (a, b) = (evaluated(place.path(), "limited"), evaluated(place.path(), "whole"));
         let mut changes = sizes;
         changes.dedup();
         println!("seed {seed}: {changes:?}: return {a:.1}; {last} from the start: {b:.1}");

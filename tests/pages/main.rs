@@ -121,10 +121,7 @@ fn the_image_is_made_of_what_is_there() {
     for file in copied.chain(["configs", "Cargo.lock", "xtask/src/libtorch/wheels.txt"]) {
         assert!(root().join(file).exists(), "{file}");
         let dropped = |line: &str| line.trim_matches(['/', '*']) == file;
-        assert!(
-            !ignored.lines().any(dropped),
-            "{file} is not in the context"
-        );
+        assert!(!ignored.lines().any(dropped), "{file} is not in the context");
     }
     // Its commands are the launcher's and the page's.
     assert!(dockerfile.contains("cargo run --locked --bin train -- --fetch-only"));
@@ -147,9 +144,7 @@ fn readme_shows_a_mistake_as_the_program_does() {
     let wrong = sound.replacen("joint_vel(root_x)", "joint_vel(rot_x)", 1);
     std::fs::write(folder.path().join(file), wrong).unwrap();
     let mut ostler = Command::new(env!("CARGO_BIN_EXE_ostler"));
-    ostler
-        .args(["check", file, "-q"])
-        .current_dir(folder.path());
+    ostler.args(["check", file, "-q"]).current_dir(folder.path());
     let said = ostler.output().unwrap().stderr;
     assert_eq!(&String::from_utf8(said).unwrap(), shown);
 }

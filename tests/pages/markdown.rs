@@ -18,11 +18,7 @@ pub struct Page {
 
 impl Page {
     pub fn read(text: &str) -> Self {
-        let mut page = Self {
-            anchors: Vec::new(),
-            links: Vec::new(),
-            blocks: Vec::new(),
-        };
+        let mut page = Self { anchors: Vec::new(), links: Vec::new(), blocks: Vec::new() };
         let mut open: Option<Block> = None;
         let mut file = None;
         for line in text.lines() {
@@ -45,10 +41,7 @@ impl Page {
                     page.anchor(title.trim_start_matches('#').trim());
                 }
                 let named = line.strip_prefix("<!-- file: ");
-                file = named
-                    .and_then(|l| l.strip_suffix(" -->"))
-                    .map(String::from)
-                    .or(file);
+                file = named.and_then(|l| l.strip_suffix(" -->")).map(String::from).or(file);
                 page.links(line);
             }
         }
@@ -61,17 +54,11 @@ impl Page {
             c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c),
             _ => None,
         };
-        let plain = title
-            .to_lowercase()
-            .chars()
-            .filter_map(keep)
-            .collect::<String>();
+        let plain = title.to_lowercase().chars().filter_map(keep).collect::<String>();
         let again = |a: &&String| {
             let rest = a.strip_prefix(plain.as_str());
             rest.is_some_and(|r| {
-                r.is_empty()
-                    || r.strip_prefix('-')
-                        .is_some_and(|n| n.parse::<u32>().is_ok())
+                r.is_empty() || r.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
             })
         };
         let count = self.anchors.iter().filter(again).count();

@@ -57,15 +57,10 @@ fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
 /// Runs a command with the program in the place of `ostler`; all that it says.
 fn say(folder: &Path, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_ostler"));
-    let path = format!(
-        "{}:{}",
-        program.parent().unwrap().display(),
-        std::env::var("PATH").unwrap()
-    );
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
-    shell
-        .args(["-c", &format!("{{ {command}; }} 2>&1")])
-        .current_dir(folder);
+    shell.args(["-c", &format!("{{ {command}; }} 2>&1")]).current_dir(folder);
     shell.env("PATH", path);
     String::from_utf8(shell.output().unwrap().stdout).unwrap()
 }

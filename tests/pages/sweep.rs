@@ -8,10 +8,7 @@ use std::process::{Command, Output};
 fn python() -> Result<PathBuf, String> {
     let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
     let python = named.unwrap_or_else(|| "python3".into());
-    let found = Command::new(&python)
-        .args(["-c", "import optuna"])
-        .current_dir("/")
-        .output();
+    let found = Command::new(&python).args(["-c", "import optuna"]).current_dir("/").output();
     match found {
         Ok(out) if out.status.success() => Ok(python),
         Ok(_) => Err(format!("{} has no optuna", python.display())),

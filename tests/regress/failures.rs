@@ -7,10 +7,8 @@ use crate::{CASE, Suite, failing, kinds, set, swap};
 
 #[test]
 fn a_case_without_fault_passes() {
-    let text = format!(
-        "{}[expect.metrics.\"Guard/broken_envs\"]\nmax = 0\n",
-        swap("[1]", "[1, 2]")
-    );
+    let text =
+        format!("{}[expect.metrics.\"Guard/broken_envs\"]\nmax = 0\n", swap("[1]", "[1, 2]"));
     let (results, said) = Suite::of("one", &text).ends(0, "out", &[]);
     let case = &results["cases"][0];
     assert_eq!(case["verdict"], "passed");
@@ -57,10 +55,8 @@ fn a_return_below_its_threshold() {
 #[test]
 fn a_return_that_neither_holds_nor_fails_for_certain() {
     // Two seeds say little: their interval is 12.7 standard deviations wide to either side.
-    let text = swap("[1]", "[1, 2]").replace(
-        "return_at_least = 1.0",
-        "return_at_least = 1.0\nconfidence = 0.9999",
-    );
+    let text = swap("[1]", "[1, 2]")
+        .replace("return_at_least = 1.0", "return_at_least = 1.0\nconfidence = 0.9999");
     assert_eq!(failing(&text, &[]), ["uncertain"]);
     let allowed = text + "allow_uncertain = true\n";
     Suite::of("one", &allowed).ends(0, "out", &[]);
@@ -112,14 +108,8 @@ budget.iterations = 1
     let rows = metrics(&suite.0.path("out/one/seed_1"));
     assert!(rows.iter().all(|r| r["Train/mean_reward"].is_null()));
     let kinds = kinds(&results["cases"][0]);
-    assert!(
-        !kinds.is_empty() && kinds.iter().all(|k| k == "not_finite"),
-        "{kinds:?}"
-    );
-    assert!(
-        said.contains("Train/mean_reward was never finite"),
-        "{said}"
-    );
+    assert!(!kinds.is_empty() && kinds.iter().all(|k| k == "not_finite"), "{kinds:?}");
+    assert!(said.contains("Train/mean_reward was never finite"), "{said}");
     // As a bounded metric and as the return, too.
     let bounded = format!(
         "{text}[expect]\nnan_allowed = [\"*\"]\n[expect.metrics.\"Train/mean_reward\"]\nmin = 0\n"
@@ -144,14 +134,8 @@ fn a_metric_that_stops_being_a_number() {
     assert!(rows[1]["Loss/surrogate"].is_null());
     assert!(rows[2]["Loss/surrogate"].is_f64());
     let kinds = kinds(&results["cases"][0]);
-    assert!(
-        !kinds.is_empty() && kinds.iter().all(|k| k == "not_finite"),
-        "{kinds:?}"
-    );
-    assert!(
-        said.contains("Loss/surrogate is not finite in iteration 2"),
-        "{said}"
-    );
+    assert!(!kinds.is_empty() && kinds.iter().all(|k| k == "not_finite"), "{kinds:?}");
+    assert!(said.contains("Loss/surrogate is not finite in iteration 2"), "{said}");
 }
 
 #[test]
@@ -186,10 +170,7 @@ fn a_run_that_ends_before_its_budget() {
     let suite = Suite::of("one", &text);
     let (results, _) = suite.ends(1, "out", &[]);
     let run = &results["cases"][0]["runs"][0];
-    assert_eq!(
-        (&run["exit"]["code"], &run["iterations"]),
-        (&0.into(), &3.into())
-    );
+    assert_eq!((&run["exit"]["code"], &run["iterations"]), (&0.into(), &3.into()));
     assert_eq!(kinds(&results["cases"][0]), ["ended_early"]);
     let whole = set(plain).replace("iterations = 3", "env_steps = 1536");
     let (results, _) = Suite::of("one", &whole).ends(0, "out", &[]);
@@ -206,20 +187,12 @@ fn a_run_that_takes_too_long() {
 fn a_run_that_trains_for_a_time_does() {
     let text = swap("iterations = 3", "time = \"2s\"");
     let (results, _) = Suite::of("one", &text).ends(0, "out", &[]);
-    assert!(
-        results["cases"][0]["runs"][0]["iterations"]
-            .as_u64()
-            .unwrap()
-            > 3
-    );
+    assert!(results["cases"][0]["runs"][0]["iterations"].as_u64().unwrap() > 3);
 }
 
 #[test]
 fn too_much_memory() {
-    assert_eq!(
-        failing(&format!("{CASE}peak_memory_mib = 20\n"), &[]),
-        ["memory"]
-    );
+    assert_eq!(failing(&format!("{CASE}peak_memory_mib = 20\n"), &[]), ["memory"]);
     Suite::of("one", &format!("{CASE}peak_memory_mib = 4000\n")).ends(0, "out", &[]);
 }
 

@@ -23,71 +23,32 @@ fn mistakes_are_shown_where_they_stand() {
             "one.toml:6:1: unknown key \"iteration\" in [budget]\n  6 | iteration = 3\n    | ^^^^^^^^^\n  did you mean budget.iterations?",
         ),
         (swap("seeds", "seed"), "one.toml:4:1: unknown key \"seed\""),
-        (
-            swap("[1]", "[]"),
-            "one.toml:4:9: seeds: one run for each seed",
-        ),
-        (
-            swap("[1]", "[1, 1]"),
-            "one.toml:4:9: seeds: a seed that is there twice",
-        ),
-        (
-            swap("[1]", "[-1]"),
-            "one.toml:4:10: seeds[0]: a whole number from 0 on is expected",
-        ),
+        (swap("[1]", "[]"), "one.toml:4:9: seeds: one run for each seed"),
+        (swap("[1]", "[1, 1]"), "one.toml:4:9: seeds: a seed that is there twice"),
+        (swap("[1]", "[-1]"), "one.toml:4:10: seeds[0]: a whole number from 0 on is expected"),
         (swap("[1]", "\"1\""), "one.toml:4:9: seeds takes a list"),
-        (
-            swap("iterations = 3", "iterations = 0"),
-            "one.toml:6:14: budget.iterations: 1 or more",
-        ),
-        (
-            swap("iterations = 3", "iterations = 3\ntime = \"1m\""),
-            "budget: exactly one of",
-        ),
-        (
-            swap("iterations = 3", "limit = \"1m\""),
-            "one.toml:5:2: budget: exactly one of",
-        ),
+        (swap("iterations = 3", "iterations = 0"), "one.toml:6:14: budget.iterations: 1 or more"),
+        (swap("iterations = 3", "iterations = 3\ntime = \"1m\""), "budget: exactly one of"),
+        (swap("iterations = 3", "limit = \"1m\""), "one.toml:5:2: budget: exactly one of"),
         (
             swap("iterations = 3", "time = \"soon\""),
             "one.toml:6:8: budget.time: \"soon\" is not a time",
         ),
-        (
-            swap("iterations = 3", "time = \"2m\"\nlimit = \"1m\""),
-            "one.toml:7:9: budget.limit",
-        ),
+        (swap("iterations = 3", "time = \"2m\"\nlimit = \"1m\""), "one.toml:7:9: budget.limit"),
         (
             swap("\"training\"", "\"train\""),
             "one.toml:8:13: expect.return_of: \"train\" is not known here",
         ),
-        (
-            swap("1.0", "nan"),
-            "one.toml:9:19: expect.return_at_least cannot be nan",
-        ),
-        (
-            swap("1.0", "1.0\nconfidence = 1.5"),
-            "one.toml:10:14: expect.confidence",
-        ),
-        (
-            swap("1.0", "1.0\nepisodes = 0"),
-            "one.toml:10:12: expect.episodes",
-        ),
-        (
-            swap("1.0", "1.0\nthroughput_share = 0"),
-            "one.toml:10:20: expect.throughput_share",
-        ),
+        (swap("1.0", "nan"), "one.toml:9:19: expect.return_at_least cannot be nan"),
+        (swap("1.0", "1.0\nconfidence = 1.5"), "one.toml:10:14: expect.confidence"),
+        (swap("1.0", "1.0\nepisodes = 0"), "one.toml:10:12: expect.episodes"),
+        (swap("1.0", "1.0\nthroughput_share = 0"), "one.toml:10:20: expect.throughput_share"),
         (
             format!("requires = \"tpu\"\n{CASE}"),
             "one.toml:1:12: requires: \"tpu\" is not known here",
         ),
-        (
-            format!("name = \"../x\"\n{CASE}"),
-            "one.toml:1:8: name: \"../x\" names a folder",
-        ),
-        (
-            format!("{CASE}[expect.metrics.\"Loss/surrogate\"]\n"),
-            "a bound needs min, max or both",
-        ),
+        (format!("name = \"../x\"\n{CASE}"), "one.toml:1:8: name: \"../x\" names a folder"),
+        (format!("{CASE}[expect.metrics.\"Loss/surrogate\"]\n"), "a bound needs min, max or both"),
         (
             format!("{CASE}[expect.metrics.\"Loss/surrogate\"]\nmin = 2\nmax = 1\n"),
             "min 2 is larger than max 1",
@@ -112,10 +73,7 @@ fn mistakes_are_shown_where_they_stand() {
             swap("env.num_envs=16", "runner.supervise=true"),
             "one.toml:3:39: set[1]: runner.supervise cannot be set here",
         ),
-        (
-            swap("env.num_envs=16", "runner.max_iterations=9"),
-            "the key is budget.iterations",
-        ),
+        (swap("env.num_envs=16", "runner.max_iterations=9"), "the key is budget.iterations"),
         (swap("env.num_envs=16", "seed=9"), "the key is seeds"),
         (short("seeds = [1]\n"), "short.budget"),
         (short("budget.iterations = 1\n"), "short.seeds"),
@@ -133,10 +91,7 @@ fn all_files_are_looked_at_before_anything_runs() {
     suite.case("three", &swap("seeds", "sedes"));
     suite.case("two", &swap("iterations", "iterates"));
     let err = refused(&suite, &[]);
-    assert!(
-        err.contains("three.toml:4:1") && err.contains("two.toml:6:1"),
-        "{err}"
-    );
+    assert!(err.contains("three.toml:4:1") && err.contains("two.toml:6:1"), "{err}");
     // Even those that were not asked for.
     refused(&suite, &["--only", "one"]);
 }
@@ -149,19 +104,13 @@ fn a_suite_of_nothing_is_wrong_use() {
     let err = refused(&suite, &["--short"]);
     assert!(err.contains("no case of cases has a [short] part"), "{err}");
     let err = refused(&suite, &["--only", "two"]);
-    assert!(
-        err.contains("--only two matches no case of cases: one"),
-        "{err}"
-    );
+    assert!(err.contains("--only two matches no case of cases: one"), "{err}");
     refused(&suite, &["--jobs", "0"]);
     refused(&suite, &["--allow-missing", "memory"]);
     refused(&suite, &["--update-baselines", "--require-baseline"]);
     suite.0.fails(2, &["regress"]);
     let err = suite.0.fails(2, &["regress", "nowhere"]);
-    assert!(
-        err.contains("cannot look for regression files in nowhere"),
-        "{err}"
-    );
+    assert!(err.contains("cannot look for regression files in nowhere"), "{err}");
 }
 
 #[test]
@@ -169,10 +118,7 @@ fn two_cases_of_one_name_are_wrong_use() {
     let suite = Suite::of("one", CASE);
     suite.case("two", &format!("name = \"One\"\n{CASE}"));
     let err = refused(&suite, &[]);
-    assert!(
-        err.contains("cases/one.toml and cases/two.toml both have a case"),
-        "{err}"
-    );
+    assert!(err.contains("cases/one.toml and cases/two.toml both have a case"), "{err}");
 }
 
 #[test]
@@ -181,11 +127,7 @@ fn old_results_are_never_taken_for_new_ones() {
     suite.ends(0, "out", &[]);
     let out = suite.run("out", &[]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(
-        text(&out).contains("out is not empty: old results"),
-        "{}",
-        text(&out)
-    );
+    assert!(text(&out).contains("out is not empty: old results"), "{}", text(&out));
 }
 
 #[test]
@@ -200,26 +142,16 @@ fn damaged_baselines_are_refused() {
 fn the_suites_of_the_repository_are_whole() {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/regress");
     let suite = Suite::empty();
-    for (folder, form) in [
-        ("", None),
-        ("", Some("--short")),
-        ("gpu", None),
-        ("gpu", Some("--short")),
-    ] {
+    for (folder, form) in
+        [("", None), ("", Some("--short")), ("gpu", None), ("gpu", Some("--short"))]
+    {
         let dir = configs.join(folder);
         let mut args = vec!["regress", dir.to_str().unwrap(), "--list"];
         args.extend(form);
         let list = suite.0.ok(&args);
         assert!(list.lines().count() >= 3, "{list}");
-        let gpu = list
-            .lines()
-            .filter(|l| l.ends_with(", requires a GPU"))
-            .count();
-        let expected = if folder.is_empty() {
-            0
-        } else {
-            list.lines().count()
-        };
+        let gpu = list.lines().filter(|l| l.ends_with(", requires a GPU")).count();
+        let expected = if folder.is_empty() { 0 } else { list.lines().count() };
         assert_eq!(gpu, expected, "{list}");
     }
 }

@@ -98,9 +98,7 @@ pub fn kinds(case: &Value) -> Vec<String> {
         problems.into_iter().map(|p| p["kind"].clone())
     });
     let checks = list("checks").into_iter().map(|c| c["kind"].clone());
-    let texts = runs
-        .chain(checks)
-        .filter_map(|k| Some(k.as_str()?.to_string()));
+    let texts = runs.chain(checks).filter_map(|k| Some(k.as_str()?.to_string()));
     own.map(str::to_string).into_iter().chain(texts).collect()
 }
 
@@ -126,8 +124,5 @@ pub fn swap(from: &str, to: &str) -> String {
 
 /// [`CASE`] with more values set.
 pub fn set(more: &str) -> String {
-    swap(
-        "\"env.num_envs=16\"",
-        &format!("\"env.num_envs=16\", {more}"),
-    )
+    swap("\"env.num_envs=16\"", &format!("\"env.num_envs=16\", {more}"))
 }

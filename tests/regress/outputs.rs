@@ -17,14 +17,8 @@ fn four() -> Suite {
     let suite = Suite::of("a_good", CASE);
     let low = swap("1.0", "1e6").replace("[1]", "[1, 2]");
     suite.case("b_low", &low);
-    let dying = swap(
-        "\"env.num_envs=16\"",
-        "'fault.inject=[\"kill phase=update iteration=2\"]'",
-    );
-    suite.case(
-        "c_dying",
-        &format!("description = \"a < b & \\\"c\\\" | d\"\n{dying}"),
-    );
+    let dying = swap("\"env.num_envs=16\"", "'fault.inject=[\"kill phase=update iteration=2\"]'");
+    suite.case("c_dying", &format!("description = \"a < b & \\\"c\\\" | d\"\n{dying}"));
     suite.case("d_gpu", &format!("requires = \"cuda\"\n{CASE}"));
     suite
 }
@@ -42,15 +36,9 @@ fn one_failure_fails_the_suite_and_hides_nothing() {
     assert_eq!(verdicts, ["passed", "failed", "failed", "skipped"]);
     let counts = &results["counts"];
     assert_eq!(counts["cases"], 4);
-    assert_eq!(
-        (&counts["passed"], &counts["failed"]),
-        (&1.into(), &2.into())
-    );
+    assert_eq!((&counts["passed"], &counts["failed"]), (&1.into(), &2.into()));
     assert!(said.contains("ok      a_good"), "{said}");
-    assert!(
-        said.contains("1 passed, 2 failed, 1 SKIPPED of 4 cases"),
-        "{said}"
-    );
+    assert!(said.contains("1 passed, 2 failed, 1 SKIPPED of 4 cases"), "{said}");
 
     let text = suite.read("out/junit.xml");
     let xml = Document::parse(&text).unwrap();
@@ -92,10 +80,7 @@ fn one_failure_fails_the_suite_and_hides_nothing() {
     assert!(summary.starts_with("# Regression FAILED"), "{summary}");
     assert!(summary.contains("| b_low | **FAILED** |"), "{summary}");
     assert!(summary.contains("| a_good | ok |"), "{summary}");
-    assert!(
-        summary.contains("- **c_dying**, seed 1: `signal`: "),
-        "{summary}"
-    );
+    assert!(summary.contains("- **c_dying**, seed 1: `signal`: "), "{summary}");
     assert!(summary.contains("## What was skipped"), "{summary}");
     // Every row of the table has all of its cells.
     let rows = summary.lines().filter(|l| l.starts_with('|'));
@@ -109,10 +94,7 @@ fn cases_can_be_chosen_and_listed() {
     assert_eq!(results["counts"]["cases"], 1);
     let list = suite.0.ok(&["regress", "cases", "--list"]);
     assert_eq!(list.lines().count(), 4, "{list}");
-    assert!(
-        list.contains("d_gpu  : 1 x 3 iterations, requires a GPU"),
-        "{list}"
-    );
+    assert!(list.contains("d_gpu  : 1 x 3 iterations, requires a GPU"), "{list}");
 }
 
 #[test]
@@ -123,10 +105,7 @@ fn a_short_form_stands_for_itself() {
     let out = suite.run("out", &["--short"]);
     assert_eq!(out.status.code(), Some(0), "{}", crate::common::text(&out));
     let said = crate::common::text(&out);
-    assert!(
-        said.contains("without a [short] part, not run: two"),
-        "{said}"
-    );
+    assert!(said.contains("without a [short] part, not run: two"), "{said}");
     let results = suite.results("out");
     assert_eq!(results["short"], true);
     assert_eq!(results["counts"]["cases"], 1);

@@ -8,10 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn long(set: &str, share: f64) -> String {
     let text = swap("iterations = 3", "iterations = 1500");
     let more = format!("\"env.num_envs=16\", \"learner.threads=1\", \"sim.threads=1\"{set}");
-    format!(
-        "{}throughput_share = {share}\n",
-        text.replace("\"env.num_envs=16\"", &more)
-    )
+    format!("{}throughput_share = {share}\n", text.replace("\"env.num_envs=16\"", &more))
 }
 
 #[test]
@@ -32,10 +29,7 @@ fn throughput_is_compared_with_what_was_written() {
     let kept = &baselines["machines"][class]["one"]["throughput"];
     assert_eq!(kept, &results["cases"][0]["throughput"]);
     let value = kept["steps_per_round"].as_f64().unwrap();
-    assert_eq!(
-        results["cases"][0]["runs"][0]["steps_per_round"].as_f64(),
-        Some(value)
-    );
+    assert_eq!(results["cases"][0]["runs"][0]["steps_per_round"].as_f64(), Some(value));
 
     let (results, _) = suite.ends(0, "used", &["--require-baseline"]);
     assert!(results["cases"][0]["throughput_share"].as_f64().unwrap() > 0.1);
@@ -56,10 +50,7 @@ fn a_case_that_fails_writes_no_baseline() {
     let text = text.replace("iterations = 3", "iterations = 300");
     let suite = Suite::of("one", &text);
     let (_, said) = suite.ends(1, "out", &["--update-baselines"]);
-    assert!(
-        said.contains("no baseline from one: it did not pass"),
-        "{said}"
-    );
+    assert!(said.contains("no baseline from one: it did not pass"), "{said}");
     assert!(!suite.0.path("cases/baselines.json").exists());
 }
 

@@ -8,19 +8,12 @@ use std::process::{Child, Stdio};
 /// A suite whose second case goes on for ever, in its first iterations.
 fn running() -> (Suite, Child, i32) {
     let suite = Suite::of("a_done", CASE);
-    suite.case(
-        "b_endless",
-        &swap("iterations = 3", "iterations = 100_000_000"),
-    );
+    suite.case("b_endless", &swap("iterations = 3", "iterations = 100_000_000"));
     suite.case("c_waiting", CASE);
     let mut command = suite.0.ostler(&["regress", "cases", "--out", "out"]);
     let child = command.stdout(Stdio::null()).spawn().unwrap();
     let log = suite.0.path("out/b_endless/seed_1/metrics.jsonl");
-    let some = |log: &Path| {
-        std::fs::metadata(log)
-            .is_ok_and(|m| m.len() > 0)
-            .then_some(())
-    };
+    let some = |log: &Path| std::fs::metadata(log).is_ok_and(|m| m.len() > 0).then_some(());
     wait("iterations", || some(&log));
     let trainer = wait("the training process", || trainer_of(child.id() as i32));
     (suite, child, trainer)
@@ -51,11 +44,7 @@ fn a_signal_ends_the_run_and_writes_what_there_is() {
         let run = &cases[1]["runs"][0];
         assert_eq!(run["exit"]["code"], 130, "{run}");
         assert!(cases[2]["runs"].as_array().unwrap().is_empty());
-        assert!(
-            suite
-                .read("out/summary.md")
-                .contains("stopped before its end")
-        );
+        assert!(suite.read("out/summary.md").contains("stopped before its end"));
         assert!(suite.read("out/junit.xml").contains("type=\"interrupted\""));
     }
 }
@@ -69,9 +58,5 @@ fn a_runner_that_is_killed_leaves_no_training_and_no_pass() {
     let results = suite.results("out");
     assert_eq!(results["counts"]["not_run"], 2);
     assert_eq!(results["cases"][0]["verdict"], "passed");
-    assert!(
-        suite
-            .read("out/summary.md")
-            .starts_with("# Regression FAILED")
-    );
+    assert!(suite.read("out/summary.md").starts_with("# Regression FAILED"));
 }

@@ -16,12 +16,7 @@ pub fn stl(faces: &[[[f32; 3]; 3]]) -> Vec<u8> {
 
 /// A tetrahedron that no turn maps onto itself, away from its origin: an STL file.
 pub fn wedge() -> Vec<u8> {
-    let [a, b, c, d] = [
-        [0.1, 0.2, 0.3],
-        [0.5, 0.2, 0.3],
-        [0.1, 0.4, 0.3],
-        [0.1, 0.2, 0.9],
-    ];
+    let [a, b, c, d] = [[0.1, 0.2, 0.3], [0.5, 0.2, 0.3], [0.1, 0.4, 0.3], [0.1, 0.2, 0.9]];
     stl(&[[a, c, b], [a, b, d], [a, d, c], [b, c, d]])
 }
 
@@ -31,7 +26,5 @@ pub fn wedge() -> Vec<u8> {
 /// It cannot be written.
 pub fn put(path: &Path, bytes: impl AsRef<[u8]>) {
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(path, bytes))
-        .unwrap();
+    std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, bytes)).unwrap();
 }

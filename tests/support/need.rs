@@ -162,12 +162,7 @@ impl Skip {
         let mut next = || parts.next().map(str::to_owned);
         let (need, program, test, why) = (next()?, next()?, next()?, next()?);
         let need = Need::ALL.into_iter().find(|n| n.name() == need)?;
-        Some(Self {
-            need,
-            program,
-            test,
-            why,
-        })
+        Some(Self { need, program, test, why })
     }
 }
 
@@ -176,9 +171,7 @@ impl Skip {
 /// # Errors
 /// Why it does not.
 pub fn runs(program: &str) -> Result<(), String> {
-    let out = std::process::Command::new(program)
-        .arg("--version")
-        .output();
+    let out = std::process::Command::new(program).arg("--version").output();
     match out {
         Ok(out) if out.status.success() => Ok(()),
         Ok(out) => Err(format!("{program} --version ends with {}", out.status)),
@@ -206,10 +199,7 @@ impl fmt::Display for Unknown {
         let names: Vec<&str> = Need::ALL.into_iter().map(Need::name).collect();
         let names = names.join(", ");
         let wrong = &self.0;
-        write!(
-            f,
-            "{REQUIRE}: there is no {wrong:?}; it takes all, or {names}"
-        )
+        write!(f, "{REQUIRE}: there is no {wrong:?}; it takes all, or {names}")
     }
 }
 

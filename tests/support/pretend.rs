@@ -27,11 +27,7 @@ struct Library<'a> {
 
 impl Library<'_> {
     fn build(&self) -> Result<(), String> {
-        let named = |name| {
-            std::env::var(name)
-                .ok()
-                .filter(|cxx| !cxx.trim().is_empty())
-        };
+        let named = |name| std::env::var(name).ok().filter(|cxx| !cxx.trim().is_empty());
         let compiler = named("OSTLER_CXX").or_else(|| named("CXX"));
         // `ccache g++`
         let compiler = compiler.unwrap_or("c++".into());
@@ -42,9 +38,7 @@ impl Library<'_> {
             command.arg(format!("-Wl,-soname,{name}"));
         }
         // Whoever looks finds the whole library or none.
-        let unfinished = self
-            .output
-            .with_extension(format!("{}", std::process::id()));
+        let unfinished = self.output.with_extension(format!("{}", std::process::id()));
         command.arg("-o").arg(&unfinished).args(&self.sources);
         let out = command.args(&self.more).output();
         let out = out.map_err(|e| format!("{command:?}: {e}"))?;
@@ -100,11 +94,7 @@ impl Pretend {
         // Its own functions by the runtime's names, not those that libtorch has loaded.
         more.push("-Wl,-Bsymbolic-functions".into());
         more.extend(["-Wl,--no-as-needed", "-ltorch_cpu", "-lc10"].map(OsString::from));
-        more.extend([
-            "-L".into(),
-            driver.clone().into_os_string(),
-            "-l:libcuda.so.1".into(),
-        ]);
+        more.extend(["-L".into(), driver.clone().into_os_string(), "-l:libcuda.so.1".into()]);
         let torch = Library {
             sources: TORCH.map(|name| source("torch").join(name)).to_vec(),
             output: &lib.join(REPLACED),
@@ -124,10 +114,7 @@ impl Pretend {
         let driver = self.driver().into_os_string();
         vec![
             ("LD_LIBRARY_PATH", driver.clone()),
-            (
-                "LD_PRELOAD",
-                self.folder.join("torch/lib/libtorch_cpu.so").into(),
-            ),
+            ("LD_PRELOAD", self.folder.join("torch/lib/libtorch_cpu.so").into()),
             ("OSTLER_NVRTC", driver),
             ("OSTLER_CACHE", self.folder.join("cache").into()),
             ("OSTLER_GPU_RUNTIME", REPLACED.into()),
@@ -144,10 +131,7 @@ impl Pretend {
 /// libtorch cannot be read, or the folder not be written.
 pub fn without_cuda(libtorch: &Path, folder: &Path) -> Result<(), String> {
     let io = |e: std::io::Error| e.to_string();
-    let (real, lib) = (
-        libtorch.canonicalize().map_err(io)?,
-        folder.join("torch/lib"),
-    );
+    let (real, lib) = (libtorch.canonicalize().map_err(io)?, folder.join("torch/lib"));
     std::fs::create_dir_all(&lib).map_err(io)?;
     for entry in std::fs::read_dir(real.join("lib")).map_err(io)? {
         let entry = entry.map_err(io)?;
@@ -175,11 +159,7 @@ pub fn driver(sources: &Path, folder: &Path, defines: &[&str]) -> Result<(), Str
         sources: vec![sources.join("driver.cpp")],
         output: &output,
         name: Some("libcuda.so.1"),
-        more: defines
-            .iter()
-            .chain(&["-ldl"])
-            .map(OsString::from)
-            .collect(),
+        more: defines.iter().chain(&["-ldl"]).map(OsString::from).collect(),
     }
     .build()
 }
@@ -225,9 +205,7 @@ fn key(sources: &Path, libtorch: &Path) -> Result<u64, String> {
         files.retain(|path| path.is_file());
         files.sort();
         for file in files {
-            std::fs::read(&file)
-                .map_err(|e| e.to_string())?
-                .hash(&mut hasher);
+            std::fs::read(&file).map_err(|e| e.to_string())?.hash(&mut hasher);
         }
     }
     Ok(hasher.finish())

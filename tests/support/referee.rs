@@ -34,10 +34,7 @@ pub fn peers() -> Option<PathBuf> {
 pub fn find() -> Result<PathBuf, String> {
     match std::env::var_os("OSTLER_REFEREE_PYTHON").map(PathBuf::from) {
         Some(path) if path.is_file() => Ok(path),
-        Some(path) => Err(format!(
-            "OSTLER_REFEREE_PYTHON={} is no file",
-            path.display()
-        )),
+        Some(path) => Err(format!("OSTLER_REFEREE_PYTHON={} is no file", path.display())),
         None => Err("OSTLER_REFEREE_PYTHON is not set".to_owned()),
     }
 }

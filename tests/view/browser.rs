@@ -37,10 +37,7 @@ fn find() -> Result<String, String> {
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(String::from);
     let all: Vec<String> = named.into_iter().chain(usual).collect();
     let runs = |p: &&String| crate::support::need::runs(p).is_ok();
-    all.iter()
-        .find(runs)
-        .cloned()
-        .ok_or_else(|| format!("none of {} starts", all.join(", ")))
+    all.iter().find(runs).cloned().ok_or_else(|| format!("none of {} starts", all.join(", ")))
 }
 
 /// A tab of `width` x `height`; none where the machine has no browser. No name is resolved: what
@@ -91,10 +88,8 @@ pub fn open(width: u32, height: u32) -> Option<Browser> {
     };
     let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
     let id = &target["targetId"];
-    let attached = browser.call(
-        "Target.attachToTarget",
-        json!({ "targetId": id, "flatten": true }),
-    );
+    let attached =
+        browser.call("Target.attachToTarget", json!({ "targetId": id, "flatten": true }));
     browser.session = attached["sessionId"].as_str().unwrap().to_string();
     for domain in ["Page", "Runtime", "Log", "Network"] {
         browser.call(&format!("{domain}.enable"), json!({}));
@@ -113,9 +108,7 @@ impl Browser {
         if !self.session.is_empty() {
             message["sessionId"] = json!(self.session);
         }
-        self.socket
-            .send(Message::Text(message.to_string().into()))
-            .unwrap();
+        self.socket.send(Message::Text(message.to_string().into())).unwrap();
         loop {
             let Message::Text(text) = self.socket.read().unwrap() else {
                 continue;
@@ -162,10 +155,7 @@ impl Browser {
         let params =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let result = self.call("Runtime.evaluate", params);
-        assert!(
-            result["exceptionDetails"].is_null(),
-            "{expression}: {result}"
-        );
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
         result["result"]["value"].clone()
     }
 
@@ -173,11 +163,7 @@ impl Browser {
     pub fn until(&mut self, expression: &str) {
         let began = Instant::now();
         while self.eval(expression) != json!(true) {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "never: {expression}: {:?}",
-                self.errors
-            );
+            assert!(began.elapsed() < PATIENCE, "never: {expression}: {:?}", self.errors);
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -185,22 +171,15 @@ impl Browser {
     /// The tab as a PNG.
     pub fn screenshot(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
-        BASE64
-            .decode(shot["data"].as_str().unwrap().as_bytes())
-            .unwrap()
+        BASE64.decode(shot["data"].as_str().unwrap().as_bytes()).unwrap()
     }
 }
 
 /// Pixels (red, green, blue) of a PNG.
 pub fn pixels(png: &[u8]) -> Vec<[u8; 3]> {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(png))
-        .read_info()
-        .unwrap();
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut bytes).unwrap();
     let each = info.color_type.samples();
-    bytes[..info.buffer_size()]
-        .chunks_exact(each)
-        .map(|c| [c[0], c[1], c[2]])
-        .collect()
+    bytes[..info.buffer_size()].chunks_exact(each).map(|c| [c[0], c[1], c[2]]).collect()
 }

@@ -112,13 +112,7 @@ impl Page {
     fn play(args: &[&str]) -> (Self, String) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("page.html");
-        let out = ostler()
-            .arg("play")
-            .args(args)
-            .arg("--html")
-            .arg(&file)
-            .output()
-            .unwrap();
+        let out = ostler().arg("play").args(args).arg("--html").arg(&file).output().unwrap();
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(out.status.success(), "{args:?}: {err}");
         let printed = String::from_utf8(out.stdout).unwrap();
@@ -132,14 +126,8 @@ impl Page {
         };
         let packed = BASE64.decode(part("blob").as_bytes()).unwrap();
         let mut blob = Vec::new();
-        flate2::read::GzDecoder::new(&packed[..])
-            .read_to_end(&mut blob)
-            .unwrap();
-        Self {
-            data: serde_json::from_str(part("data")).unwrap(),
-            text: text.to_string(),
-            blob,
-        }
+        flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut blob).unwrap();
+        Self { data: serde_json::from_str(part("data")).unwrap(), text: text.to_string(), blob }
     }
 
     fn number(&self, path: &str) -> usize {
@@ -149,16 +137,11 @@ impl Page {
 
     /// All rows.
     fn rows(&self) -> Vec<Vec<f32>> {
-        let (at, count, width) = (
-            self.number("/rows_at"),
-            self.number("/row_count"),
-            self.number("/layout/width"),
-        );
+        let (at, count, width) =
+            (self.number("/rows_at"), self.number("/row_count"), self.number("/layout/width"));
         let byte = |r: usize, c: usize, b: usize| self.blob[at + (4 * c + b) * count + r];
         let number = |r, c| f32::from_le_bytes(std::array::from_fn(|b| byte(r, c, b)));
-        (0..count)
-            .map(|r| (0..width).map(|c| number(r, c)).collect())
-            .collect()
+        (0..count).map(|r| (0..width).map(|c| number(r, c)).collect()).collect()
     }
 
     /// Place and names of a group of numbers.

@@ -40,16 +40,10 @@ fn returns(printed: &str) -> Vec<f64> {
 fn every_shipped_configuration_has_a_page_with_its_bodies_and_numbers() {
     for name in SHIPPED {
         let config = configs().join(format!("{name}.toml"));
-        let (page, _) = play(
-            config.to_str().unwrap(),
-            &["--episodes", "1", "--seconds", "0.6"],
-        );
+        let (page, _) = play(config.to_str().unwrap(), &["--episodes", "1", "--seconds", "0.6"]);
         let bodies = page.data["scene"]["bodies"].as_array().unwrap().len();
         let solids = page.data["scene"]["solids"].as_array().unwrap();
-        assert!(
-            bodies > 1 && solids.iter().any(|s| s["robot"] == true),
-            "{name}"
-        );
+        assert!(bodies > 1 && solids.iter().any(|s| s["robot"] == true), "{name}");
         let rows = page.rows();
         let poses = page.number("/layout/poses");
         assert!(rows.len() > 3, "{name}: {} rows", rows.len());
@@ -71,10 +65,7 @@ fn a_page_has_the_episodes_that_were_printed_and_the_same_bytes_again() {
     let args = ["--episodes", "3", "--fps", "50"];
     let (page, printed) = play(config.to_str().unwrap(), &args);
     let episodes = page.data["episodes"].as_array().unwrap();
-    let ends: Vec<f64> = episodes
-        .iter()
-        .map(|e| e["end"][0].as_f64().unwrap())
-        .collect();
+    let ends: Vec<f64> = episodes.iter().map(|e| e["end"][0].as_f64().unwrap()).collect();
     let said = returns(&printed);
     assert_eq!(ends.len(), 3);
     for (end, said) in ends.iter().zip(&said) {
@@ -92,10 +83,7 @@ fn a_page_has_the_episodes_that_were_printed_and_the_same_bytes_again() {
     }
     let (again, _) = play(config.to_str().unwrap(), &args);
     assert!(again.text == page.text, "the same play makes another page");
-    let (other, _) = play(
-        config.to_str().unwrap(),
-        &[&args[..], &["--seed", "5"]].concat(),
-    );
+    let (other, _) = play(config.to_str().unwrap(), &[&args[..], &["--seed", "5"]].concat());
     assert_ne!(other.rows(), rows);
 }
 
@@ -103,10 +91,7 @@ fn a_page_has_the_episodes_that_were_printed_and_the_same_bytes_again() {
 fn reward_terms_add_up_to_the_return() {
     let dir = odd();
     let config = dir.path().join("odd.toml");
-    let (page, _) = play(
-        config.to_str().unwrap(),
-        &["--episodes", "1", "--fps", "50"],
-    );
+    let (page, _) = play(config.to_str().unwrap(), &["--episodes", "1", "--fps", "50"]);
     let (first, names) = page.group("Reward terms");
     assert_eq!(names, ["upright", "effort"]);
     let steps = |row: &[f32]| row[3];
@@ -136,13 +121,7 @@ fn contacts_carry_the_weight_of_a_robot_at_rest() {
     let robot = crate::ODD.replace(field, "type=\"plane\" size=\"0 0 1\"");
     std::fs::write(dir.path().join("odd.xml"), robot).unwrap();
     let config = dir.path().join("odd.toml");
-    let args = [
-        config.to_str().unwrap(),
-        "--agent",
-        "zero",
-        "--episodes",
-        "1",
-    ];
+    let args = [config.to_str().unwrap(), "--agent", "zero", "--episodes", "1"];
     let (page, _) = Page::play(&args);
     let at = page.number("/layout/contacts");
     let names = page.data["layout"]["contact_names"].as_array().unwrap();
@@ -185,10 +164,7 @@ fn names_cannot_break_out_of_the_page() {
     assert_eq!(kinds, ["mesh", "box", "mesh"], "hills, box, wedge");
     // The wedge: 4 corners with the normals of 3 faces each, 4 triangles.
     let wedge = &page.data["scene"]["meshes"][1];
-    assert_eq!(
-        (wedge["count"].as_u64(), wedge["index_count"].as_u64()),
-        (Some(12), Some(12))
-    );
+    assert_eq!((wedge["count"].as_u64(), wedge["index_count"].as_u64()), (Some(12), Some(12)));
 }
 
 #[test]
@@ -220,18 +196,12 @@ fn bodies_are_where_mujoco_puts_them() {
     };
     for name in ["ant", "quadruped", "half_cheetah"] {
         let config = configs().join(format!("{name}.toml"));
-        let (page, _) = play(
-            config.to_str().unwrap(),
-            &["--episodes", "1", "--seconds", "1"],
-        );
+        let (page, _) = play(config.to_str().unwrap(), &["--episodes", "1", "--seconds", "1"]);
         let (first, names) = page.group("Positions");
         let poses = page.number("/layout/poses");
         let bodies = page.data["scene"]["bodies"].as_array().unwrap().len();
         let rows = page.rows();
-        let qpos: Vec<&[f32]> = rows
-            .iter()
-            .map(|r| &r[first..first + names.len()])
-            .collect();
+        let qpos: Vec<&[f32]> = rows.iter().map(|r| &r[first..first + names.len()]).collect();
         let script = "import json, sys, mujoco\n\
             q = json.load(sys.stdin)\n\
             m = mujoco.MjModel.from_xml_path(sys.argv[1])\n\
@@ -251,12 +221,7 @@ fn bodies_are_where_mujoco_puts_them() {
             .spawn()
             .unwrap();
         let text = serde_json::to_string(&qpos).unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let out = child.wait_with_output().unwrap();
         let told: Vec<[Vec<Vec<f64>>; 2]> = serde_json::from_slice(&out.stdout).unwrap();
         for (row, [xpos, xquat]) in rows.iter().zip(&told) {
@@ -270,10 +235,7 @@ fn bodies_are_where_mujoco_puts_them() {
                 // A quaternion and its negative are one orientation.
                 let q = &row[at + 3..at + 7];
                 let other: Vec<f64> = xquat[b].iter().map(|x| -x).collect();
-                assert!(
-                    apart(q, &xquat[b]).min(apart(q, &other)) < 2e-4,
-                    "{name} body {b}"
-                );
+                assert!(apart(q, &xquat[b]).min(apart(q, &other)) < 2e-4, "{name} body {b}");
             }
         }
     }

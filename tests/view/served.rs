@@ -76,11 +76,7 @@ impl Served {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let status = text
-            .split(' ')
-            .nth(1)
-            .and_then(|s| s.parse().ok())
-            .unwrap_or(0);
+        let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
         let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         (status, body.to_string())
     }
@@ -96,9 +92,7 @@ impl Served {
         let url = format!("ws://{}{}", self.host(), self.own("/live"));
         let mut request = url.into_client_request().unwrap();
         let origin = format!("http://{}", self.host());
-        request
-            .headers_mut()
-            .insert("Origin", origin.parse().unwrap());
+        request.headers_mut().insert("Origin", origin.parse().unwrap());
         let stream = TcpStream::connect(self.host()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let (socket, _) = tungstenite::client(request, stream).unwrap();
@@ -112,9 +106,7 @@ pub struct Looker {
 
 impl Looker {
     pub fn say(&mut self, wish: Value) {
-        self.socket
-            .send(Message::Text(wish.to_string().into()))
-            .unwrap();
+        self.socket.send(Message::Text(wish.to_string().into())).unwrap();
     }
 
     /// The next row.
@@ -122,9 +114,7 @@ impl Looker {
         loop {
             if let Message::Binary(bytes) = self.socket.read().unwrap() {
                 let numbers = bytes.chunks_exact(4);
-                return numbers
-                    .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
-                    .collect();
+                return numbers.map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
             }
         }
     }
@@ -196,11 +186,7 @@ fn rows_come_and_wishes_are_fulfilled() {
     let (v, _) = page.group("Velocities");
     looker.say(json!({ "do": "push", "body": 1, "point": [0, 0, 0], "change": [0.0, 0.0, 3.0] }));
     let pushed = looker.until("the push", |r| r[v + 2] != still[v + 2]);
-    assert!(
-        (pushed[v + 2] - still[v + 2] - 3.0).abs() < 1e-4,
-        "{}",
-        pushed[v + 2]
-    );
+    assert!((pushed[v + 2] - still[v + 2] - 3.0).abs() < 1e-4, "{}", pushed[v + 2]);
     looker.say(json!({ "do": "pause", "on": false }));
     let poses = page.number("/layout/poses") + 7;
     looker.until("it flies", |r| r[poses + 2] > still[poses + 2] + 0.2);
@@ -239,11 +225,7 @@ fn other_origins_foreign_names_and_files_are_refused() {
     let own = format!("Host: {host}\r\n");
     let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     for (target, headers, status) in [
-        (
-            "/live",
-            format!("{own}Origin: http://evil.example\r\n{upgrade}"),
-            403,
-        ),
+        ("/live", format!("{own}Origin: http://evil.example\r\n{upgrade}"), 403),
         ("/live", format!("{own}{upgrade}"), 403),
         ("/live", format!("{own}Origin: http://{host}\r\n"), 426),
         ("/", format!("{own}Origin: http://evil.example\r\n"), 403),
@@ -256,20 +238,13 @@ fn other_origins_foreign_names_and_files_are_refused() {
         ("/etc/passwd", own.clone(), 404),
     ] {
         let target = served.own(target);
-        assert_eq!(
-            served.get(&target, &headers).0,
-            status,
-            "{target} {headers}"
-        );
+        assert_eq!(served.get(&target, &headers).0, status, "{target} {headers}");
     }
     assert_eq!(served.raw(&format!("POST / HTTP/1.1\r\n{own}\r\n")).0, 400);
     assert_eq!(served.raw("\u{0}\u{1}garbage\r\n\r\n").0, 400);
     // After all that the page is still there, and lets connect to this server alone.
     let page = served.page();
-    assert!(
-        page.text.contains(&format!("connect-src ws://{host};")),
-        "the policy"
-    );
+    assert!(page.text.contains(&format!("connect-src ws://{host};")), "the policy");
 }
 
 #[test]
@@ -293,30 +268,18 @@ fn a_run_that_is_trained_is_watched_with_its_newest_weights() {
             .current_dir(dir.path())
             .output()
             .unwrap();
-        assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        );
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     };
     train(&["odd.toml", "--out", "run"]);
     let served = Served::start(dir.path(), &["run"], "0");
     let mut looker = served.look();
     let before = looker.heard(|s| s["shown"].is_string());
-    assert_eq!(
-        (&before["agent"], &before["checkpoint"]),
-        (&json!("policy"), &json!("newest"))
-    );
+    assert_eq!((&before["agent"], &before["checkpoint"]), (&json!("policy"), &json!("newest")));
     // The run goes on while it is watched: nothing is locked.
     train(&["--resume", "run", "runner.max_iterations=5"]);
     let after = looker.heard(|s| s["shown"] != before["shown"]);
     assert!(after["shown"].as_str().unwrap().contains('5'), "{after}");
-    let old = after["checkpoints"]
-        .as_array()
-        .unwrap()
-        .last()
-        .unwrap()
-        .clone();
+    let old = after["checkpoints"].as_array().unwrap().last().unwrap().clone();
     looker.say(json!({ "do": "checkpoint", "name": old }));
     looker.heard(|s| s["shown"] == old);
     looker.say(json!({ "do": "agent", "who": "zero" }));
@@ -333,10 +296,7 @@ fn a_browser_shows_what_happens_and_pushes_it() {
     let served = Served::start(dir.path(), &["odd.toml", "--agent", "zero"], "0");
     browser.show(&served.url);
     browser.until("ostler.source.received > 10");
-    assert_eq!(
-        browser.eval("document.querySelectorAll('#sliders input[type=range]').length"),
-        2
-    );
+    assert_eq!(browser.eval("document.querySelectorAll('#sliders input[type=range]').length"), 2);
     // A push, by the mouse: from the robot's middle upwards.
     browser.until("ostler.source.row[0] > 1");
     let place = browser.eval(
@@ -347,12 +307,9 @@ fn a_browser_shows_what_happens_and_pushes_it() {
     );
     let (x, y) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
     browser.eval("globalThis.fastest = 0; ostler.source.take = ((take) => function (row) { globalThis.fastest = Math.max(globalThis.fastest, row[ostler.data.layout.groups.find((g) => g.name === 'Velocities').first + 2]); return take.call(this, row); })(ostler.source.take), 0");
-    for (kind, up) in [
-        ("mousePressed", 0.0),
-        ("mouseMoved", 40.0),
-        ("mouseMoved", 80.0),
-        ("mouseReleased", 80.0),
-    ] {
+    for (kind, up) in
+        [("mousePressed", 0.0), ("mouseMoved", 40.0), ("mouseMoved", 80.0), ("mouseReleased", 80.0)]
+    {
         let event = json!({ "type": kind, "x": x, "y": y - up, "button": "left", "buttons": 1,
                             "clickCount": 1, "modifiers": 8 });
         browser.call("Input.dispatchMouseEvent", event);

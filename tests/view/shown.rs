@@ -17,24 +17,11 @@ fn a_page_draws_the_robot_and_asks_for_nothing() {
     let dir = odd();
     let file = dir.path().join("page.html");
     let out = ostler()
-        .args([
-            "play",
-            "odd.toml",
-            "--agent",
-            "random",
-            "--episodes",
-            "2",
-            "--html",
-            "page.html",
-        ])
+        .args(["play", "odd.toml", "--agent", "random", "--episodes", "2", "--html", "page.html"])
         .current_dir(dir.path())
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let url = format!("file://{}", file.display());
     browser.show(&url);
     browser.eval("ostler.source.playing && ostler.source.toggle(), ostler.source.seek(0)");
@@ -52,10 +39,7 @@ fn a_page_draws_the_robot_and_asks_for_nothing() {
     assert!(later.iter().filter(|c| of_robot(c)).count() > 500);
     let other = first.iter().zip(&later).filter(|(a, b)| a != b).count();
     assert!(other > 200, "{other} pixels differ");
-    let row = browser
-        .eval("Number(document.body.dataset.row)")
-        .as_u64()
-        .unwrap();
+    let row = browser.eval("Number(document.body.dataset.row)").as_u64().unwrap();
     assert!(row > 10, "{row}");
     // The second episode, by the selector.
     browser.eval("document.getElementById('episode').value = 1; document.getElementById('episode').onchange()");
@@ -67,10 +51,7 @@ fn a_page_draws_the_robot_and_asks_for_nothing() {
         "document.getElementById('group').value = 2; document.getElementById('group').onchange()",
     );
     assert!(browser.errors.is_empty(), "{:?}", browser.errors);
-    let outside: Vec<&String> = browser
-        .requests
-        .iter()
-        .filter(|r| **r != url && !r.starts_with("data:"))
-        .collect();
+    let outside: Vec<&String> =
+        browser.requests.iter().filter(|r| **r != url && !r.starts_with("data:")).collect();
     assert!(outside.is_empty(), "{outside:?}");
 }

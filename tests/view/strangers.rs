@@ -80,12 +80,7 @@ fn flood(served: &Served, begin: &[u8], again: &[u8], stop: &AtomicBool) {
 fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kib: u64 = line
-        .unwrap()
-        .trim_end_matches(" kB")
-        .trim()
-        .parse()
-        .unwrap();
+    let kib: u64 = line.unwrap().trim_end_matches(" kB").trim().parse().unwrap();
     kib >> 10
 }
 
@@ -100,32 +95,18 @@ fn connections(pid: u32) -> usize {
 fn floods_take_neither_memory_nor_the_turns_of_others() {
     let dir = odd();
     let train = ["train", "odd.toml", "--quiet", "--out", "run"];
-    let out = ostler()
-        .args(train)
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
+    let out = ostler().args(train).current_dir(dir.path()).output().unwrap();
     assert!(out.status.success());
     let served = Served::start(dir.path(), &["run"], "0");
     served.page();
     let mut looker = served.look();
     looker.say(json!({ "do": "agent", "who": "policy" }));
     (0..10).for_each(|_| drop(looker.row()));
-    let unknown = frame(
-        TEXT,
-        json!({ "do": "x".repeat(15_000) }).to_string().as_bytes(),
-    );
-    let nobody = frame(
-        TEXT,
-        json!({ "do": "agent", "who": "x".repeat(15_000) })
-            .to_string()
-            .as_bytes(),
-    );
+    let unknown = frame(TEXT, json!({ "do": "x".repeat(15_000) }).to_string().as_bytes());
+    let nobody =
+        frame(TEXT, json!({ "do": "agent", "who": "x".repeat(15_000) }).to_string().as_bytes());
     let policy = frame(TEXT, br#"{"do":"agent","who":"policy"}"#);
-    let swap = [
-        frame(TEXT, br#"{"do":"agent","who":"zero"}"#),
-        policy.clone(),
-    ];
+    let swap = [frame(TEXT, br#"{"do":"agent","who":"zero"}"#), policy.clone()];
     let values = vec![0; 8000];
     let long = json!({ "do": "command", "index": 0, "values": values }).to_string();
     let long = frame(TEXT, long.as_bytes());
@@ -238,15 +219,9 @@ fn what_comes_with_a_request_is_heard_and_answers_are_short() {
     looker.heard(|s| s["paused"] == true);
     drop(hasty);
     // A second request does not cut the answer to the first.
-    let get = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\n",
-        served.own("/"),
-        served.host()
-    );
-    let (status, body) = served.get(
-        &served.own("/"),
-        &format!("Host: {}\r\n\r\n{get}", served.host()),
-    );
+    let get = format!("GET {} HTTP/1.1\r\nHost: {}\r\n", served.own("/"), served.host());
+    let (status, body) =
+        served.get(&served.own("/"), &format!("Host: {}\r\n\r\n{get}", served.host()));
     assert_eq!(status, 200);
     assert!(body.trim_end().ends_with("</html>"), "the whole page");
     for wish in [

@@ -25,14 +25,8 @@ fn png(path: &Path, wide: u32, high: u32, color: png::ColorType, depth: png::Bit
         encoder.set_trns((0..16).map(|k| 16 * k as u8).collect::<Vec<u8>>());
     }
     let row = (wide as usize * color.samples() * depth as usize).div_ceil(8);
-    let bytes: Vec<u8> = (0..row * high as usize)
-        .map(|k| (k * 41 + k / 7 * 13) as u8)
-        .collect();
-    encoder
-        .write_header()
-        .unwrap()
-        .write_image_data(&bytes)
-        .unwrap();
+    let bytes: Vec<u8> = (0..row * high as usize).map(|k| (k * 41 + k / 7 * 13) as u8).collect();
+    encoder.write_header().unwrap().write_image_data(&bytes).unwrap();
 }
 
 /// Every kind of texture, each on a box; names of those that MuJoCo draws itself begin with `b`.
@@ -68,10 +62,7 @@ fn textures(folder: &Path) -> Vec<(String, String)> {
         png(&folder.join(format!("{name}.png")), 6, 4, color, depth);
         all.push((name.into(), format!("type=\"2d\" file=\"{name}.png\"")));
     }
-    all.push((
-        "over".into(),
-        "type=\"2d\" file=\"rgb.png\" hflip=\"true\"".into(),
-    ));
+    all.push(("over".into(), "type=\"2d\" file=\"rgb.png\" hflip=\"true\"".into()));
     all.push((
         "down".into(),
         "type=\"2d\" file=\"rgb16.png\" vflip=\"true\" hflip=\"true\"".into(),
@@ -96,9 +87,7 @@ const OBJ: &str = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nvt 1 .25
 /// A robot that has them all, and meshes with texture coordinates.
 fn robot(folder: &Path, all: &[(String, String)]) -> String {
     std::fs::write(folder.join("mesh.obj"), OBJ).unwrap();
-    let textures = all
-        .iter()
-        .map(|(name, more)| format!("<texture name=\"{name}\" {more}/>"));
+    let textures = all.iter().map(|(name, more)| format!("<texture name=\"{name}\" {more}/>"));
     let material = |(name, _): &(String, String)| {
         format!(
             "<material name=\"{name}\" texture=\"{name}\" texrepeat=\"3 2.5\" texuniform=\"true\"/>"
@@ -126,9 +115,7 @@ fn robot(folder: &Path, all: &[(String, String)]) -> String {
 /// Texture coordinates of each face's corners.
 fn corners(surface: &Surface) -> Vec<[[f32; 2]; 3]> {
     let faces = surface.coord_faces.iter();
-    faces
-        .map(|f| f.map(|i| surface.coords[i as usize]))
-        .collect()
+    faces.map(|f| f.map(|i| surface.coords[i as usize])).collect()
 }
 
 /// Pixels, materials and texture coordinates are those of MuJoCo's compiled model.
@@ -160,22 +147,11 @@ fn textures_are_those_that_mujoco_compiles() {
         \x20   at = m.mesh_facetexcoord[f:f + n] + m.mesh_texcoordadr[i]\n\
         \x20   c[m.mesh(i).name] = m.mesh_texcoord[at].tolist()\n\
         print(json.dumps([t, g, c]))\n";
-    let out = Command::new(python)
-        .args(["-c", script])
-        .arg(&file)
-        .output()
-        .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    let out = Command::new(python).args(["-c", script]).arg(&file).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
     let (model, looks) = mjcf::load_looks(&file, None).unwrap();
-    assert!(
-        looks.missing.is_empty() && looks.plain.is_empty(),
-        "{looks:?}"
-    );
+    assert!(looks.missing.is_empty() && looks.plain.is_empty(), "{looks:?}");
     assert_eq!(looks.textures.len(), all.len());
     for texture in &looks.textures {
         let name = &texture.name;
@@ -186,11 +162,7 @@ fn textures_are_those_that_mujoco_compiles() {
         assert_eq!(texture.data.len(), theirs.len(), "{name}");
         // Sines and roots may differ in their last bit, which is cut off.
         let slack = u8::from(name.starts_with('b'));
-        let far = texture
-            .data
-            .iter()
-            .zip(&theirs)
-            .filter(|(a, b)| a.abs_diff(**b) > slack);
+        let far = texture.data.iter().zip(&theirs).filter(|(a, b)| a.abs_diff(**b) > slack);
         assert_eq!(far.count(), 0, "{name}: {:?}\n{theirs:?}", texture.data);
         let sum: u64 = theirs.iter().map(|b| u64::from(*b)).sum();
         let mean = sum as f64 / (255 * theirs.len()) as f64;
@@ -203,10 +175,7 @@ fn textures_are_those_that_mujoco_compiles() {
         let paint = &looks.painted[name];
         assert_eq!(looks.textures[paint.texture].name, theirs[0], "{name}");
         let repeat: [f32; 2] = serde_json::from_value(theirs[1].clone()).unwrap();
-        assert_eq!(
-            (paint.repeat, Value::from(paint.uniform)),
-            (repeat, theirs[2].clone())
-        );
+        assert_eq!((paint.repeat, Value::from(paint.uniform)), (repeat, theirs[2].clone()));
         let rgba: [f32; 4] = serde_json::from_value(theirs[3].clone()).unwrap();
         let geom = model.geoms.iter().find(|g| g.name == *name).unwrap();
         assert_eq!(geom.rgba, rgba, "{name}");
@@ -221,10 +190,7 @@ fn textures_are_those_that_mujoco_compiles() {
 }
 
 fn kinds(looks: &Looks) {
-    let flat = looks
-        .textures
-        .iter()
-        .filter(|t| t.kind == TextureKind::Flat);
+    let flat = looks.textures.iter().filter(|t| t.kind == TextureKind::Flat);
     assert_eq!(flat.count(), 24 + 8 + 2);
     let Paint { repeat, .. } = looks.painted["class"];
     assert_eq!(repeat, [7.0, 8.0]);
@@ -278,11 +244,7 @@ fn squares(path: &Path, wide: usize, high: usize, red: impl Fn(usize, usize) -> 
         false => [0, 0, 255],
     };
     let bytes: Vec<u8> = (0..64 * wide * high).flat_map(pixel).collect();
-    encoder
-        .write_header()
-        .unwrap()
-        .write_image_data(&bytes)
-        .unwrap();
+    encoder.write_header().unwrap().write_image_data(&bytes).unwrap();
 }
 
 /// Red and blue lie where the program's own pictures have them, which `draw` tests.
@@ -293,35 +255,19 @@ fn a_page_lays_textures_as_pictures_do() {
     };
     let dir = tempfile::tempdir().unwrap();
     // No picture is its own mirror image.
-    squares(&dir.path().join("tilt.png"), 5, 4, |x, y| {
-        [7, 9, 28, 16][y] >> x & 1 == 1
-    });
-    squares(&dir.path().join("grid.png"), 12, 8, |x, y| {
-        (x * x + 3 * y + x * y / 3) % 5 < 2
-    });
+    squares(&dir.path().join("tilt.png"), 5, 4, |x, y| [7, 9, 28, 16][y] >> x & 1 == 1);
+    squares(&dir.path().join("grid.png"), 12, 8, |x, y| (x * x + 3 * y + x * y / 3) % 5 < 2);
     let file = dir.path().join("odd.xml");
     std::fs::write(&file, PAINTED).unwrap();
     std::fs::write(dir.path().join("odd.toml"), crate::TASK).unwrap();
     let page = dir.path().join("page.html");
     let out = ostler()
-        .args([
-            "play",
-            "odd.toml",
-            "--agent",
-            "zero",
-            "--seconds",
-            "0.1",
-            "--html",
-            "page.html",
-        ])
+        .args(["play", "odd.toml", "--agent", "zero", "--seconds", "0.1", "--html", "page.html"])
         .current_dir(dir.path())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
-    assert!(
-        out.status.success() && !said.contains("cannot be drawn"),
-        "{said}"
-    );
+    assert!(out.status.success() && !said.contains("cannot be drawn"), "{said}");
     browser.show(&format!("file://{}", page.display()));
     let (eye, target) = (v3(0.4, -5.0, 4.5), v3(0.2, 1.2, 0.0));
     browser.eval("ostler.source.playing && ostler.source.toggle(), ostler.source.seek(0), ostler.view.follow = false, 0");

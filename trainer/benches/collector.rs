@@ -31,16 +31,10 @@ impl Counting {
     fn new(num_envs: usize) -> Self {
         let spec = EnvSpec {
             num_envs,
-            obs: Groups {
-                policy: OBS,
-                critic: None,
-            },
+            obs: Groups { policy: OBS, critic: None },
             critic: None,
             groups: Vec::new(),
-            obs_table: Groups {
-                policy: Vec::new(),
-                critic: None,
-            },
+            obs_table: Groups { policy: Vec::new(), critic: None },
             action: ActionSpace::Continuous(ACTION),
             step_dt: 0.02,
             max_episode_steps: 1 << 20,
@@ -96,19 +90,11 @@ impl Environments for Counting {
 fn measure(random: bool, envs: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let env = Counting::new(envs);
-    let actor = ActorConfig {
-        hidden_dims: vec![64, 64],
-        ..ActorConfig::default()
-    };
-    let critic = CriticConfig {
-        hidden_dims: vec![64, 64],
-        ..CriticConfig::default()
-    };
+    let actor = ActorConfig { hidden_dims: vec![64, 64], ..ActorConfig::default() };
+    let critic = CriticConfig { hidden_dims: vec![64, 64], ..CriticConfig::default() };
     let mut policy = ActorCritic::new(&actor, &critic, env.spec(), 1, Device::Cpu)?;
-    let stepping = Stepping {
-        init_random_steps: if random { u64::MAX } else { 0 },
-        ..Stepping::default()
-    };
+    let stepping =
+        Stepping { init_random_steps: if random { u64::MAX } else { 0 }, ..Stepping::default() };
     let mut c = SyncCollector::stepping(env, STEPS, &policy, 1, false, stepping)?;
     c.collect(&mut policy)?;
     let first = start.elapsed().as_secs_f64();
@@ -130,10 +116,7 @@ fn measure(random: bool, envs: usize, time: Duration) -> Result<(), Box<dyn Erro
 
 /// Processor time of this program (s).
 fn processor_s() -> f64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure lives across the call, which fills it in.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64

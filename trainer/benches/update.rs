@@ -65,16 +65,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let spec = EnvSpec {
         num_envs: size.envs,
-        obs: Groups {
-            policy: size.obs,
-            critic: None,
-        },
+        obs: Groups { policy: size.obs, critic: None },
         critic: None,
         groups: Vec::new(),
-        obs_table: Groups {
-            policy: Vec::new(),
-            critic: None,
-        },
+        obs_table: Groups { policy: Vec::new(), critic: None },
         action: ActionSpace::Continuous(size.action),
         step_dt: 0.02,
         max_episode_steps: 1000,
@@ -94,14 +88,8 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
         kl_stop: 0.0,
         ..PpoConfig::default()
     };
-    let actor = ActorConfig {
-        hidden_dims: size.hidden.to_vec(),
-        ..ActorConfig::default()
-    };
-    let critic = CriticConfig {
-        hidden_dims: size.hidden.to_vec(),
-        ..CriticConfig::default()
-    };
+    let actor = ActorConfig { hidden_dims: size.hidden.to_vec(), ..ActorConfig::default() };
+    let critic = CriticConfig { hidden_dims: size.hidden.to_vec(), ..CriticConfig::default() };
     let ppo = Ppo::new(&ppo, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
     let mut ppo = ppo.with_threads(threads)?;
     let rollout = rollout(&mut ppo, &spec, size.steps as i64)?;
@@ -122,22 +110,13 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
     }
     println!("update.{}.total_ms {:.2}", size.name, median(&mut update));
     println!("update.{}.gae_ms {:.2}", size.name, median(&mut gae));
-    println!(
-        "update.{}.products_ms {:.2}",
-        size.name,
-        products(size, repeats)?
-    );
+    println!("update.{}.products_ms {:.2}", size.name, products(size, repeats)?);
 
     let noise = normals(1, &[spec.num_envs as i64, size.action as i64]);
     let row = |t: &Tensor| t.get(0);
     let (action, dist, std) = (row(&rollout.action), row(&rollout.dist), row(&rollout.std));
     let obs = row(&rollout.obs.policy);
-    let out = Act {
-        action: &action,
-        dist: &dist,
-        std: &std,
-        hidden: None,
-    };
+    let out = Act { action: &action, dist: &dist, std: &std, hidden: None };
     let mut act = Vec::new();
     for _ in 0..repeats * 20 {
         let start = Instant::now();

@@ -75,10 +75,7 @@ pub struct CustomConfig {
 /// Where environments come from.
 enum Source {
     Gymnasium(GymnasiumConfig),
-    Custom {
-        config: CustomConfig,
-        make: Arc<Make>,
-    },
+    Custom { config: CustomConfig, make: Arc<Make> },
 }
 
 /// Environments in the place of a robot's.
@@ -113,17 +110,11 @@ impl Foreign {
             *gymnasium = gymnasium.located(folder)?;
             Source::Gymnasium(gymnasium.clone())
         } else if let Some(custom) = &config.custom {
-            Source::Custom {
-                make: registered(&custom.env)?,
-                config: custom.clone(),
-            }
+            Source::Custom { make: registered(&custom.env)?, config: custom.clone() }
         } else {
             return Ok(None);
         };
-        Ok(Some(Arc::new(Self {
-            source,
-            facts: OnceLock::new(),
-        })))
+        Ok(Some(Arc::new(Self { source, facts: OnceLock::new() })))
     }
 
     /// Name for logs and checkpoints.
@@ -180,10 +171,7 @@ impl Foreign {
         let env = self.make(1, 0)?;
         let mut state = Vec::new();
         env.capture(&mut state).map_err(CollectError::Snapshot)?;
-        let facts = Facts {
-            spec: env.spec().clone(),
-            state: state.len() as u64,
-        };
+        let facts = Facts { spec: env.spec().clone(), state: state.len() as u64 };
         Ok(self.facts.get_or_init(|| facts))
     }
 

@@ -160,10 +160,7 @@ pub enum AgainstThreshold {
 impl Interval {
     /// Compares with a threshold; one value is simply compared.
     pub fn against(&self, threshold: f64) -> AgainstThreshold {
-        let (low, high) = (
-            self.low.unwrap_or(self.mean),
-            self.high.unwrap_or(self.mean),
-        );
+        let (low, high) = (self.low.unwrap_or(self.mean), self.high.unwrap_or(self.mean));
         if low >= threshold {
             AgainstThreshold::Above
         } else if high < threshold {
@@ -265,10 +262,7 @@ mod tests {
     fn the_interquartile_mean_leaves_a_quarter_out_at_either_end() {
         // scipy.stats.trim_mean(x, 0.25)
         assert_eq!(interquartile_mean(&[9.0, 1.0, 2.0, 3.0, -50.0]), 2.0);
-        assert_eq!(
-            interquartile_mean(&[8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 100.0]),
-            5.5
-        );
+        assert_eq!(interquartile_mean(&[8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 100.0]), 5.5);
         assert_eq!(interquartile_mean(&[1.0, 2.0, 6.0]), 3.0);
         assert!(interquartile_mean(&[]).is_nan());
     }
@@ -287,10 +281,7 @@ mod tests {
         let mut failed = values.clone();
         failed[99] = -1e6;
         let j = interquartile(&failed, 0.95).unwrap();
-        assert!(
-            (j.mean - i.mean).abs() < 2.0 && j.low.unwrap() > 30.0,
-            "{j:?}"
-        );
+        assert!((j.mean - i.mean).abs() < 2.0 && j.low.unwrap() > 30.0, "{j:?}");
         let one = interquartile(&[4.0], 0.95).unwrap();
         assert_eq!((one.mean, one.low, one.high), (4.0, None, None));
         assert_eq!(interquartile(&[1.0, f64::NAN], 0.95), None);

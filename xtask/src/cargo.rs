@@ -16,9 +16,7 @@ pub fn clean(command: &mut Command, place: &Place) {
             command.env_remove(name);
         }
     }
-    command
-        .env_remove("LIBTORCH")
-        .env_remove("LIBTORCH_USE_PYTORCH");
+    command.env_remove("LIBTORCH").env_remove("LIBTORCH_USE_PYTORCH");
     if let Some(paths) = std::env::var_os("LD_LIBRARY_PATH") {
         let kept: Vec<_> = std::env::split_paths(&paths)
             .filter(|path| !added_by_cargo(path, &place.root))
@@ -35,21 +33,14 @@ fn from_outer_cargo(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    ["CARGO_PKG_", "CARGO_BIN_", "CARGO_MANIFEST_"]
-        .iter()
-        .any(|p| name.starts_with(p))
-        || matches!(
-            name,
-            "CARGO" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR"
-        )
+    ["CARGO_PKG_", "CARGO_BIN_", "CARGO_MANIFEST_"].iter().any(|p| name.starts_with(p))
+        || matches!(name, "CARGO" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
 }
 
 fn added_by_cargo(path: &Path, root: &Path) -> bool {
     path.starts_with(root.join("target"))
         || path.components().any(|part| part.as_os_str() == "rustlib")
-        || path
-            .parent()
-            .is_some_and(|toolchain| toolchain.join("bin/rustc").is_file())
+        || path.parent().is_some_and(|toolchain| toolchain.join("bin/rustc").is_file())
 }
 
 /// A cargo command in the checkout, its environment [`clean`].
@@ -66,17 +57,11 @@ pub fn command(place: &Place) -> Command {
 /// # Errors
 /// It cannot be started, or fails.
 pub fn run(place: &Place, args: &[&str]) -> Result<(), SetupError> {
-    let status = command(place)
-        .args(args)
-        .status()
-        .map_err(SetupError::io("start", "cargo"))?;
+    let status = command(place).args(args).status().map_err(SetupError::io("start", "cargo"))?;
     if status.success() {
         return Ok(());
     }
-    Err(SetupError::Cargo {
-        command: args.join(" "),
-        code: status.code().unwrap_or(101),
-    })
+    Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
 }
 
 /// Builds `ostler` in release mode, with these of its features or all, and returns where it is.
@@ -87,14 +72,7 @@ pub fn build_ostler(place: &Place, features: Option<&[&str]>) -> Result<PathBuf,
     if !place.root.join("target/release/ostler").is_file() && !has_cpp_compiler() {
         return Err(SetupError::NoCompiler);
     }
-    let mut args = vec![
-        "build",
-        "--release",
-        "--package",
-        "ostler-trainer",
-        "--bin",
-        "ostler",
-    ];
+    let mut args = vec!["build", "--release", "--package", "ostler-trainer", "--bin", "ostler"];
     let features = features.map(|features| features.join(","));
     if let Some(features) = &features {
         args.extend(["--no-default-features", "--features", features]);
@@ -192,10 +170,7 @@ mod tests {
     fn the_programs_path_is_read_from_cargos_message() {
         let line =
             r#"{"reason":"compiler-artifact","executable":"/a \"b\"/release/ostler","fresh":true}"#;
-        assert_eq!(
-            executable(line),
-            Some(PathBuf::from("/a \"b\"/release/ostler"))
-        );
+        assert_eq!(executable(line), Some(PathBuf::from("/a \"b\"/release/ostler")));
         let line = r#"{"target":{"kind":["test"],"name":"gpu","src_path":"x"},"executable":"/a"}"#;
         assert_eq!(target(line).as_deref(), Some("gpu"));
         assert_eq!(executable(r#"{"executable":null,"fresh":true}"#), None);
@@ -204,32 +179,19 @@ mod tests {
 
     #[test]
     fn only_what_cargo_added_is_removed() {
-        for name in [
-            "CARGO_PKG_NAME",
-            "CARGO_MANIFEST_DIR",
-            "CARGO",
-            "CARGO_BIN_EXE_x",
-        ] {
+        for name in ["CARGO_PKG_NAME", "CARGO_MANIFEST_DIR", "CARGO", "CARGO_BIN_EXE_x"] {
             assert!(from_outer_cargo(OsStr::new(name)), "{name}");
         }
-        for name in [
-            "CARGO_HOME",
-            "CARGO_TARGET_DIR",
-            "CARGO_BUILD_JOBS",
-            "CARGO_TERM_COLOR",
-            "PATH",
-        ] {
+        for name in
+            ["CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_BUILD_JOBS", "CARGO_TERM_COLOR", "PATH"]
+        {
             assert!(!from_outer_cargo(OsStr::new(name)), "{name}");
         }
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("chain/bin")).unwrap();
         std::fs::write(dir.path().join("chain/bin/rustc"), "").unwrap();
         let root = dir.path().join("repo");
-        for path in [
-            "repo/target/debug/deps",
-            "chain/lib",
-            "chain/lib/rustlib/x/lib",
-        ] {
+        for path in ["repo/target/debug/deps", "chain/lib", "chain/lib/rustlib/x/lib"] {
             assert!(added_by_cargo(&dir.path().join(path), &root), "{path}");
         }
         for path in ["repo/lib", "usr/lib"] {

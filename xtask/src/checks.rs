@@ -23,13 +23,7 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
         let args = [&["clippy", "--quiet"], of, &["--", "-D", "warnings"]].concat();
         cargo::run(place, &args)?;
     }
-    let args = [
-        "doc",
-        "--workspace",
-        "--no-deps",
-        "--document-private-items",
-        "--quiet",
-    ];
+    let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     let status = cargo::command(place)
         .args(args)
         .env("RUSTDOCFLAGS", "-D warnings")
@@ -38,10 +32,7 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     if status.success() {
         return Ok(());
     }
-    Err(SetupError::Cargo {
-        command: args.join(" "),
-        code: status.code().unwrap_or(101),
-    })
+    Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
 }
 
 /// Every test of the workspace, from nothing: libtorch and the referees are set
@@ -79,10 +70,7 @@ pub(crate) fn test_with(
             None
         }
     };
-    let peers = match referee
-        .as_deref()
-        .map(|python| referee::ensure_peers(place, python))
-    {
+    let peers = match referee.as_deref().map(|python| referee::ensure_peers(place, python)) {
         Some(Ok(folder)) => folder,
         Some(Err(error)) if required.contains(&Need::Peers) => return Err(error),
         Some(Err(error)) => {
@@ -144,10 +132,7 @@ pub(crate) fn test_with(
     if status.success() {
         return Ok(counts);
     }
-    Err(SetupError::Cargo {
-        command: list.join(" "),
-        code: status.code().unwrap_or(101),
-    })
+    Err(SetupError::Cargo { command: list.join(" "), code: status.code().unwrap_or(101) })
 }
 
 /// Runs to the end; what is said on standard output is passed on and counted.

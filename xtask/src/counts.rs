@@ -41,9 +41,7 @@ impl Counts {
             let number = |word: &str| -> usize {
                 let mut parts = result.split(['.', ';']).map(str::trim);
                 let number = parts.find_map(|part| part.strip_suffix(word));
-                number
-                    .and_then(|number| number.trim().parse().ok())
-                    .unwrap_or(0)
+                number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
             };
             self.passed += number("passed");
             self.failed += number("failed");
@@ -78,13 +76,9 @@ impl Counts {
     pub(crate) fn skipped(&mut self, record: &str) {
         for line in record.lines() {
             let mut words = line.split('\t');
-            if let (Some(share::WORD), Some(program), Some(test), Some(size), None) = (
-                words.next(),
-                words.next(),
-                words.next(),
-                words.next(),
-                words.next(),
-            ) {
+            if let (Some(share::WORD), Some(program), Some(test), Some(size), None) =
+                (words.next(), words.next(), words.next(), words.next(), words.next())
+            {
                 self.parts.insert(format!("{program} {test}: {size}"));
             }
         }
@@ -122,11 +116,7 @@ impl fmt::Display for Counts {
             writeln!(f, "  {line}")?;
         }
         let passed = self.passed.saturating_sub(self.skips.len());
-        write!(
-            f,
-            "{passed} passed, {} failed, {skipped} skipped",
-            self.failed
-        )
+        write!(f, "{passed} passed, {} failed, {skipped} skipped", self.failed)
     }
 }
 

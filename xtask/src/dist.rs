@@ -82,10 +82,7 @@ const NOTICES: &str = "THIRD-PARTY.txt";
 fn write_notices(place: &Place, python: &Path, to: &Path) -> Result<(), SetupError> {
     let mut script = python::command(python);
     cargo::clean(&mut script, place);
-    script
-        .arg(place.root.join("xtask/src/dist/notices.py"))
-        .arg(to)
-        .current_dir(&place.root);
+    script.arg(place.root.join("xtask/src/dist/notices.py")).arg(to).current_dir(&place.root);
     run(&mut script, "notices.py")
 }
 
@@ -108,17 +105,14 @@ fn create(folder: &Path) -> Result<(), SetupError> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), SetupError> {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(SetupError::io("copy", from))
+    fs::copy(from, to).map(drop).map_err(SetupError::io("copy", from))
 }
 
 /// The configurations and their robots; not the regression's.
 fn copy_configs(from: &Path, to: &Path) -> Result<(), SetupError> {
-    for (from, to) in [
-        (from.to_path_buf(), to.to_path_buf()),
-        (from.join("robots"), to.join("robots")),
-    ] {
+    for (from, to) in
+        [(from.to_path_buf(), to.to_path_buf()), (from.join("robots"), to.join("robots"))]
+    {
         create(&to)?;
         let entries = fs::read_dir(&from).map_err(SetupError::io("read", &from))?;
         for entry in entries.flatten().filter(|e| e.path().is_file()) {
@@ -141,10 +135,9 @@ fn build_program(place: &Place) -> Result<PathBuf, SetupError> {
         .map_err(SetupError::io("start", "cargo"))?;
     match status.success() {
         true => Ok(target.join("release/ostler")),
-        false => Err(SetupError::Cargo {
-            command: args.join(" "),
-            code: status.code().unwrap_or(101),
-        }),
+        false => {
+            Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
+        }
     }
 }
 
@@ -176,19 +169,16 @@ fn build_wheel(place: &Place, python: &Path, out: &Path) -> Result<PathBuf, Setu
 fn wheels(folder: &Path) -> Result<Vec<PathBuf>, SetupError> {
     let entries = fs::read_dir(folder).map_err(SetupError::io("read", folder))?;
     let paths = entries.flatten().map(|e| e.path());
-    Ok(paths
-        .filter(|p| p.extension().is_some_and(|e| e == "whl"))
-        .collect())
+    Ok(paths.filter(|p| p.extension().is_some_and(|e| e == "whl")).collect())
 }
 
 fn run(command: &mut Command, what: &'static str) -> Result<(), SetupError> {
     let status = command.status().map_err(SetupError::io("start", what))?;
     match status.success() {
         true => Ok(()),
-        false => Err(SetupError::Cargo {
-            command: what.into(),
-            code: status.code().unwrap_or(101),
-        }),
+        false => {
+            Err(SetupError::Cargo { command: what.into(), code: status.code().unwrap_or(101) })
+        }
     }
 }
 
@@ -212,11 +202,7 @@ fn pack(place: &Place, program: &Path, notices: &Path, out: &Path) -> Result<Pat
     fs::write(&install, INSTALL).map_err(SetupError::io("write", &install))?;
     let file = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
-    tar.arg("-C")
-        .arg(&stage)
-        .args(["--owner=0", "--group=0", "-czf"])
-        .arg(&file)
-        .arg(&name);
+    tar.arg("-C").arg(&stage).args(["--owner=0", "--group=0", "-czf"]).arg(&file).arg(&name);
     run(&mut tar, "tar")?;
     Ok(file)
 }

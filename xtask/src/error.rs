@@ -176,11 +176,7 @@ impl fmt::Display for SetupError {
                  xtask/src/libtorch/wheels.txt\nhelp: a mirror or proxy hands out another file; \
                  fetch from the official index (PIP_INDEX_URL); {OTHER_WAYS}"
             ),
-            Self::Space {
-                folder,
-                need_mb,
-                have_mb,
-            } => {
+            Self::Space { folder, need_mb, have_mb } => {
                 let folder = folder.display();
                 write!(
                     f,
@@ -236,11 +232,7 @@ impl fmt::Display for SetupError {
                 "cargo built ostler but named no program; run \
                  `cargo build --release --bin ostler`",
             ),
-            Self::Io {
-                doing,
-                path,
-                source,
-            } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
         }
     }
 }
@@ -261,11 +253,7 @@ impl SetupError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> SetupError {
         let path = path.into();
-        move |source| SetupError::Io {
-            doing,
-            path,
-            source,
-        }
+        move |source| SetupError::Io { doing, path, source }
     }
 
     /// Exit code: 2 for usage and set-up, cargo's own where it failed.

@@ -145,9 +145,9 @@ impl Stage {
             .status();
         match status.map_err(SetupError::io("start", &python))?.success() {
             true => Ok(()),
-            false => Err(SetupError::Referee(
-                "pip cannot fetch the wheels of other engines".into(),
-            )),
+            false => {
+                Err(SetupError::Referee("pip cannot fetch the wheels of other engines".into()))
+            }
         }
     }
 
@@ -232,10 +232,7 @@ print(os.path.join(home, 'envs', 'mujoco', 'assets', 'humanoid.xml'))";
 /// The commit that is packed, with a mark where files differ from it.
 fn commit(place: &Place) -> String {
     let git = |args: &[&str]| {
-        let out = Command::new("git")
-            .args(args)
-            .current_dir(&place.root)
-            .output();
+        let out = Command::new("git").args(args).current_dir(&place.root).output();
         let out = out.ok().filter(|o| o.status.success());
         out.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string())
     };
@@ -256,9 +253,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), SetupError> {
         let to = to.join(name);
         match path.is_dir() {
             true => copy(&path, &to)?,
-            false => fs::copy(&path, &to)
-                .map(drop)
-                .map_err(SetupError::io("copy", &path))?,
+            false => fs::copy(&path, &to).map(drop).map_err(SetupError::io("copy", &path))?,
         }
     }
     Ok(())
@@ -266,16 +261,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), SetupError> {
 
 /// A program without symbols; as it is where there is no `strip`.
 fn strip(from: &Path, to: &Path) -> Result<(), SetupError> {
-    let done = Command::new("strip")
-        .arg("-o")
-        .arg(to)
-        .arg(from)
-        .stderr(Stdio::null())
-        .status();
+    let done = Command::new("strip").arg("-o").arg(to).arg(from).stderr(Stdio::null()).status();
     if done.is_ok_and(|s| s.success()) {
         return Ok(());
     }
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(SetupError::io("copy", from))
+    fs::copy(from, to).map(drop).map_err(SetupError::io("copy", from))
 }

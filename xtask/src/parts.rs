@@ -84,8 +84,7 @@ impl Asked {
         let folders = (folders.into_iter().flatten()).chain(of_checkpoint.map(Path::to_path_buf));
         let files = folders.map(|folder| folder.join("config.toml"));
         // The first is the one that is meant.
-        self.files
-            .extend(files.filter(|file| file.is_file()).take(1));
+        self.files.extend(files.filter(|file| file.is_file()).take(1));
     }
 }
 
@@ -97,9 +96,7 @@ fn names_rapier(text: &str, profile: &str) -> bool {
         let line = line.split('#').next().unwrap_or_default().trim();
         if let Some(table) = line.strip_prefix('[') {
             let table = table.trim_matches(['[', ']', ' ']);
-            let mut keys = table
-                .split('.')
-                .map(|key| key.trim().trim_matches(['"', '\'']));
+            let mut keys = table.split('.').map(|key| key.trim().trim_matches(['"', '\'']));
             applies = keys.next() != Some("profile") || keys.next().is_none_or(|p| p == profile);
         }
         let names = line.contains("\"rapier\"") || line.contains("'rapier'");
@@ -127,10 +124,7 @@ mod tests {
             fs::write(&path, text).unwrap();
             path.to_string_lossy().into_owned()
         };
-        let native = put(
-            "native.toml",
-            "[sim]\nbackend = \"native\" # or \"rapier\"\n",
-        );
+        let native = put("native.toml", "[sim]\nbackend = \"native\" # or \"rapier\"\n");
         let other = put("other.toml", "[sim]\nthreads = 2\nbackend = 'rapier'\n");
         let inline = put("inline.toml", "sim = { backend = \"rapier\" }\n");
         let dotted = put("dotted.toml", "sim.backend = \"rapier\"\n");
@@ -181,17 +175,8 @@ mod tests {
     #[test]
     fn what_is_built_is_a_feature_of_the_trainer_and_on_where_nothing_is_named() {
         let manifest = include_str!("../../trainer/Cargo.toml");
-        let default = manifest
-            .lines()
-            .find(|l| l.starts_with("default = "))
-            .unwrap();
-        for feature in [
-            "rapier",
-            "portable",
-            "avx2",
-            "avx512",
-            crate::processor::widest(),
-        ] {
+        let default = manifest.lines().find(|l| l.starts_with("default = ")).unwrap();
+        for feature in ["rapier", "portable", "avx2", "avx512", crate::processor::widest()] {
             assert!(default.contains(&format!("\"{feature}\"")), "{feature}");
             assert!(manifest.contains(&format!("\n{feature} = [")), "{feature}");
         }

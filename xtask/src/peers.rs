@@ -44,8 +44,6 @@ pub fn peers(place: &Place, args: &[String]) -> Result<(), SetupError> {
     let status = command.status().map_err(SetupError::io("start", any))?;
     match status.success() {
         true => Ok(()),
-        false => Err(SetupError::Referee(
-            "peers.py fails: its words are above".into(),
-        )),
+        false => Err(SetupError::Referee("peers.py fails: its words are above".into())),
     }
 }

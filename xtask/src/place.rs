@@ -28,10 +28,7 @@ impl Place {
         // cargo names the package it runs; without cargo, the one compiled in.
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .unwrap_or_else(|| OsString::from(env!("CARGO_MANIFEST_DIR")));
-        let root = Path::new(&package)
-            .parent()
-            .unwrap_or(Path::new("/"))
-            .to_path_buf();
+        let root = Path::new(&package).parent().unwrap_or(Path::new("/")).to_path_buf();
         if !root.join("Cargo.toml").is_file() {
             return Err(SetupError::NotACheckout(root));
         }
@@ -40,12 +37,7 @@ impl Place {
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
             .filter(|value| *value != root.join(".libtorch/torch"));
-        Ok(Self {
-            root,
-            cache,
-            libtorch,
-            cuda: cuda(std::env::var_os("OSTLER_CUDA"))?,
-        })
+        Ok(Self { root, cache, libtorch, cuda: cuda(std::env::var_os("OSTLER_CUDA"))? })
     }
 
     /// `LIBTORCH` of every build: a link to the libtorch that was found.
@@ -73,11 +65,7 @@ fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, 
     let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let folder = set("OSTLER_CACHE")
         // A relative XDG folder is to be ignored, says its specification.
-        .or_else(|| {
-            set("XDG_CACHE_HOME")
-                .filter(|p| p.is_absolute())
-                .map(|p| p.join("ostler"))
-        })
+        .or_else(|| set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("ostler")))
         .or_else(|| set("HOME").map(|p| p.join(".cache/ostler")))
         .ok_or(SetupError::NoCacheFolder)?;
     std::path::absolute(&folder).map_err(SetupError::io("find", folder))
@@ -91,9 +79,7 @@ pub fn check_platform(os: &str, arch: &str, libc: &str) -> Result<(), SetupError
     if (os, arch, libc) == ("linux", "x86_64", "gnu") {
         return Ok(());
     }
-    Err(SetupError::Platform(
-        format!("{os} {arch} {libc}").trim_end().to_owned(),
-    ))
+    Err(SetupError::Platform(format!("{os} {arch} {libc}").trim_end().to_owned()))
 }
 
 /// The C library this was built for.
@@ -111,30 +97,19 @@ mod tests {
 
     fn cache(vars: &[(&str, &str)]) -> Result<PathBuf, SetupError> {
         cache_folder(|name| {
-            vars.iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| OsString::from(value))
+            vars.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
         })
     }
 
     #[test]
     fn the_cache_is_the_first_of_ostler_cache_xdg_home() {
-        let all = [
-            ("OSTLER_CACHE", "/a"),
-            ("XDG_CACHE_HOME", "/b"),
-            ("HOME", "/c"),
-        ];
+        let all = [("OSTLER_CACHE", "/a"), ("XDG_CACHE_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(cache(&all).unwrap(), Path::new("/a"));
         assert_eq!(cache(&all[1..]).unwrap(), Path::new("/b/ostler"));
         assert_eq!(cache(&all[2..]).unwrap(), Path::new("/c/.cache/ostler"));
         assert!(cache(&[("OSTLER_CACHE", "rel")]).unwrap().is_absolute());
         assert_eq!(
-            cache(&[
-                ("OSTLER_CACHE", ""),
-                ("XDG_CACHE_HOME", "rel"),
-                ("HOME", "/c")
-            ])
-            .unwrap(),
+            cache(&[("OSTLER_CACHE", ""), ("XDG_CACHE_HOME", "rel"), ("HOME", "/c")]).unwrap(),
             Path::new("/c/.cache/ostler")
         );
         assert!(cache(&[]).unwrap_err().to_string().contains("OSTLER_CACHE"));
@@ -147,12 +122,7 @@ mod tests {
         assert_eq!(of("").unwrap(), None);
         assert_eq!(of("0").unwrap(), Some(false));
         assert_eq!(of("1").unwrap(), Some(true));
-        assert!(
-            of("yes")
-                .unwrap_err()
-                .to_string()
-                .contains("OSTLER_CUDA=yes")
-        );
+        assert!(of("yes").unwrap_err().to_string().contains("OSTLER_CUDA=yes"));
     }
 
     #[test]

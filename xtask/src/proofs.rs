@@ -148,10 +148,7 @@ pub fn nightly(place: &Place, all: bool) -> Result<(), SetupError> {
         let sources = hash(&place.root, proof.sources)?;
         match state(&read(&place.root)?, proof, &sources) {
             State::Proved(date) if !all => {
-                println!(
-                    "{}: proved in full on {date} with these sources",
-                    proof.name
-                );
+                println!("{}: proved in full on {date} with these sources", proof.name);
                 continue;
             }
             state => println!("{}: {state}: in full now", proof.name),
@@ -188,10 +185,7 @@ pub fn due(root: &Path) -> Result<String, SetupError> {
     }
     Ok(match due.is_empty() {
         true => "proved in full with these sources: all".to_owned(),
-        false => format!(
-            "to be proved in full by `cargo xtask nightly`: {}",
-            due.join(", ")
-        ),
+        false => format!("to be proved in full by `cargo xtask nightly`: {}", due.join(", ")),
     })
 }
 
@@ -281,11 +275,7 @@ fn parse(text: &str) -> Vec<Proved> {
     let mut all: Vec<Proved> = Vec::new();
     for line in text.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            all.push(Proved {
-                name: name.to_owned(),
-                sources: String::new(),
-                date: String::new(),
-            });
+            all.push(Proved { name: name.to_owned(), sources: String::new(), date: String::new() });
         } else if let (Some((key, value)), Some(last)) = (line.split_once(" = "), all.last_mut()) {
             let value = value.trim_matches('"').to_owned();
             match key {
@@ -302,10 +292,7 @@ fn written(record: &[Proved]) -> String {
     let mut text = HEAD.to_owned();
     for p in record {
         let (name, sources, date) = (&p.name, &p.sources, &p.date);
-        let _ = write!(
-            text,
-            "\n[{name}]\nsources = \"{sources}\"\ndate = \"{date}\"\n"
-        );
+        let _ = write!(text, "\n[{name}]\nsources = \"{sources}\"\ndate = \"{date}\"\n");
     }
     text
 }
@@ -314,11 +301,7 @@ fn written(record: &[Proved]) -> String {
 fn note(root: &Path, proof: &Proof, sources: String, date: String) -> Result<(), SetupError> {
     let mut record = read(root)?;
     record.retain(|p| p.name != proof.name && PROOFS.iter().any(|known| known.name == p.name));
-    record.push(Proved {
-        name: proof.name.to_owned(),
-        sources,
-        date,
-    });
+    record.push(Proved { name: proof.name.to_owned(), sources, date });
     record.sort_by(|a, b| a.name.cmp(&b.name));
     let path = root.join(RECORD);
     fs::write(&path, written(&record)).map_err(SetupError::io("write", path))
@@ -403,11 +386,7 @@ mod tests {
         assert_eq!(stands(), State::Changed("2026-01-02".into()));
         fs::remove_dir_all(dir.path().join("sim/kernels/deep")).unwrap();
         assert_eq!(stands(), State::Proved("2026-01-02".into()));
-        fs::rename(
-            dir.path().join("sim/kernels/a"),
-            dir.path().join("sim/kernels/b"),
-        )
-        .unwrap();
+        fs::rename(dir.path().join("sim/kernels/a"), dir.path().join("sim/kernels/b")).unwrap();
         assert_eq!(stands(), State::Changed("2026-01-02".into()));
     }
 

@@ -24,9 +24,7 @@ const NAMES: [&str; 2] = ["python3", "python"];
 
 /// The interpreters that start.
 pub fn interpreters() -> impl Iterator<Item = &'static str> {
-    NAMES
-        .into_iter()
-        .filter(|name| succeeds(command(name).arg("--version")))
+    NAMES.into_iter().filter(|name| succeeds(command(name).arg("--version")))
 }
 
 /// Whether `python -m pip` runs.
@@ -49,9 +47,7 @@ pub fn torch_folder(python: &str) -> Option<PathBuf> {
         .filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     let file = PathBuf::from(text.trim_end());
-    file.parent()
-        .filter(|folder| folder.join("version.py").is_file())
-        .map(Into::into)
+    file.parent().filter(|folder| folder.join("version.py").is_file()).map(Into::into)
 }
 
 fn succeeds(command: &mut Command) -> bool {

@@ -109,10 +109,7 @@ mod tests {
             (read.to_string(), Some(1)),
             (format!("a\n\n  {read}"), Some(3)),
             ("let x: Vec<f32> = Vec::try_from(t)?;".into(), Some(1)),
-            (
-                "let x = f64::try_from(&t.sum(Kind::Float));".into(),
-                Some(1),
-            ),
+            ("let x = f64::try_from(&t.sum(Kind::Float));".into(), Some(1)),
             (format!("// {read}\nlet n = usize::try_from(n);"), None),
             (format!("a\n#[cfg(test)]\nmod tests {{\n{read}"), None),
         ] {
@@ -145,20 +142,13 @@ mod tests {
             for part in RULES.iter().flat_map(|r| r.parts) {
                 fs::create_dir_all(dir.path().join(part)).unwrap();
             }
-            for name in [
-                rule.place,
-                "trainer/src/a/tests/b.rs",
-                "trainer/src/a/c_tests.rs",
-            ] {
+            for name in [rule.place, "trainer/src/a/tests/b.rs", "trainer/src/a/c_tests.rs"] {
                 write(name);
             }
             assert!(check(dir.path()).is_ok());
             write("trainer/src/a/b.rs");
             let e = check(dir.path()).unwrap_err().to_string();
-            assert!(
-                e.contains("trainer/src/a/b.rs:1") && e.contains(rule.place),
-                "{e}"
-            );
+            assert!(e.contains("trainer/src/a/b.rs:1") && e.contains(rule.place), "{e}");
         }
     }
 }

@@ -154,9 +154,7 @@ pub fn ensure_peers(place: &Place, interpreter: &Path) -> Result<Option<PathBuf>
     let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
     let trust = Trust::from_environment(&|name| std::env::var_os(name));
     let trust = trust.map_err(SetupError::TrustOwner)?;
-    let folder = place
-        .cache
-        .join(format!("peers-{:016x}", fnv1a(wanted.as_bytes())));
+    let folder = place.cache.join(format!("peers-{:016x}", fnv1a(wanted.as_bytes())));
     let complete = folder.join("complete");
     fs::create_dir_all(&place.cache).map_err(SetupError::io("create", &place.cache))?;
     let cache = trust.check(&place.cache);
@@ -168,41 +166,17 @@ pub fn ensure_peers(place: &Place, interpreter: &Path) -> Result<Option<PathBuf>
     let _ = fs::remove_dir_all(&folder);
     eprintln!("fetching the peers' own code into {}", folder.display());
     let mut pip = python::command(interpreter);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--quiet",
-    ])
-    .args(["--only-binary=:all:", "--require-hashes", "--no-deps"])
-    // Nothing of it is compiled for a Python or a machine, whatever the wheels are called.
-    .args([
-        "--python-version",
-        "3.11",
-        "--implementation",
-        "cp",
-        "--abi",
-        "cp311",
-    ])
-    .args([
-        "--abi",
-        "none",
-        "--platform",
-        "manylinux_2_35_x86_64",
-        "--platform",
-        "any",
-    ])
-    .arg("--target")
-    .arg(&folder)
-    .arg("--requirement")
-    .arg(&list)
-    .env("PIP_REQUIRE_VIRTUALENV", "false");
-    step(
-        &mut pip,
-        "pip fails (its words are above; a network is needed)",
-    )?;
+    pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet"])
+        .args(["--only-binary=:all:", "--require-hashes", "--no-deps"])
+        // Nothing of it is compiled for a Python or a machine, whatever the wheels are called.
+        .args(["--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"])
+        .args(["--abi", "none", "--platform", "manylinux_2_35_x86_64", "--platform", "any"])
+        .arg("--target")
+        .arg(&folder)
+        .arg("--requirement")
+        .arg(&list)
+        .env("PIP_REQUIRE_VIRTUALENV", "false");
+    step(&mut pip, "pip fails (its words are above; a network is needed)")?;
     fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
     Ok(Some(folder))
 }
@@ -235,10 +209,7 @@ fn step(command: &mut Command, trouble: &str) -> Result<(), SetupError> {
 fn forget_others(cache: &Path, prefix: &str, current: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         let path = entry.path();
-        let ours = entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(&format!("{prefix}-"));
+        let ours = entry.file_name().to_string_lossy().starts_with(&format!("{prefix}-"));
         if ours && path != current && path.is_dir() && !path.join("complete").exists() {
             let _ = fs::remove_dir_all(path);
         }

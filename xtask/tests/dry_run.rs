@@ -15,10 +15,7 @@ mod need;
 
 /// Tools that a GPU's toolkit brings: the program runs, and what they would print is printed.
 const TOOLS: [(&str, &str); 2] = [
-    (
-        "compute-sanitizer",
-        "echo '========= ERROR SUMMARY: 0 errors'",
-    ),
+    ("compute-sanitizer", "echo '========= ERROR SUMMARY: 0 errors'"),
     (
         "ncu",
         r#"echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
@@ -47,10 +44,7 @@ fn run(part: &Path, folder: &Path, args: &[&str]) -> (bool, String) {
         .arg(folder.join("home"))
         .args(args)
         .env("PATH", format!("{path}:{}", folder.display()))
-        .env(
-            "LIBTORCH",
-            Place::from_env().unwrap().root.join(".libtorch/torch"),
-        )
+        .env("LIBTORCH", Place::from_env().unwrap().root.join(".libtorch/torch"))
         .env_remove("OSTLER_REQUIRE")
         .output()
         .unwrap();
@@ -69,16 +63,11 @@ fn every_item_runs_on_the_pretend_gpu() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path();
     tools(folder);
-    let options = Options {
-        dev: true,
-        ..Options::default()
-    };
+    let options = Options { dev: true, ..Options::default() };
     let parts = bundle(&place, &folder.join("bundle"), &options).unwrap();
     for part in &parts {
-        let bytes: u64 = fs::read_dir(part)
-            .unwrap()
-            .map(|e| e.unwrap().metadata().unwrap().len())
-            .sum();
+        let bytes: u64 =
+            fs::read_dir(part).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).sum();
         assert!(bytes <= 48 << 20, "{} has {bytes} bytes", part.display());
     }
     // Without all pieces nothing runs; the order is nobody's business.

@@ -92,12 +92,7 @@ fn what_passes_is_told_with_its_figures() {
     let bundle = Bundle::new(JSON, PASSES, &format!("{TESTS}, {BENCH}"), 1 << 20);
     let (code, results, summary) = bundle.run(0, &[]);
     assert_eq!(code, 0, "{summary}");
-    for text in [
-        "\"ok\": true",
-        "\"commit\": \"abc\"",
-        "\"rounds\": 3",
-        "1.5",
-    ] {
+    for text in ["\"ok\": true", "\"commit\": \"abc\"", "\"rounds\": 3", "1.5"] {
         assert!(results.contains(text), "{text}: {results}");
     }
     for line in [
@@ -112,10 +107,7 @@ fn what_passes_is_told_with_its_figures() {
     let logs = bundle.folder.path().join("results/logs.tar.gz");
     let list = Command::new("tar").arg("-tzf").arg(logs).output().unwrap();
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
-    assert!(
-        list.contains("logs/a.txt") && list.contains("logs/last.txt"),
-        "{list}"
-    );
+    assert!(list.contains("logs/a.txt") && list.contains("logs/last.txt"), "{list}");
     // One group alone.
     let (_, _, summary) = bundle.run(0, &["--group", "2"]);
     assert!(summary.contains("1 of 1 ran and passed."), "{summary}");
@@ -154,11 +146,7 @@ fn failures_of_every_kind_are_failures_and_lose_nothing() {
         ("exit 3", PASSES, "it ended with 3"),
         ("echo text", PASSES, "it printed no JSON"),
         (JSON, "true", "no test ran"),
-        (
-            JSON,
-            "echo 'test a ... FAILED'; exit 101",
-            "it ended with 101",
-        ),
+        (JSON, "echo 'test a ... FAILED'; exit 101", "it ended with 101"),
         (
             JSON,
             "echo 'FIGURE {\"rounds\": NaN}'; echo 'test result: ok. 1 passed; 0 failed'",
@@ -184,10 +172,7 @@ fn a_soft_item_is_looked_at() {
     let soft = TESTS.replace('}', ", \"soft\": true}");
     let (code, _, summary) = Bundle::new(JSON, "exit 101", &soft, 1 << 20).run(0, &[]);
     assert_eq!(code, 0, "{summary}");
-    assert!(
-        summary.contains("| to be looked at: it ended with 101 |"),
-        "{summary}"
-    );
+    assert!(summary.contains("| to be looked at: it ended with 101 |"), "{summary}");
 }
 
 #[test]
@@ -195,11 +180,7 @@ fn a_group_keeps_to_its_time_and_says_what_did_not_fit() {
     let bundle = Bundle::new(JSON, PASSES, TESTS, 1 << 20);
     let items = bundle.parts[0].join("bundle.json");
     let text = fs::read_to_string(&items).unwrap();
-    fs::write(
-        &items,
-        text.replacen("\"minutes\": 1", "\"minutes\": 0.05", 1),
-    )
-    .unwrap();
+    fs::write(&items, text.replacen("\"minutes\": 1", "\"minutes\": 0.05", 1)).unwrap();
     let (_, _, summary) = bundle.run(0, &[]);
     let line = "Not run: a (no time left in its group); b (no time left in its group).";
     assert!(summary.contains(line), "{summary}");
@@ -234,10 +215,7 @@ fn results_of_several_calls_merge_and_those_of_another_commit_do_not() {
     fs::write(&other, text.replace("\"abc\"", "\"def\"")).unwrap();
     let out = merge(&other);
     let said = String::from_utf8_lossy(&out.stderr);
-    assert!(
-        !out.status.success() && said.contains("another commit"),
-        "{said}"
-    );
+    assert!(!out.status.success() && said.contains("another commit"), "{said}");
 }
 
 #[test]

@@ -35,12 +35,7 @@ fn without_pip_the_ways_out_are_named() {
 fn without_a_network_the_ways_out_are_named() {
     let machine = Machine::new();
     machine.pip("echo \"connection broken by 'NewConnectionError'\" >&2; exit 1");
-    machine.fails(&[
-        "no connection",
-        "HTTPS_PROXY",
-        "same command again",
-        "--fetch-only",
-    ]);
+    machine.fails(&["no connection", "HTTPS_PROXY", "same command again", "--fetch-only"]);
 }
 
 #[test]
@@ -69,11 +64,7 @@ fn a_wheel_with_another_hash_is_refused_even_where_pip_lets_it_through() {
     let machine = Machine::new();
     machine.pip("deliver evil");
     machine.fails(&["torch==2.11.0 was refused", "sha256"]);
-    assert!(
-        machine.list("cache/wheels").is_empty(),
-        "{:?}",
-        machine.list("cache/wheels")
-    );
+    assert!(machine.list("cache/wheels").is_empty(), "{:?}", machine.list("cache/wheels"));
 }
 
 /// A checkout from elsewhere may hold a `pip.py` or a `zipfile.py`.
@@ -99,27 +90,14 @@ fn a_fetch_that_is_killed_goes_on_with_the_wheels_it_had() {
     let output = machine.fetch();
     assert_eq!(output.status.code(), None, "{output:?}");
     let left = machine.list("cache/wheels");
-    assert!(
-        left.iter().any(|name| name.starts_with("torch-2.11.0")),
-        "{left:?}"
-    );
-    assert!(
-        left.iter().any(|name| name.starts_with(".part-")),
-        "{left:?}"
-    );
+    assert!(left.iter().any(|name| name.starts_with("torch-2.11.0")), "{left:?}");
+    assert!(left.iter().any(|name| name.starts_with(".part-")), "{left:?}");
 
     machine.pip("deliver good");
     let said = machine.succeeds();
-    assert!(
-        said.contains("kept from an earlier fetch: torch-2.11.0"),
-        "{said}"
-    );
+    assert!(said.contains("kept from an earlier fetch: torch-2.11.0"), "{said}");
     assert_eq!(machine.delivered(), ALL);
-    assert_eq!(
-        machine.list("cache"),
-        ["libtorch-2.11.0", "lock"],
-        "nothing is left over"
-    );
+    assert_eq!(machine.list("cache"), ["libtorch-2.11.0", "lock"], "nothing is left over");
 }
 
 #[test]
@@ -127,10 +105,7 @@ fn a_damaged_wheel_is_fetched_again() {
     let machine = Machine::new();
     machine.write("cache/wheels/torch-2.11.0-cp312.whl", "rotten");
     let said = machine.succeeds();
-    assert!(
-        said.contains("damaged, fetched again: torch-2.11.0"),
-        "{said}"
-    );
+    assert!(said.contains("damaged, fetched again: torch-2.11.0"), "{said}");
     assert_eq!(machine.delivered(), ALL);
 }
 
@@ -190,15 +165,8 @@ fn a_gpu_that_comes_later_adds_its_libraries_to_what_is_there() {
     let output = with_cuda();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("kept from an earlier fetch: nvidia_cublas"),
-        "{said}"
-    );
-    assert_eq!(
-        machine.delivered().len(),
-        ALL.len() + CUDA,
-        "none came twice"
-    );
+    assert!(said.contains("kept from an earlier fetch: nvidia_cublas"), "{said}");
+    assert_eq!(machine.delivered().len(), ALL.len() + CUDA, "none came twice");
     assert!(cudnn.is_file());
     let after = fs::metadata(&mark).unwrap().modified().unwrap();
     assert_eq!(before, after, "libtorch itself stays as it was");
@@ -263,12 +231,7 @@ fn a_libtorch_that_others_may_change_is_not_used() {
         let output = machine.fetch();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        for words in [
-            "libc10.so",
-            "everybody",
-            "OSTLER_TRUST_OWNER",
-            "OSTLER_CACHE",
-        ] {
+        for words in ["libc10.so", "everybody", "OSTLER_TRUST_OWNER", "OSTLER_CACHE"] {
             assert!(said.contains(words), "{words:?} not in {said}");
         }
     }
@@ -290,10 +253,7 @@ fn a_torch_of_python_in_another_version_is_named_and_passed_over() {
     let torch = machine.libtorch("site/torch", "2.9.1+cu128");
     machine.write("state/torch", &torch.join("__init__.py").to_string_lossy());
     let said = machine.succeeds();
-    assert!(
-        said.contains("python3's torch is not used") && said.contains("2.9.1+cu128"),
-        "{said}"
-    );
+    assert!(said.contains("python3's torch is not used") && said.contains("2.9.1+cu128"), "{said}");
     assert_eq!(machine.link(), machine.path("cache/libtorch-2.11.0/torch"));
 }
 
@@ -302,26 +262,15 @@ fn libtorch_of_the_user_wins_and_must_serve() {
     let machine = Machine::new();
     machine.succeeds();
     let own = machine.libtorch("own", "2.11.0");
-    let output = machine
-        .command(&["--fetch-only"])
-        .env("LIBTORCH", &own)
-        .output()
-        .unwrap();
+    let output = machine.command(&["--fetch-only"]).env("LIBTORCH", &own).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(machine.link(), own);
 
     let old = machine.libtorch("old", "2.7.0");
-    let output = machine
-        .command(&["--fetch-only"])
-        .env("LIBTORCH", &old)
-        .output()
-        .unwrap();
+    let output = machine.command(&["--fetch-only"]).env("LIBTORCH", &old).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        said.contains("version 2.7.0, not 2.11.0") && said.contains("unset it"),
-        "{said}"
-    );
+    assert!(said.contains("version 2.7.0, not 2.11.0") && said.contains("unset it"), "{said}");
     assert_eq!(machine.link(), own, "a refused one changes nothing");
 }
 
@@ -329,11 +278,7 @@ fn libtorch_of_the_user_wins_and_must_serve() {
 fn the_link_that_cargo_names_as_libtorch_is_not_the_choice_of_the_user() {
     let machine = Machine::new();
     let link = machine.path("repo/.libtorch/torch");
-    let output = machine
-        .command(&["--fetch-only"])
-        .env("LIBTORCH", link)
-        .output()
-        .unwrap();
+    let output = machine.command(&["--fetch-only"]).env("LIBTORCH", link).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(machine.link(), machine.path("cache/libtorch-2.11.0/torch"));
 }
@@ -351,16 +296,8 @@ fn a_link_to_something_gone_is_mended() {
 fn the_program_gets_arguments_streams_and_exit_code_and_a_clean_environment() {
     let machine = Machine::new();
     machine.write("run.toml", "");
-    let config = machine
-        .path("run.toml")
-        .into_os_string()
-        .into_string()
-        .unwrap();
-    let added = machine
-        .path("repo/target/debug")
-        .into_os_string()
-        .into_string()
-        .unwrap();
+    let config = machine.path("run.toml").into_os_string().into_string().unwrap();
+    let added = machine.path("repo/target/debug").into_os_string().into_string().unwrap();
     let output = machine
         .command(&[&config, "--seed", "7 8"])
         .env("CARGO_PKG_NAME", "ostler-xtask")
@@ -372,30 +309,16 @@ fn the_program_gets_arguments_streams_and_exit_code_and_a_clean_environment() {
     // The fake ostler prints its arguments, then the variables that matter.
     let told = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = told.lines().collect();
-    assert_eq!(
-        lines,
-        [
-            "train",
-            config.as_str(),
-            "--seed",
-            "7 8",
-            "LD_LIBRARY_PATH=/own/lib"
-        ]
-    );
+    assert_eq!(lines, ["train", config.as_str(), "--seed", "7 8", "LD_LIBRARY_PATH=/own/lib"]);
     // The fake cargo notes the same of itself.
     let built = fs::read_to_string(machine.path("state/cargo_called")).unwrap();
     let command = "build --release --package ostler-trainer --bin ostler --no-default-features \
                    --features ";
-    let features = built
-        .strip_prefix(command)
-        .unwrap_or_else(|| panic!("{built}"));
+    let features = built.strip_prefix(command).unwrap_or_else(|| panic!("{built}"));
     let features = features.split(' ').next().unwrap();
     assert_eq!(features, ostler_xtask::processor::widest(), "{built}");
     assert!(built.ends_with("LD_LIBRARY_PATH=/own/lib\n"), "{built}");
-    assert!(
-        !built.contains("LIBTORCH") && !built.contains("CARGO_PKG_NAME"),
-        "{built}"
-    );
+    assert!(!built.contains("LIBTORCH") && !built.contains("CARGO_PKG_NAME"), "{built}");
 }
 
 #[test]
@@ -416,10 +339,7 @@ fn a_build_that_fails_gives_the_exit_code_of_cargo() {
     machine.write("state/cargo_fails", "");
     machine.write("run.toml", "");
     let config = machine.path("run.toml");
-    let output = machine
-        .command(&[config.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let output = machine.command(&[config.to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(101), "{output:?}");
 }
 

@@ -45,10 +45,7 @@ fn a_table_has_the_middle_of_the_rounds_and_the_ratio_on_as_many_threads() {
 fn a_page_keeps_what_is_outside_the_markers() {
     let page = "a\n<!-- peers: task -->\nold\n<!-- /peers: task -->\nb\n";
     let put = python(&format!("print(put({page:?}, 'task', 'new\\n'), end='')"));
-    assert_eq!(
-        put,
-        "a\n<!-- peers: task -->\nnew\n<!-- /peers: task -->\nb\n"
-    );
+    assert_eq!(put, "a\n<!-- peers: task -->\nnew\n<!-- /peers: task -->\nb\n");
     // Every part has its place.
     let page = include_str!("../../docs/benchmarks.md");
     for part in python("print(*PARTS)").split_whitespace() {

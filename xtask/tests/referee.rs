@@ -37,26 +37,16 @@ impl Machine {
         machine.write("repo/Cargo.toml", "");
         machine.write("repo/tests/referee/requirements.txt", REQUIREMENTS);
         machine.write("libtorch/version.py", "__version__ = '2.11.0'\n");
-        for file in [
-            "lib/libtorch_cpu.so",
-            "lib/libc10.so",
-            "include/ATen/Context.h",
-        ] {
+        for file in ["lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/Context.h"] {
             machine.write(&format!("libtorch/{file}"), "");
         }
         let state = machine.path("state");
-        machine.program(
-            "state/cargo",
-            &CARGO.replace("STATE", state.to_str().unwrap()),
-        );
+        machine.program("state/cargo", &CARGO.replace("STATE", state.to_str().unwrap()));
         let started = format!("#!/bin/sh\necho >> {}/started\nexit 1\n", state.display());
         machine.program("bin/python3", &started);
         let environment = machine.environment();
         machine.program(&format!("{environment}/bin/python"), "#!/bin/sh\n");
-        machine.write(
-            &format!("{environment}/lib/site-packages/numpy/core.py"),
-            "",
-        );
+        machine.write(&format!("{environment}/lib/site-packages/numpy/core.py"), "");
         machine.write(&format!("{environment}/complete"), "");
         machine
     }
@@ -139,11 +129,7 @@ impl Machine {
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{said}");
             assert_eq!(named, "", "{said}");
-            let ways = [
-                "OSTLER_TRUST_OWNER",
-                "OSTLER_CACHE",
-                "OSTLER_REFEREE_PYTHON",
-            ];
+            let ways = ["OSTLER_TRUST_OWNER", "OSTLER_CACHE", "OSTLER_REFEREE_PYTHON"];
             for word in words.iter().chain(&ways) {
                 assert!(said.contains(word), "no {word:?} in {said}");
             }
@@ -158,11 +144,7 @@ fn an_environment_that_others_may_change_is_not_started() {
     let python = machine.python().into_os_string().into_string().unwrap();
     machine.takes(&python, &[]);
     let (environment, module) = (machine.environment(), machine.module());
-    let module = module
-        .strip_prefix(machine.0.path())
-        .unwrap()
-        .to_str()
-        .unwrap();
+    let module = module.strip_prefix(machine.0.path()).unwrap().to_str().unwrap();
     // A module deep in it, a folder of it, the folder that it lies in.
     for (name, mode, before) in [
         (module, 0o646, 0o644),
@@ -196,10 +178,7 @@ fn nothing_is_installed_where_others_may_change_it() {
     machine.mode("cache", 0o755);
     let (output, _) = machine.test(&[]);
     assert!(output.status.success(), "{output:?}");
-    assert!(
-        machine.path("state/started").exists(),
-        "Python is asked now"
-    );
+    assert!(machine.path("state/started").exists(), "Python is asked now");
 }
 
 /// pip has hashes to check, imports nothing from here and builds nothing that runs.
@@ -208,10 +187,7 @@ fn what_is_installed_has_the_hashes_of_the_list() {
     let machine = Machine::new();
     fs::remove_dir_all(machine.path(&machine.environment())).unwrap();
     let state = machine.path("state");
-    machine.program(
-        "bin/python3",
-        &PYTHON.replace("STATE", state.to_str().unwrap()),
-    );
+    machine.program("bin/python3", &PYTHON.replace("STATE", state.to_str().unwrap()));
     let python = machine.python().into_os_string().into_string().unwrap();
     machine.takes(&python, &[]);
     let called = fs::read_to_string(machine.path("state/pip")).unwrap();
@@ -227,10 +203,7 @@ fn what_is_installed_has_the_hashes_of_the_list() {
     assert!(call.ends_with(&end), "{call}");
     // The next time nothing is installed.
     machine.takes(&python, &[]);
-    assert_eq!(
-        fs::read_to_string(machine.path("state/pip")).unwrap(),
-        called
-    );
+    assert_eq!(fs::read_to_string(machine.path("state/pip")).unwrap(), called);
 }
 
 /// Gigabytes come to nobody who has not asked for them.
@@ -316,10 +289,8 @@ fn wheels_are_built_once_every_crate_is_there_and_its_licence_is_listed() {
     machine.write("repo/xtask/src/dist/requirements.txt", REQUIREMENTS);
     machine.write("repo/configs/robots/a.xml", "");
     machine.write("repo/configs/a.toml", "");
-    let venv = PYTHON.replace(
-        "echo \"$(pwd) $PYTHONSAFEPATH $*\" >> STATE/pip",
-        "exec STATE/python \"$@\"",
-    );
+    let venv = PYTHON
+        .replace("echo \"$(pwd) $PYTHONSAFEPATH $*\" >> STATE/pip", "exec STATE/python \"$@\"");
     let venv = venv.replace("STATE", state.to_str().unwrap());
     machine.program("bin/python3", &venv);
     let root = root.canonicalize().unwrap();
@@ -335,10 +306,7 @@ fn wheels_are_built_once_every_crate_is_there_and_its_licence_is_listed() {
         let out = machine.xtask(&["dist", "--environments"], &[("CXX", "c++")]);
         assert_eq!(out.status.success(), last == 3, "{fails}: {out:?}");
         let called = fs::read_to_string(machine.path("state/called")).unwrap();
-        let called: Vec<&str> = called
-            .lines()
-            .filter(|c| !c.contains("pip install"))
-            .collect();
+        let called: Vec<&str> = called.lines().filter(|c| !c.contains("pip install")).collect();
         assert_eq!(called.len(), last, "{called:?}");
         for (call, expected) in called.iter().zip(all) {
             assert!(call.starts_with(expected.as_str()), "{call}\n{expected}");

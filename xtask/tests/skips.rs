@@ -59,10 +59,7 @@ fn what_is_required_fails_and_so_does_a_name_that_is_none() {
         ("disk", "OSTLER_REQUIRE names disk"),
         ("gpu,disk", "OSTLER_REQUIRE names disk"),
         ("all", "OSTLER_REQUIRE names disk"),
-        (
-            "dsik",
-            "there is no \"dsik\"; it takes all, or referee, peers, nvrtc,",
-        ),
+        ("dsik", "there is no \"dsik\"; it takes all, or referee, peers, nvrtc,"),
     ] {
         let out = lacking(Some(require), &record);
         // The harness shows what a failed test has said on standard output.

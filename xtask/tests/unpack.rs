@@ -29,12 +29,7 @@ with zipfile.ZipFile(folder + '/b.whl', 'w') as z:
 ";
 
 fn python(script: &str, args: &[&Path]) -> Output {
-    Command::new("python3")
-        .arg("-c")
-        .arg(script)
-        .args(args)
-        .output()
-        .unwrap()
+    Command::new("python3").arg("-c").arg(script).args(args).output().unwrap()
 }
 
 #[test]
@@ -58,10 +53,7 @@ fn wheels_are_unpacked_side_by_side() {
     let link = std::fs::read_link(out.join("torch/lib/libx.so")).unwrap();
     assert_eq!(link, Path::new("libx.so.1"));
     assert!(out.join("nvidia/cu13/lib/libcudart.so.13").is_file());
-    assert!(
-        !dir.path().join("deep/outside").exists(),
-        "names stay inside the folder"
-    );
+    assert!(!dir.path().join("deep/outside").exists(), "names stay inside the folder");
 }
 
 #[test]

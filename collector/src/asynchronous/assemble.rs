@@ -19,13 +19,8 @@ impl Columns {
     /// Of a worker's environments, with so many rows each.
     pub fn new(all: &Rollout, shard: Shard, agents: usize) -> Result<Self, CollectError> {
         let (first, len) = (shard.first * agents, shard.len * agents);
-        let into = all
-            .tensors()
-            .map(|t| t.f_narrow(1, first as i64, len as i64));
-        Ok(Self {
-            shard,
-            into: into.collect::<Result<_, _>>()?,
-        })
+        let into = all.tensors().map(|t| t.f_narrow(1, first as i64, len as i64));
+        Ok(Self { shard, into: into.collect::<Result<_, _>>()? })
     }
 
     /// Copies a part to its place. Returns when that is done: the part may be written
@@ -62,24 +57,12 @@ impl<'a> Sum<'a> {
         s.metric_sums.fill(0.0);
         s.finished_metrics.clear();
         s.agent_return_sums.fill(0.0);
-        for counts in [
-            &mut s.terminations,
-            &mut s.faults,
-            &mut s.causes,
-            &mut s.suspects,
-        ] {
+        for counts in [&mut s.terminations, &mut s.faults, &mut s.causes, &mut s.suspects] {
             counts.fill(0);
         }
         s.breaks.clear();
         s.finished.clear();
-        Self {
-            stats,
-            times: CollectTimes::default(),
-            parts: 0.0,
-            made: 0,
-            acted: 0.0,
-            cut: 0,
-        }
+        Self { stats, times: CollectTimes::default(), parts: 0.0, made: 0, acted: 0.0, cut: 0 }
     }
 
     pub fn add(&mut self, package: &Package, shard: Shard) {

@@ -119,10 +119,7 @@ impl<E: Shards> AsyncCollector<E> {
             times: CollectTimes::default(),
             crossed: Counts::default(),
             counts: CollectCounts::default(),
-            worker_stats: WorkerStats {
-                workers: count,
-                ..WorkerStats::default()
-            },
+            worker_stats: WorkerStats { workers: count, ..WorkerStats::default() },
         })
     }
 
@@ -140,10 +137,7 @@ impl<E: Shards> AsyncCollector<E> {
     /// The newest weights, for all who look.
     fn publish(&mut self, policy: &dyn Policy) -> Result<Arc<Weights>, CollectError> {
         let copied = policy.replicate().ok_or(CollectError::NotReplicable)?;
-        let free = self
-            .snapshots
-            .iter_mut()
-            .position(|s| Arc::get_mut(s).is_some());
+        let free = self.snapshots.iter_mut().position(|s| Arc::get_mut(s).is_some());
         let mut taken = match free {
             Some(i) => self.snapshots.swap_remove(i),
             None => Arc::default(),
@@ -155,11 +149,7 @@ impl<E: Shards> AsyncCollector<E> {
             copied.weights(&mut snapshot.weights, &self.crossed)?;
         }
         self.snapshots.push(taken.clone());
-        let newest = &mut *self
-            .workers
-            .newest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let newest = &mut *self.workers.newest.lock().unwrap_or_else(PoisonError::into_inner);
         *newest = taken.clone();
         Ok(taken)
     }
@@ -175,11 +165,7 @@ impl<E: Shards> AsyncCollector<E> {
             self.in_flight.push_back(weights.clone());
             self.ordered += 1;
         }
-        let flight = workers::Flight {
-            next: self.next,
-            weights: &self.in_flight,
-            policy,
-        };
+        let flight = workers::Flight { next: self.next, weights: &self.in_flight, policy };
         self.workers.wait_for(&flight)?;
         self.assemble()?;
         self.in_flight.pop_front();
@@ -248,10 +234,8 @@ impl<E: Shards> AsyncCollector<E> {
 
     fn write(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let parts = self.workers.states();
-        let parts: Vec<Saved<'_>> = parts
-            .iter()
-            .map(|blob| self.read(blob, None))
-            .collect::<Result<_, _>>()?;
+        let parts: Vec<Saved<'_>> =
+            parts.iter().map(|blob| self.read(blob, None)).collect::<Result<_, _>>()?;
         snapshot::write_joined(out, &parts)?;
         let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
         Ok(E::join(&envs, out)?)

@@ -25,11 +25,7 @@ impl Shard {
     /// Part `worker` of `workers` nearly equal parts of `envs` environments.
     pub fn of(envs: usize, workers: usize, worker: usize) -> Self {
         let at = |i: usize| (envs as u128 * i as u128 / workers as u128) as usize;
-        Self {
-            worker,
-            first: at(worker),
-            len: at(worker + 1) - at(worker),
-        }
+        Self { worker, first: at(worker), len: at(worker + 1) - at(worker) }
     }
 
     /// The global ids.
@@ -95,17 +91,9 @@ pub type Change<E> = Arc<dyn Fn(&mut E) -> Result<(), EnvError> + Send + Sync>;
 /// Orders to a worker.
 pub(super) enum Order<E> {
     /// Make a rollout.
-    Collect {
-        number: u64,
-        weights: Arc<Weights>,
-        package: Box<Package>,
-    },
+    Collect { number: u64, weights: Arc<Weights>, package: Box<Package> },
     /// Go on from a state, of which this shard's begins with environment `from`.
-    Restore {
-        blob: Arc<Vec<u8>>,
-        from: usize,
-        spread: bool,
-    },
+    Restore { blob: Arc<Vec<u8>>, from: usize, spread: bool },
     /// Change settings, from the next rollout on.
     Change(Change<E>),
 }

@@ -45,9 +45,7 @@ impl<E: CustomEnv> CustomEnvs<E> {
         let mut draws = self.ledger.begin(env, spread);
         self.envs[env].reset(&mut draws, obs);
         // A start that is not finite is met at the first step; nothing that is not is written.
-        obs.iter_mut()
-            .filter(|x| !x.is_finite())
-            .for_each(|x| *x = 0.0);
+        obs.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = 0.0);
     }
 
     /// A step of one environment; its results go to their places.
@@ -127,10 +125,8 @@ impl<E: CustomEnv> CustomEnvs<E> {
             let loaded = env.load(bytes.0);
             before.push(own);
             if let Err(why) = loaded {
-                failed = Some(SnapshotError::Unfit(format!(
-                    "environment {}: {why}",
-                    before.len() - 1
-                )));
+                failed =
+                    Some(SnapshotError::Unfit(format!("environment {}: {why}", before.len() - 1)));
                 break;
             }
         }
@@ -190,10 +186,7 @@ impl<E: CustomEnv> Environments for CustomEnvs<E> {
             .collect();
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let envs = starts.zip(&ends).map(|(a, &b)| Bytes(&all[a..b]));
-        let saved = Saved {
-            ledger: self.ledger.record(),
-            envs: envs.collect(),
-        };
+        let saved = Saved { ledger: self.ledger.record(), envs: envs.collect() };
         snapshot::write(OF, &saved, all.len() + 40 * self.envs.len(), out)
     }
 

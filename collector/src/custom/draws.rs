@@ -15,12 +15,7 @@ pub struct Draws {
 
 impl Draws {
     pub(super) fn new(seed: u64, env: u32, moment: u64) -> Self {
-        Self {
-            seed,
-            env,
-            moment,
-            index: 0,
-        }
+        Self { seed, env, moment, index: 0 }
     }
 
     /// The next 128 random bits.

@@ -48,18 +48,9 @@ pub(crate) struct Cause {
 
 /// Where a number was not finite: the first causes of every batch.
 pub(crate) const NUMBERS: [Cause; 3] = [
-    Cause {
-        name: "nan/action",
-        fault: fault::CONTROL,
-    },
-    Cause {
-        name: "nan/observation",
-        fault: fault::TASK,
-    },
-    Cause {
-        name: "nan/reward",
-        fault: fault::TASK,
-    },
+    Cause { name: "nan/action", fault: fault::CONTROL },
+    Cause { name: "nan/observation", fault: fault::TASK },
+    Cause { name: "nan/reward", fault: fault::TASK },
 ];
 pub(crate) const ACTION: usize = 0;
 pub(crate) const OBSERVATION: usize = 1;
@@ -113,16 +104,10 @@ impl Ledger {
     ) -> Result<Self, MemoryError> {
         let spec = EnvSpec {
             num_envs: n,
-            obs: Groups {
-                policy: sizes.obs,
-                critic: None,
-            },
+            obs: Groups { policy: sizes.obs, critic: None },
             critic: None,
             groups: Vec::new(),
-            obs_table: Groups {
-                policy: Vec::new(),
-                critic: None,
-            },
+            obs_table: Groups { policy: Vec::new(), critic: None },
             action: sizes.action,
             step_dt: sizes.step_dt,
             max_episode_steps: sizes.episode_steps.max(1),
@@ -161,12 +146,8 @@ impl Ledger {
             true => draws.below(self.spec.max_episode_steps),
             false => 0,
         };
-        self.episodes[env] = Episode {
-            moment: self.episodes[env].moment,
-            age,
-            cut: age > 0,
-            ..Episode::default()
-        };
+        self.episodes[env] =
+            Episode { moment: self.episodes[env].moment, age, cut: age > 0, ..Episode::default() };
         draws
     }
 

@@ -42,12 +42,7 @@ const N: usize = 3;
 const LIMIT: u32 = 4;
 
 fn sizes() -> Sizes {
-    Sizes {
-        obs: 2,
-        action: ActionSpace::Continuous(1),
-        step_dt: 0.1,
-        episode_steps: LIMIT,
-    }
+    Sizes { obs: 2, action: ActionSpace::Continuous(1), step_dt: 0.1, episode_steps: LIMIT }
 }
 
 fn batch(n: usize, seed: u64) -> CustomEnvs<Counter> {
@@ -74,20 +69,14 @@ impl Ran {
             columns: [0; 4].map(|_| vec![9.0; n]),
             slot: vec![9; n],
         };
-        let mut groups = Groups {
-            policy: ran.obs.as_mut_slice(),
-            critic: None,
-        };
+        let mut groups = Groups { policy: ran.obs.as_mut_slice(), critic: None };
         ran.envs.reset(false, &mut groups).unwrap();
         ran
     }
 
     fn step(&mut self, actions: &[f32]) {
         let [reward, terminated, truncated, valid] = &mut self.columns;
-        let groups = |policy| Groups {
-            policy,
-            critic: None,
-        };
+        let groups = |policy| Groups { policy, critic: None };
         let stepped = self.envs.step(
             actions,
             &mut StepOut {
@@ -203,10 +192,7 @@ fn a_snapshot_goes_on_with_the_same_bits_in_any_number() {
 
     let mut larger = Ran::new(batch(5, 1));
     let mut obs = larger.obs.clone();
-    let mut groups = Groups {
-        policy: obs.as_mut_slice(),
-        critic: None,
-    };
+    let mut groups = Groups { policy: obs.as_mut_slice(), critic: None };
     let taken = larger.envs.restore_range(&bytes, false, &mut groups);
     assert_eq!(taken, Ok(N));
     assert_eq!(run(&mut larger), expected);

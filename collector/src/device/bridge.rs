@@ -311,10 +311,8 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
 
     fn captured_in_place(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let bytes = self.captured.len();
-        out.try_reserve(bytes).map_err(|_| MemoryError {
-            what: "a snapshot of the environments".into(),
-            bytes,
-        })?;
+        out.try_reserve(bytes)
+            .map_err(|_| MemoryError { what: "a snapshot of the environments".into(), bytes })?;
         out.extend_from_slice(&self.captured);
         Ok(())
     }

@@ -22,11 +22,7 @@ impl NoiseSpec {
     /// Those of a policy.
     pub fn of(policy: &dyn Policy, seed: u64) -> Self {
         let (width, kind) = policy.noise();
-        Self {
-            width: usize::try_from(width).unwrap_or(0),
-            kind,
-            seed,
-        }
+        Self { width: usize::try_from(width).unwrap_or(0), kind, seed }
     }
 }
 

@@ -17,11 +17,7 @@ use tch::{Device, Kind, Tensor};
 
 impl From<NoiseSpec> for PolicyNoise {
     fn from(noise: NoiseSpec) -> Self {
-        Self {
-            seed: noise.seed,
-            width: noise.width,
-            normal: noise.kind == Noise::Normal,
-        }
+        Self { seed: noise.seed, width: noise.width, normal: noise.kind == Noise::Normal }
     }
 }
 

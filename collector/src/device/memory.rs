@@ -13,10 +13,7 @@ pub struct TorchMemory(pub Device);
 
 impl Memory for TorchMemory {
     fn zeroed(&self, what: &str, bytes: usize) -> Result<Block, MemoryError> {
-        let refused = |why: String| MemoryError {
-            what: format!("{what}{why}"),
-            bytes,
-        };
+        let refused = |why: String| MemoryError { what: format!("{what}{why}"), bytes };
         // An empty tensor has no address.
         let size = i64::try_from(bytes.max(1)).map_err(|_| refused(String::new()))?;
         let tensor = zeros(what, &[size], Kind::Uint8, self.0).map_err(|e| match e {

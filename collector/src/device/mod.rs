@@ -260,10 +260,9 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
                 action: &self.rows.action[t],
                 dist: &self.rows.dist[t],
                 std: &self.rows.std[t],
-                hidden: hidden.as_ref().map(|hidden| Hidden {
-                    before: &hidden.rows[t],
-                    after: &hidden.rows[t + 1],
-                }),
+                hidden: hidden
+                    .as_ref()
+                    .map(|hidden| Hidden { before: &hidden.rows[t], after: &hidden.rows[t + 1] }),
             };
             policy.act(&obs.rows[t], self.env.noise(t), &act)?;
             policy_time += before.elapsed().as_secs_f64();
@@ -276,17 +275,11 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         let after_loop = self.traffic();
         self.env.end_rollout(&mut self.stats)?;
         let all = self.traffic();
-        self.counts = CollectCounts {
-            in_loop: after_loop.since(before_loop),
-            all: all.since(self.counted),
-        };
+        self.counts =
+            CollectCounts { in_loop: after_loop.since(before_loop), all: all.since(self.counted) };
         self.counted = all;
         let total = start.elapsed().as_secs_f64();
-        self.times = CollectTimes {
-            policy: policy_time,
-            env: total - policy_time,
-            total,
-        };
+        self.times = CollectTimes { policy: policy_time, env: total - policy_time, total };
         Ok(self.env.rollout())
     }
 

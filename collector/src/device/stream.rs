@@ -88,20 +88,12 @@ pub struct Transfers {
 impl Queue {
     /// Over a device's stream.
     pub fn new(stream: Rc<dyn Stream>, device: Device, transfers: Transfers) -> Self {
-        Self {
-            stream,
-            device,
-            transfers,
-            counts: Rc::default(),
-        }
+        Self { stream, device, transfers, counts: Rc::default() }
     }
 
     /// For tensors on the host.
     pub fn host() -> Self {
-        let transfers = Transfers {
-            pin_memory: false,
-            non_blocking: false,
-        };
+        let transfers = Transfers { pin_memory: false, non_blocking: false };
         Self::new(Rc::new(HostStream), Device::Cpu, transfers)
     }
 
@@ -196,10 +188,7 @@ impl Landing {
         // SAFETY: zeros that only this value has. `fetch` ends its copy before it lends the
         // slice, which borrows `self` as every other use of the tensor does.
         let rows = unsafe { HostRows::new(&tensor) }?;
-        Ok(Self {
-            rows,
-            tensor: tensor.f_get(0)?,
-        })
+        Ok(Self { rows, tensor: tensor.f_get(0)? })
     }
 
     /// Copies a tensor here and waits for it.

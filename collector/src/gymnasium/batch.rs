@@ -18,14 +18,8 @@ const CAUSES: [Cause; 5] = [
     NUMBERS[ACTION],
     NUMBERS[OBSERVATION],
     NUMBERS[REWARD],
-    Cause {
-        name: "python/raised",
-        fault: fault::TASK,
-    },
-    Cause {
-        name: "python/process",
-        fault: fault::TASK,
-    },
+    Cause { name: "python/raised", fault: fault::TASK },
+    Cause { name: "python/process", fault: fault::TASK },
 ];
 const RAISED: usize = 3;
 const PROCESS: usize = 4;
@@ -63,10 +57,7 @@ impl GymEnvs {
         let workers: Result<Vec<Worker>, _> = starting?.into_iter().map(Starting::ready).collect();
         let workers = workers?;
         let Some(facts) = workers.first().map(|w| &w.facts) else {
-            return Err(GymError::NoLimit {
-                env: config.env.clone(),
-            }
-            .into());
+            return Err(GymError::NoLimit { env: config.env.clone() }.into());
         };
         if let Some(other) = workers.iter().find(|w| w.facts != *facts) {
             let why = format!(
@@ -78,9 +69,7 @@ impl GymEnvs {
             return Err(GymError::Gone { envs, why }.into());
         }
         let own = facts.max_episode_steps.filter(|n| *n > 0);
-        let episode_steps = own.ok_or_else(|| GymError::NoLimit {
-            env: config.env.clone(),
-        })?;
+        let episode_steps = own.ok_or_else(|| GymError::NoLimit { env: config.env.clone() })?;
         let sizes = Sizes {
             obs: facts.obs,
             action: facts.action.space(),
@@ -117,9 +106,8 @@ impl GymEnvs {
                 &actions[of.start * width..of.end * width],
             )
         };
-        let sent: Vec<_> = (self.workers.iter_mut())
-            .map(|w| send(w, &self.orders, &self.seeds))
-            .collect();
+        let sent: Vec<_> =
+            (self.workers.iter_mut()).map(|w| send(w, &self.orders, &self.seeds)).collect();
         let mut renewed = Vec::new();
         for (w, sent) in sent.into_iter().enumerate() {
             if let Err(e) = sent.and_then(|()| self.workers[w].receive()) {

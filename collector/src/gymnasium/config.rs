@@ -74,17 +74,9 @@ impl GymnasiumConfig {
             let why = format!("{} cannot be used", self.timeout_s);
             wrong("timeout_s", why, "a number above 0, at most 86400");
         }
-        if let Some(key) = self
-            .kwargs
-            .iter()
-            .find_map(|(key, v)| infinite(v).then_some(key))
-        {
+        if let Some(key) = self.kwargs.iter().find_map(|(key, v)| infinite(v).then_some(key)) {
             let help = "leave it out, or give a text";
-            wrong(
-                "kwargs",
-                format!("{key} has a number that is not finite"),
-                help,
-            );
+            wrong("kwargs", format!("{key} has a number that is not finite"), help);
         }
         if self.workers == Auto::N(0) {
             let help = "\"auto\", or a whole number from 1 on";

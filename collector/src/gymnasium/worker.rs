@@ -22,10 +22,7 @@ pub enum GymError {
     #[error(
         "cannot start {python}: {source}; gymnasium.python names the Python that has the environments"
     )]
-    Start {
-        python: String,
-        source: std::io::Error,
-    },
+    Start { python: String, source: std::io::Error },
     /// Python says why.
     #[error("{env}: {why}")]
     Refused { env: String, why: String },
@@ -33,11 +30,7 @@ pub enum GymError {
     #[error(
         "{env}: {why}; install \"{package}\" there, name another one in gymnasium.python, or put the folder that has it into PYTHONPATH"
     )]
-    Missing {
-        env: String,
-        why: String,
-        package: String,
-    },
+    Missing { env: String, why: String, package: String },
     /// It has no time limit.
     #[error("{env} has no time limit of its own: gymnasium.max_episode_steps gives it one")]
     NoLimit { env: String },
@@ -87,10 +80,7 @@ impl Action {
 #[serde(untagged)]
 enum Reply {
     Facts(Facts),
-    Error {
-        error: String,
-        missing: Option<String>,
-    },
+    Error { error: String, missing: Option<String> },
 }
 
 /// What an environment is to do.
@@ -126,11 +116,7 @@ pub(super) struct Answer {
 
 impl Answer {
     fn new(envs: usize, obs: usize) -> Self {
-        Self {
-            frame: vec![0; envs * (1 + 4 + 8 * obs)],
-            envs,
-            obs,
-        }
+        Self { frame: vec![0; envs * (1 + 4 + 8 * obs)], envs, obs }
     }
 
     pub fn flags(&self, i: usize) -> u8 {
@@ -186,25 +172,16 @@ impl Worker {
         let mut command = ostler_sim::python::text(&config.python, SCRIPT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // All of them would print the same warnings.
-        let stderr = if envs.start == 0 {
-            Stdio::inherit()
-        } else {
-            Stdio::null()
-        };
+        let stderr = if envs.start == 0 { Stdio::inherit() } else { Stdio::null() };
         command.stderr(stderr);
         // Numerical libraries of each would take all cores.
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
             command.env(variable, "1");
         }
-        let at = |source| GymError::Start {
-            python: config.python.clone(),
-            source,
-        };
+        let at = |source| GymError::Start { python: config.python.clone(), source };
         let child = command.spawn().map_err(at)?;
-        let mut piped = Piped::of(child).map_err(|e| GymError::Gone {
-            envs: envs.clone(),
-            why: e.to_string(),
-        })?;
+        let mut piped = Piped::of(child)
+            .map_err(|e| GymError::Gone { envs: envs.clone(), why: e.to_string() })?;
         piped.may_be_given_up = true;
         let mut process = Process {
             piped,
@@ -221,10 +198,7 @@ impl Worker {
         line.push(b'\n');
         // One that has ended already says why in what it wrote.
         let _ = process.send(&line);
-        Ok(Starting {
-            process,
-            env: config.env.clone(),
-        })
+        Ok(Starting { process, env: config.env.clone() })
     }
 
     /// Sends a step: an order, a seed and an action `[A]` for every environment.
@@ -236,10 +210,8 @@ impl Worker {
     ) -> Result<(), GymError> {
         self.frame.clear();
         self.frame.extend(orders.iter().map(|o| *o as u8));
-        self.frame
-            .extend(seeds.iter().flat_map(|s| s.to_le_bytes()));
-        self.frame
-            .extend(actions.iter().flat_map(|a| a.to_le_bytes()));
+        self.frame.extend(seeds.iter().flat_map(|s| s.to_le_bytes()));
+        self.frame.extend(actions.iter().flat_map(|a| a.to_le_bytes()));
         self.process.send(&self.frame)
     }
 
@@ -267,10 +239,7 @@ impl Worker {
 
 impl Process {
     fn gone(&self, why: impl std::fmt::Display) -> GymError {
-        GymError::Gone {
-            envs: self.envs.clone(),
-            why: why.to_string(),
-        }
+        GymError::Gone { envs: self.envs.clone(), why: why.to_string() }
     }
 
     /// The same for an error of a pipe: what became of the process.
@@ -312,10 +281,7 @@ impl Starting {
         let line = line(&mut process)?;
         let facts = match serde_json::from_slice(&line) {
             Ok(Reply::Facts(facts)) => facts,
-            Ok(Reply::Error {
-                error: why,
-                missing,
-            }) => {
+            Ok(Reply::Error { error: why, missing }) => {
                 return Err(match missing {
                     Some(package) => GymError::Missing { env, why, package },
                     None => GymError::Refused { env, why },

@@ -20,13 +20,7 @@ pub struct Batch {
 impl Batch {
     /// An empty batch of `rows` draws on a device.
     pub fn new(device: Device, rows: usize) -> Self {
-        Self {
-            device,
-            rows,
-            fields: Vec::new(),
-            indices: Vec::new(),
-            key: (0, 0),
-        }
+        Self { device, rows, fields: Vec::new(), indices: Vec::new(), key: (0, 0) }
     }
 
     /// An empty one with the same device, rows, indices and key.
@@ -47,11 +41,7 @@ impl Batch {
     pub fn insert(&mut self, name: &str, tensor: Tensor) -> Result<(), ReplayError> {
         let (got, size) = (tensor.device(), tensor.size());
         if got != self.device {
-            return Err(ReplayError::Device {
-                name: name.into(),
-                expected: self.device,
-                got,
-            });
+            return Err(ReplayError::Device { name: name.into(), expected: self.device, got });
         }
         if size.first() != Some(&(self.rows as i64)) {
             let expected = format!("{} rows", self.rows);
@@ -126,10 +116,7 @@ impl Batch {
     /// # Errors
     /// The device has no room for it, or fails.
     pub fn to_device(&self, device: Device) -> Result<Self, ReplayError> {
-        let mut out = Self {
-            device,
-            ..self.like()
-        };
+        let mut out = Self { device, ..self.like() };
         for (name, tensor) in self.fields() {
             out.insert(name, tensor.f_to_device(device)?)?;
         }
@@ -139,10 +126,7 @@ impl Batch {
     /// The same tensors once more; nothing is copied.
     pub fn shallow_clone(&self) -> Self {
         let share = |(n, t): &(String, Tensor)| (n.clone(), t.shallow_clone());
-        Self {
-            fields: self.fields.iter().map(share).collect(),
-            ..self.like()
-        }
+        Self { fields: self.fields.iter().map(share).collect(), ..self.like() }
     }
 }
 
@@ -160,9 +144,7 @@ mod tests {
         let other = Batch::new(Device::Cuda(0), 2);
         let mut like = other.like();
         assert_eq!(like.device(), Device::Cuda(0), "kept by construction");
-        let e = like
-            .insert("x", batch.get("here").unwrap().shallow_clone())
-            .unwrap_err();
+        let e = like.insert("x", batch.get("here").unwrap().shallow_clone()).unwrap_err();
         assert!(matches!(
             &e,
             ReplayError::Device { name, expected: Device::Cuda(0), got: Device::Cpu } if name == "x"

@@ -194,10 +194,7 @@ impl ReplayBuffer {
         let inner = &mut *self.core.write();
         if let Some(tree) = &mut inner.priorities {
             self.priorities.resize(expected, 0.0);
-            let floats = priorities
-                .f_detach()?
-                .f_to_kind(Kind::Float)?
-                .f_reshape([-1])?;
+            let floats = priorities.f_detach()?.f_to_kind(Kind::Float)?.f_reshape([-1])?;
             self.core.crossed.fetched();
             read_into(&floats, &mut self.priorities)?;
             let wrong = tree.update(&inner.window, &self.slot.rows, &self.priorities);
@@ -221,12 +218,7 @@ impl ReplayBuffer {
     /// Where it stands now.
     pub fn mark(&mut self) -> Mark {
         let (place, priorities) = self.core.mark();
-        Mark {
-            place,
-            progress: self.progress,
-            priorities,
-            version: self.version,
-        }
+        Mark { place, progress: self.progress, priorities, version: self.version }
     }
 
     /// Goes back to a mark: the same transitions are there, and where the same come again,

@@ -14,10 +14,7 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
         obs: Groups { policy: 3, critic },
         critic,
         groups: Vec::new(),
-        obs_table: Groups {
-            policy: Vec::new(),
-            critic: None,
-        },
+        obs_table: Groups { policy: Vec::new(), critic: None },
         action: ActionSpace::Continuous(2),
         step_dt: 0.02,
         max_episode_steps: 4,
@@ -174,10 +171,7 @@ fn an_episode_whose_end_is_not_known_has_no_weight() {
 #[test]
 fn n_step_returns_stop_where_they_must() {
     let spec = spec(3, None);
-    let config = ReplayConfig {
-        n_step: 3,
-        ..host(1000)
-    };
+    let config = ReplayConfig { n_step: 3, ..host(1000) };
     let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup(500)).unwrap();
     // Steps 0..5, 5..10 in a row; after a cut 10..15.
     buffer.extend(&rollout(&spec, 0, 5)).unwrap();
@@ -204,18 +198,11 @@ fn n_step_returns_stop_where_they_must() {
         lengths[m as usize] += 1;
         let last = step + m - 1;
         assert_eq!(f(names::OBS)[i][..2], [step as f32, env as f32]);
-        assert_eq!(
-            f(names::REWARD)[i],
-            [sum],
-            "step {step} of environment {env}"
-        );
+        assert_eq!(f(names::REWARD)[i], [sum], "step {step} of environment {env}");
         assert_eq!(f(names::DISCOUNT)[i], [0.5_f32.powi(m as i32)]);
         let truncated = env == 2 && last % 4 == 3;
         let third = if truncated { 7.0 } else { 0.0 };
-        assert_eq!(
-            f(names::NEXT_OBS)[i],
-            [last as f32 + 1.0, env as f32, third]
-        );
+        assert_eq!(f(names::NEXT_OBS)[i], [last as f32 + 1.0, env as f32, third]);
         let terminated = env == 1 && last % 5 == 4;
         assert_eq!(f(names::TERMINATED)[i], [f32::from(u8::from(terminated))]);
         assert_eq!(f(names::TRUNCATED)[i], [f32::from(u8::from(truncated))]);
@@ -227,15 +214,8 @@ fn n_step_returns_stop_where_they_must() {
 fn after_a_revert_the_same_bits_follow() {
     let spec = spec(3, None);
     for sampler in [SamplerKind::Uniform, SamplerKind::WithoutReplacement] {
-        let config = ReplayConfig {
-            sampler,
-            n_step: 2,
-            ..host(30)
-        };
-        let with_margin = || Setup {
-            margin: 15,
-            ..setup(32)
-        };
+        let config = ReplayConfig { sampler, n_step: 2, ..host(30) };
+        let with_margin = || Setup { margin: 15, ..setup(32) };
         let layout = || Layout::of(&spec);
         let mut buffer = ReplayBuffer::new(&config, layout(), with_margin()).unwrap();
         let go = |buffer: &mut ReplayBuffer, first: i64, version: i32| {
@@ -263,10 +243,7 @@ fn after_a_revert_the_same_bits_follow() {
         assert_eq!(buffer.rewind(&mark).unwrap(), 15, "too many came since");
         assert_eq!(buffer.len(), 15);
         assert!(
-            ReplayBuffer::new(&config, layout(), with_margin())
-                .unwrap()
-                .rewind(&mark)
-                .is_err()
+            ReplayBuffer::new(&config, layout(), with_margin()).unwrap().rewind(&mark).is_err()
         );
     }
 }
@@ -300,10 +277,7 @@ fn the_start_up_line_says_what_it_takes() {
 #[test]
 fn returns_of_a_layout_without_rewards_are_refused() {
     let layout = Layout::new(vec![Field::float("a", 1)]).unwrap();
-    let config = ReplayConfig {
-        n_step: 2,
-        ..host(10)
-    };
+    let config = ReplayConfig { n_step: 2, ..host(10) };
     let e = ReplayBuffer::new(&config, layout, setup(4)).unwrap_err();
     assert!(e.to_string().contains("reward"), "{e}");
 }

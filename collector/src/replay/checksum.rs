@@ -56,11 +56,8 @@ mod tests {
     #[test]
     fn four_at_once_are_as_one_by_one() {
         for len in [0, 1, 2, 3, 8, 115] {
-            let row = |k: u32| {
-                (0..len)
-                    .map(|i: u32| i.wrapping_mul(2_654_435_761) ^ k << 7)
-                    .collect()
-            };
+            let row =
+                |k: u32| (0..len).map(|i: u32| i.wrapping_mul(2_654_435_761) ^ k << 7).collect();
             let rows: [Vec<u32>; 4] = [row(0), row(1), row(2), row(3)];
             let [a, b, c, d] = [0, 1, 2, 3].map(|i: usize| rows[i].as_slice());
             let first = u64::MAX / 3;

@@ -170,18 +170,8 @@ impl ReplayConfig {
             let ok = (0.0..=1.0).contains(&x);
             check(ok, key, &x, "a number from 0 to 1");
         }
-        check(
-            (1..=1000).contains(&c.n_step),
-            "n_step",
-            &c.n_step,
-            "a whole number from 1 to 1000",
-        );
-        check(
-            c.prefetch <= 64,
-            "prefetch",
-            &c.prefetch,
-            "a whole number from 0 to 64",
-        );
+        check((1..=1000).contains(&c.n_step), "n_step", &c.n_step, "a whole number from 1 to 1000");
+        check(c.prefetch <= 64, "prefetch", &c.prefetch, "a whole number from 0 to 64");
         check(
             c.reward_scale.is_finite() && c.reward_scale != 0.0,
             "reward_scale",

@@ -24,10 +24,7 @@ fn each_key_says_what_it_cannot_be() {
     let cases = [
         ("capacity = 0", "replay.capacity"),
         ("capacity = 2147483648", "replay.capacity"),
-        (
-            "storage = 'tiered'\ncapacity = 9\nrecent = 10",
-            "replay.recent",
-        ),
+        ("storage = 'tiered'\ncapacity = 9\nrecent = 10", "replay.recent"),
         ("storage = 'tiered'\nrecent = 0", "replay.recent"),
         ("alpha = -0.1", "replay.alpha"),
         ("beta = 1.5", "replay.beta"),
@@ -37,10 +34,7 @@ fn each_key_says_what_it_cannot_be() {
         ("reward_scale = 0", "replay.reward_scale"),
         ("reward_clip = -1", "replay.reward_clip"),
         ("storage_device = 'gpu'", "replay.storage_device"),
-        (
-            "storage = 'host'\nstorage_device = 'cuda'",
-            "replay.storage_device",
-        ),
+        ("storage = 'host'\nstorage_device = 'cuda'", "replay.storage_device"),
     ];
     for (text, path) in cases {
         let errors = config(text).validate();
@@ -95,10 +89,7 @@ fn a_storage_on_another_device_than_the_learners_is_refused() {
 fn auto_takes_the_device_where_a_quarter_of_its_memory_is_enough() {
     let layout = Layout::new(vec![super::super::Field::float("obs", 25)]).unwrap();
     let auto = |capacity, free| {
-        let room = Room {
-            device: free,
-            ..Room::default()
-        };
+        let room = Room { device: free, ..Room::default() };
         let config = config(&format!("capacity = {capacity}"));
         config.resolve(&layout, Device::Cuda(0), &room, 10).storage
     };

@@ -55,13 +55,7 @@ impl Core {
         crossed: Arc<Counts>,
         inner: Inner,
     ) -> Self {
-        Self {
-            crossed,
-            layout,
-            plan,
-            sampler,
-            inner: RwLock::new(inner),
-        }
+        Self { crossed, layout, plan, sampler, inner: RwLock::new(inner) }
     }
 
     /// To read. A thread that panicked while it wrote left rows outside of the window only:
@@ -85,11 +79,8 @@ impl Core {
         envs: usize,
         fill: &mut Fill<'_>,
     ) -> Result<(), ReplayError> {
-        let source = Source {
-            count,
-            stride: u32::try_from(envs).unwrap_or(u32::MAX).max(1),
-            rollout: None,
-        };
+        let source =
+            Source { count, stride: u32::try_from(envs).unwrap_or(u32::MAX).max(1), rollout: None };
         self.write().extend(&self.layout, &source, Some(fill))
     }
 
@@ -107,9 +98,7 @@ impl Core {
             return self.write().extend(&self.layout, &source, None);
         }
         let host = HostRollout::new(rollout, &self.crossed)?;
-        host.rows_for(&self.layout, version, |fill| {
-            self.extend(host.rows(), host.envs(), fill)
-        })
+        host.rows_for(&self.layout, version, |fill| self.extend(host.rows(), host.envs(), fill))
     }
 
     /// Takes in transitions by field; see `ReplayBuffer::extend_rows`.
@@ -177,9 +166,7 @@ impl Core {
                     next.draws += 1;
                 }
             }
-            inner
-                .store
-                .gather(&self.plan, &self.layout, &inner.window, slot)?;
+            inner.store.gather(&self.plan, &self.layout, &inner.window, slot)?;
         }
         slot.finish(seed, progress.draws);
         slot.after = next;
@@ -207,9 +194,7 @@ impl Core {
         if let (Some(priorities), Some(mark)) = (&inner.priorities, mark)
             && !priorities.knows(mark)
         {
-            return Err(ReplayError::Saved(
-                "priorities go back to the last mark only".into(),
-            ));
+            return Err(ReplayError::Saved("priorities go back to the last mark only".into()));
         }
         let end = inner.window.end();
         let future = || ReplayError::Saved("the mark lies in the future of this buffer".into());

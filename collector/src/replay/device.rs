@@ -39,9 +39,7 @@ const PIECE: usize = 1 << 14;
 fn pieces(first: u64, count: usize, places: u64) -> impl Iterator<Item = (i64, i64, i64)> {
     let place = (first % places) as i64;
     let one = (count as i64).min(places as i64 - place);
-    [(place, 0, one), (0, one, count as i64 - one)]
-        .into_iter()
-        .filter(|&(_, _, n)| n > 0)
+    [(place, 0, one), (0, one, count as i64 - one)].into_iter().filter(|&(_, _, n)| n > 0)
 }
 
 impl DeviceRing {
@@ -57,12 +55,7 @@ impl DeviceRing {
     ) -> Result<Self, ReplayError> {
         let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
         Ok(Self {
-            places: zeros(
-                "transitions of the replay buffer",
-                &size,
-                Kind::Float,
-                device,
-            )?,
+            places: zeros("transitions of the replay buffer", &size, Kind::Float, device)?,
             count,
             device,
             crossed: Arc::clone(crossed),
@@ -246,10 +239,7 @@ impl DeviceRing {
         let counts = slot.places.f_narrow(0, batch * steps, rows)?;
         let runs = self.runs(plan, &places, &counts, &slot.discounts)?;
         columns(&select(&one()?)?, &|name| !GatherPlan::of_last(name))?;
-        columns(
-            &select(&places.f_gather(1, &runs.last, false)?)?,
-            &GatherPlan::of_last,
-        )?;
+        columns(&select(&places.f_gather(1, &runs.last, false)?)?, &GatherPlan::of_last)?;
         put(names::REWARD, &runs.sum)?;
         put(names::DISCOUNT, &runs.discount)
     }
@@ -298,11 +288,7 @@ impl DeviceRing {
             false,
             Kind::Float,
         )?;
-        Ok(Runs {
-            last: count.f_sub_scalar(1)?,
-            discount,
-            sum,
-        })
+        Ok(Runs { last: count.f_sub_scalar(1)?, discount, sum })
     }
 }
 

@@ -26,11 +26,8 @@ impl Twin {
             discounts: (0..=n_step as i32).map(|k| 0.5_f32.powi(k)).collect(),
         };
         let words = layout.words();
-        let inner = |store| Inner {
-            window: Window::new(capacity, capacity + 4),
-            store,
-            priorities: None,
-        };
+        let inner =
+            |store| Inner { window: Window::new(capacity, capacity + 4), store, priorities: None };
         let ring = DeviceRing::new(capacity + 4, words, Device::Cpu, &Arc::default()).unwrap();
         Self {
             host: inner(Store::Host(HostRing::new(capacity + 4, words).unwrap())),
@@ -43,11 +40,8 @@ impl Twin {
     fn extend(&mut self, first: i64, steps: i64, on_device: bool) {
         let rollout = rollout(&spec(3, Some(2)), first, steps);
         let _ = rollout.version.get(1).fill_(first + 100);
-        let mut source = Source {
-            count: (rollout.steps * rollout.envs) as usize,
-            stride: 3,
-            rollout: None,
-        };
+        let mut source =
+            Source { count: (rollout.steps * rollout.envs) as usize, stride: 3, rollout: None };
         let here = super::super::rollout::HostRollout::new(&rollout, &Counts::default()).unwrap();
         here.rows_for(&self.layout, 4, |fill| {
             Store::extend(&mut self.host, &self.layout, &source, Some(&mut *fill))?;
@@ -74,8 +68,7 @@ impl Twin {
             Tensor::full([words], f64::NAN, (Kind::Float, Device::Cpu))
         });
         let mut slot = Slot::with(layout, plan, there, None, &crossed).unwrap();
-        slot.columns(|_, out| out[plan.weights()].fill(0.5_f32.to_bits()))
-            .unwrap();
+        slot.columns(|_, out| out[plan.weights()].fill(0.5_f32.to_bits())).unwrap();
         slot.rows.copy_from_slice(rows);
         let Inner { store, window, .. } = inner;
         store.gather(plan, layout, window, &mut slot).unwrap();
@@ -114,10 +107,7 @@ fn what_comes_to_a_device_or_back_is_counted_once_for_each_piece() {
     assert_eq!(copies(&|| read(12, 3)), (0, 1));
     assert_eq!(copies(&|| read(18, 4)), (0, 2));
     let words = ring.read(18, 4).unwrap();
-    let expected: Vec<f32> = [18.0, 19.0, 20.0, 21.0]
-        .iter()
-        .flat_map(|x| [*x; 3])
-        .collect();
+    let expected: Vec<f32> = [18.0, 19.0, 20.0, 21.0].iter().flat_map(|x| [*x; 3]).collect();
     assert_eq!(words, expected);
 }
 
@@ -133,19 +123,14 @@ fn a_device_holds_and_draws_what_the_host_does() {
                     twin.device.window.cut();
                 }
                 let rows = rows(&twin.host.window);
-                let (host, device) = (
-                    twin.batch(&twin.host, &rows),
-                    twin.batch(&twin.device, &rows),
-                );
+                let (host, device) =
+                    (twin.batch(&twin.host, &rows), twin.batch(&twin.device, &rows));
                 assert_eq!(host, device, "{n_step} {half} {on_device} {i}");
             }
             // More than there are places.
             twin.extend(25, 20, on_device);
             let rows = rows(&twin.host.window);
-            assert_eq!(
-                twin.batch(&twin.host, &rows),
-                twin.batch(&twin.device, &rows)
-            );
+            assert_eq!(twin.batch(&twin.host, &rows), twin.batch(&twin.device, &rows));
         }
     }
 }
@@ -174,10 +159,7 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
             for i in 0..5 {
                 twin.extend(5 * i, 5, false);
                 let rows = rows(&twin.host.window);
-                assert_eq!(
-                    twin.batch(&twin.host, &rows),
-                    twin.batch(&twin.device, &rows)
-                );
+                assert_eq!(twin.batch(&twin.host, &rows), twin.batch(&twin.device, &rows));
             }
             // The newest come from memory: they are what is there, not what is in the file.
             if let Store::Tiered { recent, disk, .. } = &mut twin.device.store {
@@ -187,10 +169,7 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
                     Recent::Host(ring) => marked(0, ring.place_mut(newest)),
                     Recent::Device(ring) => ring.write(newest, 1, words, marked).unwrap(),
                 }
-                assert_ne!(
-                    Rows::one(disk.file.ring().unwrap()).row(newest)[0],
-                    7.0_f32.to_bits()
-                );
+                assert_ne!(Rows::one(disk.file.ring().unwrap()).row(newest)[0], 7.0_f32.to_bits());
                 let drawn = twin.batch(&twin.device, &[newest; 200]);
                 let obs = &drawn.iter().find(|(n, _)| n == names::OBS).unwrap().1;
                 // The same bits as halves, where they are halves.
@@ -198,10 +177,7 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
                 assert_eq!(obs[0][..3], seven);
                 let older = newest - 10;
                 let (host, tiered) = (&twin.host, &twin.device);
-                assert_eq!(
-                    twin.batch(host, &[older; 200]),
-                    twin.batch(tiered, &[older; 200])
-                );
+                assert_eq!(twin.batch(host, &[older; 200]), twin.batch(tiered, &[older; 200]));
             }
         }
     }
@@ -216,10 +192,7 @@ fn f12_one_uniform_draw_over_the_whole() {
         sampler: SamplerKind::Uniform,
         ..host(30)
     };
-    let setup = super::super::Setup {
-        folder: Some(dir.path()),
-        ..setup(100)
-    };
+    let setup = super::super::Setup { folder: Some(dir.path()), ..setup(100) };
     let layout = Layout::of(&spec(3, None));
     let mut tiered = super::super::ReplayBuffer::new(&config, layout, setup).unwrap();
     tiered.extend(&rollout(&spec(3, None), 0, 12)).unwrap();

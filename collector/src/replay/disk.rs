@@ -27,14 +27,7 @@ pub struct Disk {
 impl Disk {
     /// Over a file.
     pub fn new(file: FileRing, words: usize, on_full: OnFullDisk, free: FreeMemory) -> Self {
-        Self {
-            file,
-            overflow: None,
-            found: Found::default(),
-            on_full,
-            free,
-            words,
-        }
+        Self { file, overflow: None, found: Found::default(), on_full, free, words }
     }
 
     /// Writes transitions and takes them into the window.
@@ -142,11 +135,5 @@ impl Disk {
 
 /// The segment of a transition of the window, for copies.
 pub fn segment_of(window: &Window) -> impl Fn(u64) -> Segment {
-    |row| {
-        window.segment_at(row).unwrap_or(Segment {
-            start: row,
-            stride: 1,
-            id: 0,
-        })
-    }
+    |row| window.segment_at(row).unwrap_or(Segment { start: row, stride: 1, id: 0 })
 }

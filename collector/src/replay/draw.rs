@@ -99,9 +99,7 @@ fn without_replacement(seed: u64, window: &Window, p: &mut Progress, rows: &mut 
 /// four, applied until it lands below `n` (at most four times on average).
 /// Source: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
 fn order(key: &[u64; ROUNDS], n: u64, at: u64) -> u64 {
-    let bits = (64 - n.saturating_sub(1).leading_zeros())
-        .max(2)
-        .div_ceil(2);
+    let bits = (64 - n.saturating_sub(1).leading_zeros()).max(2).div_ceil(2);
     let mask = (1_u64 << bits) - 1;
     let mut x = at;
     loop {

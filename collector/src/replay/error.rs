@@ -25,17 +25,9 @@ pub enum ReplayError {
         "field {name:?} is on {got:?} in a batch on {expected:?}: bring it there first, or the \
          whole batch by `Batch::to_device`"
     )]
-    Device {
-        name: String,
-        expected: Device,
-        got: Device,
-    },
+    Device { name: String, expected: Device, got: Device },
     #[error("{what}: expected {expected}, got {got}")]
-    Shape {
-        what: String,
-        expected: String,
-        got: String,
-    },
+    Shape { what: String, expected: String, got: String },
     /// F9.
     #[error("field {name:?} is not in pinned memory after pinning; replay.pin_memory needs a GPU")]
     NotPinned { name: String },
@@ -44,31 +36,16 @@ pub enum ReplayError {
     NoPinner,
     /// F14.
     #[error("{what} need {needs} bytes ({each} per transition), {free} are free {place}: {remedy}")]
-    TooLarge {
-        what: String,
-        place: String,
-        needs: u64,
-        each: u64,
-        free: u64,
-        remedy: String,
-    },
+    TooLarge { what: String, place: String, needs: u64, each: u64, free: u64, remedy: String },
     /// F13. Stored transitions stay readable; nothing has changed.
     #[error(
         "{path}: the disk is full ({source}); the {rows} newest transitions stay readable. Free \
          some space, lower replay.capacity, choose another replay.directory, or set \
          replay.on_full_disk = \"host\""
     )]
-    FullDisk {
-        path: PathBuf,
-        rows: u64,
-        source: io::Error,
-    },
+    FullDisk { path: PathBuf, rows: u64, source: io::Error },
     #[error("{path}: {what}: {source}")]
-    Io {
-        what: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { what: &'static str, path: PathBuf, source: io::Error },
     /// A file of the wrong form.
     #[error("{path}: {why}")]
     Format { path: PathBuf, why: String },
@@ -118,11 +95,7 @@ impl ReplayError {
 
     /// An error of the system about a file.
     pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            what,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { what, path: path.to_owned(), source }
     }
 
     pub(super) fn shape(
@@ -130,10 +103,6 @@ impl ReplayError {
         expected: impl std::fmt::Display,
         got: impl std::fmt::Display,
     ) -> Self {
-        Self::Shape {
-            what: what.into(),
-            expected: expected.to_string(),
-            got: got.to_string(),
-        }
+        Self::Shape { what: what.into(), expected: expected.to_string(), got: got.to_string() }
     }
 }

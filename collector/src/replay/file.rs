@@ -110,12 +110,10 @@ impl FileRing {
         let (words, stride) = (layout.words(), layout.words() + TRAILER);
         let mut piece = Vec::new();
         let len = PIECE.max(stride);
-        piece
-            .try_reserve_exact(len)
-            .map_err(|_| ostler_sim::memory::MemoryError {
-                what: "rows on their way to a file".into(),
-                bytes: 4 * len,
-            })?;
+        piece.try_reserve_exact(len).map_err(|_| ostler_sim::memory::MemoryError {
+            what: "rows on their way to a file".into(),
+            bytes: 4 * len,
+        })?;
         let mut ring = Self {
             path: path.clone(),
             map,
@@ -166,10 +164,7 @@ impl FileRing {
             (row, segment, stride)
         });
         window.refill(kept, best.start..best.end, commit.begin, commit.head);
-        Ok(Found {
-            rows: window.len(),
-            dropped: (commit.end - commit.begin) - window.len(),
-        })
+        Ok(Found { rows: window.len(), dropped: (commit.end - commit.begin) - window.len() })
     }
 
     fn place(&self, row: u64) -> &[u32] {

@@ -24,8 +24,7 @@ fn open(folder: &Path, window: &mut Window) -> Result<(FileRing, Found), ReplayE
 
 fn extend(file: &mut FileRing, window: &mut Window, count: usize, stride: u32, salt: u32) {
     let (first, segment) = (window.end(), window.segment_for(stride));
-    file.write(first, count, |_| segment, fill(first, salt))
-        .unwrap();
+    file.write(first, count, |_| segment, fill(first, salt)).unwrap();
     window.push(count as u64, stride);
     file.commit(window).unwrap();
 }
@@ -75,11 +74,7 @@ fn damaged_transitions_are_dropped_and_counted() {
     let flip = |row: u64| {
         let at = PLACES + (row % 20) * 4 * (4 + TRAILER as u64) + 5;
         let mut raw = File::options();
-        let raw = raw
-            .read(true)
-            .write(true)
-            .open(dir.path().join(ROWS))
-            .unwrap();
+        let raw = raw.read(true).write(true).open(dir.path().join(ROWS)).unwrap();
         let mut byte = [0];
         raw.read_exact_at(&mut byte, at).unwrap();
         raw.write_all_at(&[byte[0] ^ 1], at).unwrap();
@@ -90,13 +85,7 @@ fn damaged_transitions_are_dropped_and_counted() {
     let mut found = Window::new(20, 20);
     let (file, said) = open(dir.path(), &mut found).unwrap();
     assert_eq!(found.range(), 16..28, "the longest whole part of 10..30");
-    assert_eq!(
-        said,
-        Found {
-            rows: 12,
-            dropped: 8
-        }
-    );
+    assert_eq!(said, Found { rows: 12, dropped: 8 });
     assert_eq!(seen(&file, &found)[0].1[0], 16_000);
 }
 
@@ -165,10 +154,7 @@ fn a_file_that_was_cut_gives_what_is_left() {
     drop(file);
     let mut found = Window::new(20, 30);
     let (file, said) = open(dir.path(), &mut found).unwrap();
-    let left = Found {
-        rows: 7,
-        dropped: 5,
-    };
+    let left = Found { rows: 7, dropped: 5 };
     assert_eq!((found.range(), said), (0..7, left));
     assert_eq!(file.file.metadata().unwrap().len(), whole);
     assert_eq!(seen(&file, &found)[6].1[0], 6_000);
@@ -207,11 +193,7 @@ fn f13_a_full_disk_is_an_error_and_what_was_stored_stays() {
     assert_eq!(seen(&disk.file, &window), expected);
     disk.file.room = None;
     disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
-    assert_eq!(
-        window.range(),
-        10..30,
-        "it goes on where there is room again"
-    );
+    assert_eq!(window.range(), 10..30, "it goes on where there is room again");
     assert_eq!(window.segment_at(29).unwrap().id, 0);
     drop(disk);
     let mut found = Window::new(20, 30);
@@ -269,10 +251,7 @@ fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
     refused(disk.rows().map(drop).unwrap_err());
     refused(disk.file.ring().map(drop).unwrap_err());
     // Nor is it made long again: its content would be zeros.
-    refused(
-        disk.extend(&mut window, 0, 6, 2, fill(1_000, 0))
-            .unwrap_err(),
-    );
+    refused(disk.extend(&mut window, 0, 6, 2, fill(1_000, 0)).unwrap_err());
     assert_eq!(raw.metadata().unwrap().len(), PLACES);
     assert_eq!(window.range(), before);
     assert!(disk.overflow.is_none(), "the disk is not full");
@@ -297,12 +276,7 @@ fn a_commit_of_more_than_the_file_holds_is_damaged() {
     let raw = file.file.try_clone().unwrap();
     drop(file);
     let most = 1 << 62;
-    let wrong = |begin, end, head, sequence| Commit {
-        begin,
-        end,
-        head,
-        sequence,
-    };
+    let wrong = |begin, end, head, sequence| Commit { begin, end, head, sequence };
     for forged in [
         wrong(0, most, most, good.sequence),
         wrong(0, 1 << 40, 1 << 40, good.sequence),

@@ -51,11 +51,7 @@ pub fn places(config: &ReplayConfig, device: Device, margin: usize) -> Places {
         StorageKind::Tiered => on_device(recent.saturating_add(margin as u64).min(rows)),
     };
     let file = config.storage.in_file() || config.save;
-    Places {
-        host,
-        device,
-        disk: if file { rows } else { 0 },
-    }
+    Places { host, device, disk: if file { rows } else { 0 } }
 }
 
 /// Refuses a capacity that does not fit, with the largest that would. `margin` transitions
@@ -79,12 +75,7 @@ pub fn check(
     let places = [
         (need.host, each, room.host, "in host memory"),
         (need.device, each, room.device, "on the device"),
-        (
-            need.disk,
-            in_file,
-            room.disk.map(|d| d.saturating_add(there)),
-            "on the disk",
-        ),
+        (need.disk, in_file, room.disk.map(|d| d.saturating_add(there)), "on the disk"),
     ];
     for (rows, each, free, place) in places {
         let bytes = rows.saturating_mul(each);
@@ -127,13 +118,8 @@ mod tests {
 
     fn asked(storage: StorageKind, save: bool, room: Room, device: Device) -> Option<String> {
         let layout = Layout::new(vec![Field::float("obs", 25)]).unwrap();
-        let config = ReplayConfig {
-            capacity: 1000,
-            recent: 100,
-            storage,
-            save,
-            ..ReplayConfig::default()
-        };
+        let config =
+            ReplayConfig { capacity: 1000, recent: 100, storage, save, ..ReplayConfig::default() };
         let checked = check(&config, &layout, device, 50, &room, 0);
         checked.err().map(|e| e.to_string())
     }
@@ -141,19 +127,9 @@ mod tests {
     #[test]
     fn f14_a_capacity_that_does_not_fit_is_refused_with_the_largest_that_would() {
         let (cpu, gpu) = (Device::Cpu, Device::Cuda(0));
-        let host = |bytes| Room {
-            host: Some(bytes),
-            ..Room::default()
-        };
-        let disk = |bytes| Room {
-            disk: Some(bytes),
-            ..Room::default()
-        };
-        let on_device = |bytes| Room {
-            device: Some(bytes),
-            host: Some(0),
-            ..Room::default()
-        };
+        let host = |bytes| Room { host: Some(bytes), ..Room::default() };
+        let disk = |bytes| Room { disk: Some(bytes), ..Room::default() };
+        let on_device = |bytes| Room { device: Some(bytes), host: Some(0), ..Room::default() };
         use StorageKind::{Device as OnDevice, Host, Memmap, Tiered};
         // 1050 transitions of 100 bytes.
         assert_eq!(asked(Host, false, host(105_000), cpu), None);
@@ -188,10 +164,7 @@ mod tests {
             storage: StorageKind::Memmap,
             ..ReplayConfig::default()
         };
-        let room = Room {
-            disk: Some(12_000),
-            ..Room::default()
-        };
+        let room = Room { disk: Some(12_000), ..Room::default() };
         assert!(check(&config, &layout, Device::Cpu, 0, &room, 99_999).is_err());
         assert!(check(&config, &layout, Device::Cpu, 0, &room, 100_000).is_ok());
     }

@@ -111,9 +111,7 @@ impl Head {
         }
         if !Self::has_known_version(bytes) {
             let got = word(8);
-            return Err(format!(
-                "its format is {got}, this program reads {VERSION} and {HALVES}"
-            ));
+            return Err(format!("its format is {got}, this program reads {VERSION} and {HALVES}"));
         }
         let json = bytes.get(20..20 + word(12) as usize);
         let json = json.filter(|json| crc32c::crc32c(json) == word(16));
@@ -180,12 +178,8 @@ impl Commit {
             Some(u64::from_le_bytes(bytes))
         };
         let check = u32::from_le_bytes(bytes.get(32..36)?.try_into().ok()?);
-        let commit = Self {
-            sequence: number(0)?,
-            begin: number(1)?,
-            end: number(2)?,
-            head: number(3)?,
-        };
+        let commit =
+            Self { sequence: number(0)?, begin: number(1)?, end: number(2)?, head: number(3)? };
         let sane = commit.begin <= commit.end
             && commit.end <= commit.head
             && commit.head <= MOST
@@ -237,12 +231,7 @@ mod tests {
             assert!(Head::from_bytes(&bytes).unwrap_err().contains(expected));
             bytes[at] ^= 1;
         }
-        let commit = Commit {
-            sequence: 7,
-            begin: 1,
-            end: 2,
-            head: 3,
-        };
+        let commit = Commit { sequence: 7, begin: 1, end: 2, head: 3 };
         let bytes = commit.to_bytes();
         assert_eq!(Commit::from_bytes(&bytes), Some(commit));
         for at in 0..36 {

@@ -42,11 +42,7 @@ pub struct Field {
 impl Field {
     /// A field of floats.
     pub fn float(name: &str, width: usize) -> Self {
-        Self {
-            name: name.into(),
-            kind: FieldKind::F32,
-            width,
-        }
+        Self { name: name.into(), kind: FieldKind::F32, width }
     }
 
     /// 32-bit words that it takes in a transition.
@@ -59,11 +55,7 @@ impl Field {
 
     /// A single integer.
     pub fn integer(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            kind: FieldKind::I32,
-            width: 1,
-        }
+        Self { name: name.into(), kind: FieldKind::I32, width: 1 }
     }
 }
 
@@ -133,12 +125,7 @@ impl Layout {
         let mut fields = vec![float(names::OBS, spec.obs.policy)];
         fields.extend(critic.map(|o| float(names::CRITIC_OBS, o)));
         fields.push(float(names::ACTION, spec.action.width()));
-        for name in [
-            names::REWARD,
-            names::TERMINATED,
-            names::TRUNCATED,
-            names::VALID,
-        ] {
+        for name in [names::REWARD, names::TERMINATED, names::TRUNCATED, names::VALID] {
             fields.push(float(name, 1));
         }
         fields.push(Field::integer(names::VERSION));
@@ -212,11 +199,7 @@ mod tests {
 
     #[test]
     fn fields_lie_one_behind_the_other() {
-        let fields = vec![
-            Field::float("a", 3),
-            Field::integer("b"),
-            Field::float("c", 2),
-        ];
+        let fields = vec![Field::float("a", 3), Field::integer("b"), Field::float("c", 2)];
         let layout = Layout::new(fields).unwrap();
         assert_eq!(layout.offsets(), [0, 3, 4]);
         assert_eq!((layout.words(), layout.bytes_per_transition()), (6, 24));
@@ -226,11 +209,7 @@ mod tests {
 
     #[test]
     fn half_precision_takes_half_of_the_words() {
-        let fields = vec![
-            Field::float("a", 5),
-            Field::integer("b"),
-            Field::float("c", 2),
-        ];
+        let fields = vec![Field::float("a", 5), Field::integer("b"), Field::float("c", 2)];
         let layout = Layout::new(fields).unwrap().halved(|name| name != "c");
         assert_eq!(layout.offsets(), [0, 3, 4]);
         assert_eq!(layout.columns(), [0, 5, 6]);

@@ -23,9 +23,7 @@ pub fn lock(folder: &Path) -> Result<File, ReplayError> {
     let file = files::update(&path).map_err(|e| ReplayError::io("cannot make it", &path, e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ReplayError::Locked {
-            path: folder.to_owned(),
-        }),
+        Err(TryLockError::WouldBlock) => Err(ReplayError::Locked { path: folder.to_owned() }),
         Err(TryLockError::Error(e)) => Err(ReplayError::io("cannot lock it", &path, e)),
     }
 }
@@ -150,10 +148,7 @@ pub fn commits(file: &File, places: u64) -> Option<Commit> {
 }
 
 fn fits(path: &Path, head: &Head, wanted: &Head) -> Result<(), ReplayError> {
-    let format = |why: String| ReplayError::Format {
-        path: path.to_owned(),
-        why,
-    };
+    let format = |why: String| ReplayError::Format { path: path.to_owned(), why };
     let differs = [
         ("fields", head.layout != wanted.layout),
         ("replay.capacity", head.capacity != wanted.capacity),

@@ -56,23 +56,14 @@ impl ReplayBuffer {
         let capacity = config.capacity as u64;
         let mut window = Window::new(capacity, capacity.saturating_add(setup.margin as u64));
         let crossed = Arc::<Counts>::default();
-        let (mut store, file) = open(
-            config,
-            &layout,
-            &setup,
-            folder.as_ref(),
-            &mut window,
-            &crossed,
-        )?;
+        let (mut store, file) =
+            open(config, &layout, &setup, folder.as_ref(), &mut window, &crossed)?;
         let mut keeper = None;
         let mut found = Found::default();
         if let Some((file, there)) = file {
             found = there;
             let kept = FileCopy::new(file, window.end());
-            let oldest = window
-                .end()
-                .saturating_sub(window.physical())
-                .max(window.floor());
+            let oldest = window.end().saturating_sub(window.physical()).max(window.floor());
             store.copy_in(kept.rows()?, oldest..window.end())?;
             keeper = Some(kept);
         } else if let Some(disk) = store.disk() {
@@ -97,19 +88,10 @@ impl ReplayBuffer {
         };
         let slots: Result<Vec<Slot>, ReplayError> = (0..ahead).map(|_| slot()).collect();
         let (slots, slot) = (slots?, slot()?);
-        let inner = Inner {
-            window,
-            store,
-            priorities,
-        };
+        let inner = Inner { window, store, priorities };
         let chain = chain(config, &layout, setup.transforms, device);
         let core = Core::new(layout, plan, config.sampler, crossed, inner);
-        let maker = Arc::new(Maker {
-            core: Arc::new(core),
-            seed: setup.seed,
-            chain,
-            pinner,
-        });
+        let maker = Arc::new(Maker { core: Arc::new(core), seed: setup.seed, chain, pinner });
         let prefetch = match slots.is_empty() {
             true => None,
             false => Some(Prefetch::new(Arc::clone(&maker), slots)?),
@@ -143,10 +125,7 @@ impl ReplayBuffer {
             _ => String::new(),
         };
         let found = match self.found {
-            Found {
-                rows: 0,
-                dropped: 0,
-            } => String::new(),
+            Found { rows: 0, dropped: 0 } => String::new(),
             Found { rows, dropped: 0 } => format!("; {rows} were there"),
             Found { rows, dropped } => {
                 format!("; {rows} were there, {dropped} more were damaged")
@@ -235,10 +214,7 @@ fn chain(
 ) -> Chain {
     let mut chain = Chain::new(device);
     if config.reward_scale != 1.0 || config.reward_clip != 0.0 {
-        chain.push(Box::new(RewardScale {
-            scale: config.reward_scale,
-            clip: config.reward_clip,
-        }));
+        chain.push(Box::new(RewardScale { scale: config.reward_scale, clip: config.reward_clip }));
     }
     let own = config.transform.iter().enumerate();
     let own = own.filter_map(|(i, t)| t.stage(i, layout));

@@ -92,11 +92,7 @@ mod tests {
 
     fn batch() -> Batch {
         let mut batch = Batch::new(Device::Cpu, 4);
-        for (name, size) in [
-            ("obs", vec![4, 6]),
-            ("action", vec![4, 2]),
-            ("reward", vec![4]),
-        ] {
+        for (name, size) in [("obs", vec![4, 6]), ("action", vec![4, 2]), ("reward", vec![4])] {
             let ones = Tensor::ones(&size[..], (Kind::Float, Device::Cpu));
             batch.insert(name, ones).unwrap();
         }
@@ -105,27 +101,11 @@ mod tests {
 
     fn transforms(count: usize) -> Chain {
         let all: [Box<dyn Transform>; 5] = [
-            Box::new(RewardScale {
-                scale: 2.0,
-                clip: 1.0,
-            }),
-            Box::new(Crop {
-                field: "obs".into(),
-                first: 1,
-                len: 3,
-            }),
-            Box::new(Stack {
-                fields: vec!["obs".into(), "action".into()],
-                to: "input".into(),
-            }),
-            Box::new(Cast {
-                fields: vec!["action".into()],
-                kind: Kind::Double,
-            }),
-            Box::new(Cast {
-                fields: vec!["input".into()],
-                kind: Kind::Half,
-            }),
+            Box::new(RewardScale { scale: 2.0, clip: 1.0 }),
+            Box::new(Crop { field: "obs".into(), first: 1, len: 3 }),
+            Box::new(Stack { fields: vec!["obs".into(), "action".into()], to: "input".into() }),
+            Box::new(Cast { fields: vec!["action".into()], kind: Kind::Double }),
+            Box::new(Cast { fields: vec!["input".into()], kind: Kind::Half }),
         ];
         let mut chain = Chain::new(Device::Cpu);
         all.into_iter().take(count).for_each(|t| chain.push(t));
@@ -135,10 +115,7 @@ mod tests {
     #[test]
     fn f09_every_tensor_is_pinned_after_any_number_of_transforms() {
         for count in [0, 1, 5] {
-            let fake = Fake {
-                works: true,
-                ..Fake::default()
-            };
+            let fake = Fake { works: true, ..Fake::default() };
             let made = transforms(count).run(batch()).unwrap();
             let made = pin_batch(&fake, Device::Cpu, made).unwrap();
             assert_eq!(made.device(), Device::Cpu);
@@ -158,10 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_pinned_already_is_not_copied() {
-        let fake = Fake {
-            works: true,
-            ..Fake::default()
-        };
+        let fake = Fake { works: true, ..Fake::default() };
         let once = pin_batch(&fake, Device::Cpu, batch()).unwrap();
         let before = fake.pinned.lock().unwrap().len();
         let twice = pin_batch(&fake, Device::Cpu, once).unwrap();
@@ -206,20 +180,10 @@ mod tests {
             let (pinner, config) = (Forgetful::default(), host(100));
             let config = super::super::ReplayConfig { prefetch, ..config };
             let own: [Box<dyn Transform>; 2] = [
-                Box::new(RewardScale {
-                    scale: 2.0,
-                    clip: 0.0,
-                }),
-                Box::new(Crop {
-                    field: "obs".into(),
-                    first: 0,
-                    len: 2,
-                }),
+                Box::new(RewardScale { scale: 2.0, clip: 0.0 }),
+                Box::new(Crop { field: "obs".into(), first: 0, len: 2 }),
             ];
-            let config = super::super::ReplayConfig {
-                pin_memory: true,
-                ..config
-            };
+            let config = super::super::ReplayConfig { pin_memory: true, ..config };
             let setup = Setup {
                 transforms: own.into_iter().take(count).collect(),
                 pinner: Some(Box::new(pinner.clone())),
@@ -244,10 +208,7 @@ mod tests {
 
     #[test]
     fn f09_a_batch_that_is_elsewhere_is_an_error() {
-        let fake = Fake {
-            works: true,
-            ..Fake::default()
-        };
+        let fake = Fake { works: true, ..Fake::default() };
         let e = pin_batch(&fake, Device::Cuda(0), batch()).unwrap_err();
         let elsewhere = (Device::Cuda(0), Device::Cpu);
         assert!(

@@ -116,9 +116,7 @@ impl Prefetch {
                 }
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("replay".into())
-            .spawn(work);
+        let thread = std::thread::Builder::new().name("replay".into()).spawn(work);
         let thread = thread.map_err(|e| ReplayError::Prefetch(e.to_string()))?;
         Ok(Self {
             jobs: Some(jobs),
@@ -197,9 +195,7 @@ impl Prefetch {
 
     /// Why the thread ended, if it did; said once.
     fn ended(&mut self) -> Option<ReplayError> {
-        let thread = self
-            .thread
-            .take_if(|t| t.is_finished() || self.jobs.is_none())?;
+        let thread = self.thread.take_if(|t| t.is_finished() || self.jobs.is_none())?;
         self.jobs = None;
         let why = match thread.join() {
             Ok(()) => "it returned".to_string(),

@@ -26,14 +26,8 @@ impl Transform for Watch {
 }
 
 fn buffer(prefetch: usize, watch: Watch) -> ReplayBuffer {
-    let config = ReplayConfig {
-        prefetch,
-        ..host(90)
-    };
-    let setup = Setup {
-        transforms: vec![Box::new(watch)],
-        ..setup(4)
-    };
+    let config = ReplayConfig { prefetch, ..host(90) };
+    let setup = Setup { transforms: vec![Box::new(watch)], ..setup(4) };
     let spec = spec(3, None);
     let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup).unwrap();
     buffer.extend(&rollout(&spec, 0, 20)).unwrap();
@@ -46,9 +40,7 @@ fn no_more_is_drawn_than_was_announced() {
     let seen = Arc::clone(&watch.seen);
     let mut buffer = buffer(2, watch);
     buffer.begin_update(3);
-    let drawn: Vec<u64> = (0..3)
-        .map(|_| buffer.next().unwrap().indices()[0])
-        .collect();
+    let drawn: Vec<u64> = (0..3).map(|_| buffer.next().unwrap().indices()[0]).collect();
     buffer.settle();
     assert_eq!(*seen.lock().unwrap(), drawn, "three, in order");
     // Announced and not taken: drawn again after the buffer changed.
@@ -62,10 +54,7 @@ fn no_more_is_drawn_than_was_announced() {
 
 #[test]
 fn an_error_of_the_thread_arrives_where_its_batch_would() {
-    let watch = Watch {
-        error_at: Some(2),
-        ..Watch::default()
-    };
+    let watch = Watch { error_at: Some(2), ..Watch::default() };
     let mut buffer = buffer(2, watch);
     buffer.begin_update(4);
     buffer.next().unwrap();
@@ -77,10 +66,7 @@ fn an_error_of_the_thread_arrives_where_its_batch_would() {
 
 #[test]
 fn a_panic_of_the_thread_arrives_and_draws_go_on_without_it() {
-    let watch = Watch {
-        panic_at: Some(2),
-        ..Watch::default()
-    };
+    let watch = Watch { panic_at: Some(2), ..Watch::default() };
     let mut buffer = buffer(2, watch);
     buffer.begin_update(4);
     buffer.next().unwrap();

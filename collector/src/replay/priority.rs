@@ -155,9 +155,7 @@ impl Priorities {
         let values = rows.iter().zip(priorities);
         let values = values.filter(|(row, p)| window.contains(**row) && usable(p));
         let value = |p: f32| (f64::from(p) + LEAST).powf(alpha);
-        let values: Vec<_> = values
-            .map(|(r, &p)| ((r % places) as usize, value(p)))
-            .collect();
+        let values: Vec<_> = values.map(|(r, &p)| ((r % places) as usize, value(p))).collect();
         self.set(values.into_iter());
         self.largest = largest;
         priorities.iter().filter(|p| !usable(p)).count()
@@ -168,11 +166,7 @@ impl Priorities {
         let (before, journal) = self.journal.get_or_insert_default();
         *before += journal.len() as u64;
         journal.clear();
-        PriorityMark {
-            at: *before,
-            largest: self.largest,
-            progress: self.progress,
-        }
+        PriorityMark { at: *before, largest: self.largest, progress: self.progress }
     }
 
     /// Whether it can go back to a mark: it is the last one, or one that was gone back to.
@@ -184,8 +178,7 @@ impl Priorities {
     pub fn rewind(&mut self, mark: &PriorityMark) {
         if let Some((_, journal)) = &mut self.journal {
             let undo = journal.drain(..).rev();
-            self.tree
-                .set(undo.map(|(leaf, v)| (leaf as usize, v)), |_, _| ());
+            self.tree.set(undo.map(|(leaf, v)| (leaf as usize, v)), |_, _| ());
         }
         (self.largest, self.progress) = (mark.largest, mark.progress);
     }

@@ -33,9 +33,7 @@ fn draws_are_in_proportion_and_weights_undo_them() {
     }
     // alpha 0.5: probabilities 1/55 .. 10/55. Stratified draws vary less than free ones.
     let expected = |i: usize| 100_000.0 * (i + 1) as f64 / 55.0;
-    let chi2: f64 = (0..10)
-        .map(|i| (counts[i] - expected(i)).powi(2) / expected(i))
-        .sum();
+    let chi2: f64 = (0..10).map(|i| (counts[i] - expected(i)).powi(2) / expected(i)).sum();
     assert!(chi2 < 33.7, "{counts:?}");
     let mut again = [0; 50];
     p.draw(5, 1999, &window, &mut again, &mut weights).unwrap();
@@ -59,19 +57,11 @@ fn new_transitions_have_the_largest_priority_and_old_ones_none() {
     p.update(&w, &[1, 2, 3], &[5.0, f32::NAN, -1.0]);
     assert!((p.largest() - 5.0).abs() < 1e-9);
     let about = |p: &Priorities| p.leaves().iter().map(|v| v.round()).collect::<Vec<_>>();
-    assert_eq!(
-        about(&p),
-        [1.0, 5.0, 1.0, 1.0],
-        "what is not a number changes nothing"
-    );
+    assert_eq!(about(&p), [1.0, 5.0, 1.0, 1.0], "what is not a number changes nothing");
     let old = range(&w);
     w.push(2, 1);
     p.moved(old, range(&w), 4);
-    assert_eq!(
-        about(&p),
-        [5.0, 5.0, 1.0, 1.0],
-        "4 and 5 came where 0 and 1 were"
-    );
+    assert_eq!(about(&p), [5.0, 5.0, 1.0, 1.0], "4 and 5 came where 0 and 1 were");
     // 1 is gone: its place is another's.
     assert_eq!(p.update(&w, &[1], &[9.0]), 0);
     assert_eq!(about(&p), [5.0, 5.0, 1.0, 1.0]);

@@ -103,12 +103,7 @@ impl ReplayBuffer {
             _ => wanted.end > 0,
         };
         (self.progress, self.version) = (saved.progress, saved.version);
-        Ok(Restored {
-            rows: inner.window.len(),
-            lost_oldest,
-            lost_newest,
-            lost_priorities,
-        })
+        Ok(Restored { rows: inner.window.len(), lost_oldest, lost_newest, lost_priorities })
     }
 }
 

@@ -4,37 +4,17 @@ use super::*;
 use std::path::Path;
 use tch::Tensor;
 
-const STORAGES: [StorageKind; 4] = [
-    StorageKind::Host,
-    StorageKind::Device,
-    StorageKind::Memmap,
-    StorageKind::Tiered,
-];
-const SAMPLERS: [SamplerKind; 3] = [
-    SamplerKind::Uniform,
-    SamplerKind::WithoutReplacement,
-    SamplerKind::Prioritized,
-];
+const STORAGES: [StorageKind; 4] =
+    [StorageKind::Host, StorageKind::Device, StorageKind::Memmap, StorageKind::Tiered];
+const SAMPLERS: [SamplerKind; 3] =
+    [SamplerKind::Uniform, SamplerKind::WithoutReplacement, SamplerKind::Prioritized];
 
 fn config(storage: StorageKind, sampler: SamplerKind, prefetch: usize) -> ReplayConfig {
-    ReplayConfig {
-        storage,
-        sampler,
-        prefetch,
-        recent: 12,
-        save: true,
-        n_step: 2,
-        ..host(60)
-    }
+    ReplayConfig { storage, sampler, prefetch, recent: 12, save: true, n_step: 2, ..host(60) }
 }
 
 fn make(config: &ReplayConfig, folder: &Path, reopen: bool) -> Result<ReplayBuffer, ReplayError> {
-    let setup = Setup {
-        folder: Some(folder),
-        margin: 30,
-        reopen,
-        ..setup(16)
-    };
+    let setup = Setup { folder: Some(folder), margin: 30, reopen, ..setup(16) };
     ReplayBuffer::new(config, Layout::of(&spec(3, None)), setup)
 }
 
@@ -48,9 +28,7 @@ type Drawn = Vec<(Vec<u64>, Vec<(String, Vec<Vec<f32>>)>)>;
 /// A rollout, and then four updates that set priorities.
 fn iterate(buffer: &mut ReplayBuffer, iteration: i64) -> Drawn {
     buffer.set_version(iteration as i32);
-    buffer
-        .extend(&rollout(&spec(3, None), 5 * iteration, 5))
-        .unwrap();
+    buffer.extend(&rollout(&spec(3, None), 5 * iteration, 5)).unwrap();
     buffer.set_progress(iteration as f64 / 20.0);
     // More than will be drawn.
     buffer.begin_update(5);
@@ -58,9 +36,7 @@ fn iterate(buffer: &mut ReplayBuffer, iteration: i64) -> Drawn {
         let batch = buffer.next().unwrap();
         let drawn = (batch.indices().to_vec(), all(batch));
         let priorities: Vec<f32> = drawn.0.iter().map(|&r| (r % 7) as f32 + 0.5).collect();
-        buffer
-            .update_priorities(&Tensor::from_slice(&priorities))
-            .unwrap();
+        buffer.update_priorities(&Tensor::from_slice(&priorities)).unwrap();
         drawn
     };
     (0..4).map(draw).collect()
@@ -136,11 +112,7 @@ fn what_cannot_come_back_is_said() {
     buffer.save().unwrap();
     drop(buffer);
     let mut again = make(&config, dir.path(), true).unwrap();
-    assert!(
-        again.describe().contains("60 were there"),
-        "{}",
-        again.describe()
-    );
+    assert!(again.describe().contains("60 were there"), "{}", again.describe());
     let restored = again.restore(&early).unwrap();
     // 150 came, 90 places: those before 60 are gone, and 0..60 was saved.
     assert_eq!((restored.rows, restored.lost_oldest), (0, 60));
@@ -202,13 +174,8 @@ fn a_damaged_file_costs_what_is_damaged_and_no_resume() {
         assert_eq!(restored.rows, left, "byte {at}");
         assert_eq!(restored.exact(), left == rows, "byte {at}: {restored:?}");
     }
-    for (length, left) in [
-        (0, 0),
-        (100, 0),
-        (9000, 0),
-        (places, 0),
-        (places + 20 * place + 7, 20),
-    ] {
+    for (length, left) in [(0, 0), (100, 0), (9000, 0), (places, 0), (places + 20 * place + 7, 20)]
+    {
         assert_eq!(restored(&whole[..length]).rows, left, "{length}");
     }
     let aside = std::fs::read(dir.path().join("replay/rows.damaged")).unwrap();
@@ -219,10 +186,7 @@ fn a_damaged_file_costs_what_is_damaged_and_no_resume() {
 fn without_save_a_resume_begins_with_nothing() {
     for storage in [StorageKind::Host, StorageKind::Memmap] {
         let dir = tempfile::tempdir().unwrap();
-        let config = ReplayConfig {
-            save: false,
-            ..config(storage, SamplerKind::Uniform, 0)
-        };
+        let config = ReplayConfig { save: false, ..config(storage, SamplerKind::Uniform, 0) };
         let mut buffer = make(&config, dir.path(), false).unwrap();
         iterate(&mut buffer, 0);
         let saved = buffer.save().unwrap();

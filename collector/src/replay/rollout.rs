@@ -142,10 +142,7 @@ impl HostRollout {
                 width: field.width,
                 half: field.kind == FieldKind::F16,
                 to,
-                last: last
-                    .map(HostRows::all)
-                    .transpose()?
-                    .map(bytemuck::cast_slice),
+                last: last.map(HostRows::all).transpose()?.map(bytemuck::cast_slice),
             });
         }
         let truncated = self.truncated.all()?;
@@ -185,10 +182,8 @@ impl HostRollout {
 /// It has no such field; the device fails.
 pub fn on_device(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, ReplayError> {
     let (t, n) = (rollout.steps, rollout.envs);
-    let missing = || ReplayError::NoField {
-        name: name.into(),
-        has: vec!["those of a rollout".into()],
-    };
+    let missing =
+        || ReplayError::NoField { name: name.into(), has: vec!["those of a rollout".into()] };
     let now = |obs: &Tensor| obs.f_narrow(0, 0, t);
     let next = |obs: &Tensor, last: &Tensor| -> Result<Tensor, TchError> {
         let width = obs.size().last().copied().unwrap_or(0);
@@ -220,9 +215,7 @@ pub fn on_device(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, 
         }
         names::VERSION => {
             let unknown = rollout.version.f_lt(0)?;
-            rollout
-                .version
-                .f_masked_fill(&unknown, i64::from(version))?
+            rollout.version.f_masked_fill(&unknown, i64::from(version))?
         }
         _ => return Err(missing()),
     })

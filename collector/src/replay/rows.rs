@@ -14,12 +14,7 @@ impl<'a> Ring<'a> {
     /// Over memory of `physical` places.
     pub fn new(places: &'a [u32], stride: usize, words: usize, physical: u64) -> Self {
         debug_assert!(places.len() >= physical as usize * stride && words <= stride);
-        Self {
-            places,
-            stride,
-            words,
-            physical,
-        }
+        Self { places, stride, words, physical }
     }
 
     /// The transition in the place of this number.
@@ -42,18 +37,12 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// In one piece.
     pub fn one(ring: Ring<'a>) -> Self {
-        Self {
-            new: None,
-            old: ring,
-        }
+        Self { new: None, old: ring }
     }
 
     /// In two: numbers from `at` on lie in `new`.
     pub fn two(old: Ring<'a>, at: u64, new: Ring<'a>) -> Self {
-        Self {
-            new: Some((at, new)),
-            old,
-        }
+        Self { new: Some((at, new)), old }
     }
 
     /// The transition with this number, which must be in the window.

@@ -145,18 +145,13 @@ pub fn save_priorities(
     };
     let (window, places) = (&inner.window, inner.window.physical());
     let leaves = priorities.leaves();
-    let bytes: Vec<u8> = (window.range())
-        .flat_map(|row| leaves[(row % places) as usize].to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> =
+        (window.range()).flat_map(|row| leaves[(row % places) as usize].to_le_bytes()).collect();
     let file = format!("priorities-{}.bin", turn % 2);
     let path = folder.join(&file);
     files::replace(&path, files::SHARED, &bytes)
         .map_err(|e| ReplayError::io("cannot write it", &path, e))?;
-    Ok(Some(SavedPriorities {
-        file,
-        check: crc32c::crc32c(&bytes),
-        largest: priorities.largest(),
-    }))
+    Ok(Some(SavedPriorities { file, check: crc32c::crc32c(&bytes), largest: priorities.largest() }))
 }
 
 /// Reads the priorities of the window; `false` where the file is another's now.

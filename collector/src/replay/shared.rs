@@ -27,9 +27,7 @@ pub struct Sampler {
 impl ReplayBuffer {
     /// For a thread that writes.
     pub fn writer(&self) -> Writer {
-        Writer {
-            core: Arc::clone(&self.core),
-        }
+        Writer { core: Arc::clone(&self.core) }
     }
 
     /// For a thread that draws, with draws of its own for each `seed`.
@@ -40,13 +38,7 @@ impl ReplayBuffer {
         let pinner = self.maker.pinner.as_deref();
         let (layout, plan) = (&self.core.layout, &self.core.plan);
         Ok(Sampler {
-            slot: Slot::new(
-                layout,
-                plan,
-                self.slot.base.device(),
-                pinner,
-                &self.core.crossed,
-            )?,
+            slot: Slot::new(layout, plan, self.slot.base.device(), pinner, &self.core.crossed)?,
             maker: Arc::clone(&self.maker),
             seed,
             progress: Progress::default(),
@@ -79,12 +71,7 @@ impl Sampler {
     /// As there.
     #[allow(clippy::should_implement_trait, reason = "the next draw, without end")]
     pub fn next(&mut self) -> Result<&Batch, ReplayError> {
-        let Self {
-            maker,
-            seed,
-            progress,
-            slot,
-        } = self;
+        let Self { maker, seed, progress, slot } = self;
         maker.make_with(*seed, progress, slot)?;
         Ok(slot.batch())
     }

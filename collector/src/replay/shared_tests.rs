@@ -22,11 +22,8 @@ impl Drop for Ended<'_> {
 
 #[test]
 fn writers_and_samplers_never_see_half_a_transition() {
-    for sampler in [
-        SamplerKind::Uniform,
-        SamplerKind::WithoutReplacement,
-        SamplerKind::Prioritized,
-    ] {
+    for sampler in [SamplerKind::Uniform, SamplerKind::WithoutReplacement, SamplerKind::Prioritized]
+    {
         let layout = Layout::new(vec![
             Field::float("a", 40),
             Field::float("b", 1),
@@ -34,17 +31,12 @@ fn writers_and_samplers_never_see_half_a_transition() {
         ])
         .unwrap();
         // Few places, so that what is drawn is being overwritten all the time.
-        let config = super::super::ReplayConfig {
-            sampler,
-            ..host(97)
-        };
+        let config = super::super::ReplayConfig { sampler, ..host(97) };
         let mut buffer = ReplayBuffer::new(&config, layout, setup(256)).unwrap();
         let write = |writer: &Writer, first: u32| {
             let numbers = first..first + 24;
             let part = |from: usize, to: usize| -> Vec<u32> {
-                let words = numbers
-                    .clone()
-                    .flat_map(|n| (from..to).map(move |i| word(n, i)));
+                let words = numbers.clone().flat_map(|n| (from..to).map(move |i| word(n, i)));
                 words.map(f32::to_bits).collect()
             };
             let parts = [part(0, 40), part(40, 41), part(41, WORDS)];

@@ -141,9 +141,7 @@ impl Slot {
     pub fn check_pinned(&self, pinner: &dyn Pinner) -> Result<(), ReplayError> {
         match pinner.is_pinned(&self.host)? {
             true => Ok(()),
-            false => Err(ReplayError::NotPinned {
-                name: "(all of them, on the host)".into(),
-            }),
+            false => Err(ReplayError::NotPinned { name: "(all of them, on the host)".into() }),
         }
     }
 
@@ -165,8 +163,7 @@ fn views(
     let column = |start: usize, width: usize| {
         let mut size = vec![rows as i64];
         size.extend((width > 1).then_some(width as i64));
-        flat.f_narrow(0, start as i64, (rows * width) as i64)?
-            .f_view(&size[..])
+        flat.f_narrow(0, start as i64, (rows * width) as i64)?.f_view(&size[..])
     };
     for (field, at) in layout.fields().iter().zip(layout.columns()) {
         let mut tensor = column(at * rows, field.width)?;

@@ -10,10 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Entries that there may be.
 const MOST: usize = 100;
 /// Observations that `fields` may name; each with the next one in time.
-const FIELDS: [(&str, &str); 2] = [
-    (names::OBS, names::NEXT_OBS),
-    (names::CRITIC_OBS, names::NEXT_CRITIC_OBS),
-];
+const FIELDS: [(&str, &str); 2] =
+    [(names::OBS, names::NEXT_OBS), (names::CRITIC_OBS, names::NEXT_CRITIC_OBS)];
 
 /// `[[replay.transform]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,14 +64,7 @@ impl TransformKind {
 impl TransformConfig {
     /// One of this kind that says nothing else.
     pub fn new(kind: TransformKind) -> Self {
-        Self {
-            kind,
-            fields: Vec::new(),
-            scale: None,
-            clip: None,
-            noise: None,
-            noise_kind: None,
-        }
+        Self { kind, fields: Vec::new(), scale: None, clip: None, noise: None, noise_kind: None }
     }
 
     /// Whether it is about a field of a transition.
@@ -121,22 +112,14 @@ impl TransformConfig {
             if given && !kinds.contains(&self.kind) {
                 let kinds: Vec<_> = kinds.iter().map(|k| format!("{:?}", k.name())).collect();
                 let help = format!("it is for kind = {}", kinds.join(" or "));
-                wrong(
-                    key,
-                    format!("kind = {:?} has no {key}", self.kind.name()),
-                    &help,
-                );
+                wrong(key, format!("kind = {:?} has no {key}", self.kind.name()), &help);
             }
         }
         for (i, field) in self.fields.iter().enumerate() {
             let key = format!("fields[{i}]");
             if !FIELDS.iter().any(|(now, _)| now == field) {
                 let what = format!("{field:?} is no observation of a transition");
-                wrong(
-                    &key,
-                    what,
-                    "allowed: \"obs\", \"critic_obs\"; each with the next one",
-                );
+                wrong(&key, what, "allowed: \"obs\", \"critic_obs\"; each with the next one");
             } else if self.fields[..i].contains(field) {
                 wrong(&key, format!("{field:?} is there already"), "name it once");
             }
@@ -149,26 +132,14 @@ impl TransformConfig {
         for (key, value, allowed) in numbers {
             let usable = |x: f64| x.is_finite() && (x > 0.0 || (key == "scale" && x < 0.0));
             if let Some(x) = value.filter(|x| !usable(*x)) {
-                wrong(
-                    key,
-                    format!("{x} cannot be used"),
-                    &format!("allowed: {allowed}"),
-                );
+                wrong(key, format!("{x} cannot be used"), &format!("allowed: {allowed}"));
             }
         }
         if self.kind == Noise && self.noise.is_none() {
-            wrong(
-                "kind",
-                "noise without a size".into(),
-                "noise = 0.01, for example",
-            );
+            wrong("kind", "noise without a size".into(), "noise = 0.01, for example");
         }
         if self.kind == Reward && self.scale.is_none() && self.clip.is_none() {
-            wrong(
-                "kind",
-                "rewards stay as they are".into(),
-                "scale, clip, or both",
-            );
+            wrong("kind", "rewards stay as they are".into(), "scale, clip, or both");
         }
     }
 }

@@ -63,12 +63,9 @@ fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
     let spec = spec(3, Some(2));
     let half = vec![TransformConfig::new(TransformKind::Half)];
     for (n_step, sampler) in [(1, SamplerKind::Uniform), (3, SamplerKind::Prioritized)] {
-        for storage in [
-            StorageKind::Host,
-            StorageKind::Device,
-            StorageKind::Memmap,
-            StorageKind::Tiered,
-        ] {
+        for storage in
+            [StorageKind::Host, StorageKind::Device, StorageKind::Memmap, StorageKind::Tiered]
+        {
             let config = |transform: &[TransformConfig]| ReplayConfig {
                 storage,
                 recent: 20,
@@ -86,12 +83,8 @@ fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
             assert_eq!(bytes, [4 * 17, 4 * (7 + 2 * (2 + 1))]);
             let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
             let open = |at: usize, config: &ReplayConfig, reopen: bool| {
-                let setup = Setup {
-                    folder: Some(folders[at].path()),
-                    margin: 30,
-                    reopen,
-                    ..setup(64)
-                };
+                let setup =
+                    Setup { folder: Some(folders[at].path()), margin: 30, reopen, ..setup(64) };
                 ReplayBuffer::new(config, layouts[at].clone(), setup).unwrap()
             };
             let (mut a, mut b) = (open(0, &full, false), open(1, &halved, false));
@@ -127,14 +120,8 @@ fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
 }
 
 fn buffer(transform: &str, seed: u64, prefetch: usize) -> ReplayBuffer {
-    let config = ReplayConfig {
-        prefetch,
-        ..host(100)
-    };
-    let config = ReplayConfig {
-        transform: parsed(transform).transform,
-        ..config
-    };
+    let config = ReplayConfig { prefetch, ..host(100) };
+    let config = ReplayConfig { transform: parsed(transform).transform, ..config };
     assert!(config.validate().is_empty());
     let spec = spec(3, Some(2));
     let setup = Setup { seed, ..setup(400) };

@@ -40,12 +40,7 @@ impl SumTree {
                 break;
             }
         }
-        Ok(Self {
-            sums,
-            least,
-            leaves,
-            touched: Vec::new(),
-        })
+        Ok(Self { sums, least, leaves, touched: Vec::new() })
     }
 
     /// Sum of all leaves.
@@ -55,11 +50,7 @@ impl SumTree {
 
     /// The smallest leaf above 0, infinite where all are 0.
     pub fn least(&self) -> f64 {
-        self.least
-            .last()
-            .and_then(|l| l.first())
-            .copied()
-            .unwrap_or(f64::INFINITY)
+        self.least.last().and_then(|l| l.first()).copied().unwrap_or(f64::INFINITY)
     }
 
     /// A leaf.
@@ -97,10 +88,7 @@ impl SumTree {
                     _ => {
                         let below = &self.least[level - 1];
                         let end = children.end.min(below.len());
-                        below[children.start..end]
-                            .iter()
-                            .copied()
-                            .fold(f64::INFINITY, f64::min)
+                        below[children.start..end].iter().copied().fold(f64::INFINITY, f64::min)
                     }
                 };
                 self.least[level][node as usize] = least;
@@ -144,11 +132,7 @@ impl SumTree {
 }
 
 fn smallest_above_0(values: &[f64]) -> f64 {
-    values
-        .iter()
-        .copied()
-        .filter(|&v| v > 0.0)
-        .fold(f64::INFINITY, f64::min)
+    values.iter().copied().filter(|&v| v > 0.0).fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]

@@ -85,10 +85,7 @@ pub struct Chain {
 impl Chain {
     /// Without transforms, over batches on a device.
     pub fn new(device: Device) -> Self {
-        Self {
-            stages: Vec::new(),
-            device,
-        }
+        Self { stages: Vec::new(), device }
     }
 
     /// Adds one at the end.

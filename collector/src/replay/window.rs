@@ -109,11 +109,7 @@ impl Window {
     pub fn segment_for(&self, stride: u32) -> Segment {
         match self.segments.back() {
             Some(&last) if !self.cut && last.stride == stride => last,
-            _ => Segment {
-                start: self.end,
-                stride,
-                id: self.next_id,
-            },
+            _ => Segment { start: self.end, stride, id: self.next_id },
         }
     }
 
@@ -148,12 +144,7 @@ impl Window {
 
     /// Where it stands, to go back to.
     pub fn place(&self) -> Position {
-        Position {
-            begin: self.begin,
-            end: self.end,
-            cut: self.cut,
-            next_id: self.next_id,
-        }
+        Position { begin: self.begin, end: self.end, cut: self.cut, next_id: self.next_id }
     }
 
     /// Forgets everything that came since then. Transitions that fell out of the window since
@@ -190,9 +181,7 @@ impl Window {
     /// The segment that a transition is in.
     pub fn segment_at(&self, row: u64) -> Option<Segment> {
         let behind = self.segments.partition_point(|s| s.start <= row);
-        behind
-            .checked_sub(1)
-            .and_then(|i| self.segments.get(i).copied())
+        behind.checked_sub(1).and_then(|i| self.segments.get(i).copied())
     }
 
     /// Nothing before this is there.
@@ -231,9 +220,8 @@ impl Window {
         }
         self.end = there.end;
         self.floor = there.start;
-        self.begin = begin
-            .clamp(there.start, there.end)
-            .max(there.end.saturating_sub(self.capacity));
+        self.begin =
+            begin.clamp(there.start, there.end).max(there.end.saturating_sub(self.capacity));
         self.head = head.max(there.end);
         self.cut = true;
     }

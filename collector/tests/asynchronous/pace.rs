@@ -22,10 +22,7 @@ fn workers_collect_while_the_caller_learns() {
     let mut c = collector(options(2, 1), &hook);
     c.collect(&mut Learning::new()).unwrap();
     // The second rollout is made though nobody asks for it.
-    let mut done = [
-        tell.recv_timeout(LONG).unwrap(),
-        tell.recv_timeout(LONG).unwrap(),
-    ];
+    let mut done = [tell.recv_timeout(LONG).unwrap(), tell.recv_timeout(LONG).unwrap()];
     done.sort_unstable();
     assert_eq!(done, [0, 3]);
 }
@@ -69,11 +66,7 @@ fn weights_are_refreshed_within_a_rollout_where_that_is_asked_for() {
     }
     let r = c.collect(&mut policy).unwrap();
     assert_eq!(versions(r, 0), [0; T], "it was through before");
-    assert_eq!(
-        versions(r, 6),
-        [0, 0, 0, 0, 1],
-        "it looks before steps 0, 2 and 4"
-    );
+    assert_eq!(versions(r, 6), [0, 0, 0, 0, 1], "it looks before steps 0, 2 and 4");
     // Four environments by one worker, three by the other; one step in five is newer.
     let stale = c.worker_stats().unwrap().staleness;
     assert!((stale - (1.0 - 4.0 / 35.0)).abs() < 1e-12, "{stale}");
@@ -91,17 +84,11 @@ fn slow_workers_are_cut_and_what_they_did_not_do_is_masked() {
     options.preemptive_threshold = 0.5;
     let (mut c, mut policy) = (with(options, 4, STEPS, &slow), Learning::new());
     let r = c.collect(&mut policy).unwrap();
-    let valid = r
-        .valid
-        .sum_dim_intlist([0_i64].as_slice(), false, tch::Kind::Double);
+    let valid = r.valid.sum_dim_intlist([0_i64].as_slice(), false, tch::Kind::Double);
     assert_eq!(value(&valid, &[0]), STEPS as f64);
     let made = value(&valid, &[2]) as i64;
     assert!((1..STEPS as i64).contains(&made), "{made}");
-    assert_eq!(
-        value(&valid, &[3]),
-        made as f64,
-        "both of the slow worker's"
-    );
+    assert_eq!(value(&valid, &[3]), made as f64, "both of the slow worker's");
     // One block at the start, then numbers that are repeated.
     assert_eq!(value(&r.valid, &[made - 1, 2]), 1.0);
     for t in [made, STEPS as i64 - 1] {

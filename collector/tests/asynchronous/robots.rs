@@ -25,15 +25,9 @@ fn alone(s: &Setup) -> SyncCollector {
 
 fn collector(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {
     let (model, task, env) = (s.model.clone(), s.task.clone(), s.env.clone());
-    let sim = SimConfig {
-        threads: Auto::N(1),
-        ..s.sim.clone()
-    };
+    let sim = SimConfig { threads: Auto::N(1), ..s.sim.clone() };
     let factory = Arc::new(move |shard: ostler_collector::asynchronous::Shard| {
-        let env = EnvConfig {
-            num_envs: shard.len,
-            ..env.clone()
-        };
+        let env = EnvConfig { num_envs: shard.len, ..env.clone() };
         BatchEnv::shard(model.clone(), &sim, &env, &task, 5, shard.first as u32)
     });
     let policy = Jittery(1);
@@ -58,20 +52,10 @@ fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
         }
         for workers in [1, 3, 10] {
             let mut parts = collector(&s, workers, N);
-            assert!(
-                saved(&mut parts) == states[0],
-                "{backend:?}, {workers} workers, at first"
-            );
+            assert!(saved(&mut parts) == states[0], "{backend:?}, {workers} workers, at first");
             for (seen, state) in expected.iter().zip(&states[1..]) {
-                assert_eq!(
-                    &go(&mut parts, 1)[0],
-                    seen,
-                    "{backend:?}, {workers} workers"
-                );
-                assert!(
-                    &saved(&mut parts) == state,
-                    "{backend:?}, {workers} workers"
-                );
+                assert_eq!(&go(&mut parts, 1)[0], seen, "{backend:?}, {workers} workers");
+                assert!(&saved(&mut parts) == state, "{backend:?}, {workers} workers");
             }
             assert_eq!(parts.stats().episodes, whole.stats().episodes);
             assert_eq!(parts.stats().finished, whole.stats().finished);
@@ -127,10 +111,7 @@ fn fewer_and_more_robots_take_over_those_there_are() {
             assert_eq!(other.restore_range(&state(&blob), false).unwrap(), both);
             let seen = go(&mut other, 1).remove(0);
             let both = both as i64;
-            assert!(
-                columns(&seen, both) == columns(&next, both),
-                "{backend:?}, {envs}"
-            );
+            assert!(columns(&seen, both) == columns(&next, both), "{backend:?}, {envs}");
         }
     }
 }

@@ -9,13 +9,9 @@ use std::sync::Arc;
 
 #[test]
 fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
-    for stepping in [
-        Stepping::default(),
-        Stepping {
-            init_random_steps: 7,
-            reset_at_each_iter: true,
-        },
-    ] {
+    for stepping in
+        [Stepping::default(), Stepping { init_random_steps: 7, reset_at_each_iter: true }]
+    {
         let (mut alone, mut policy) = (sync(N, stepping), Learning::new());
         let mut states = Vec::new();
         let expected: Vec<Seen> = (0..4)
@@ -45,16 +41,11 @@ fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
 #[test]
 fn hidden_states_are_as_old_as_their_episodes() {
     for anew in [false, true] {
-        let stepping = Stepping {
-            reset_at_each_iter: anew,
-            ..Stepping::default()
-        };
+        let stepping = Stepping { reset_at_each_iter: anew, ..Stepping::default() };
         let mut options = options(3, 0);
         options.stepping = stepping;
-        let collectors: [Box<dyn Collector>; 2] = [
-            Box::new(sync(N, stepping)),
-            Box::new(collector(options, &quiet())),
-        ];
+        let collectors: [Box<dyn Collector>; 2] =
+            [Box::new(sync(N, stepping)), Box::new(collector(options, &quiet()))];
         for mut c in collectors {
             let mut ages = [0.0; N];
             let mut ended_within = 0;
@@ -90,10 +81,7 @@ fn hidden_states_are_as_old_as_their_episodes() {
 
 #[test]
 fn random_actions_come_first_and_are_uniform() {
-    let stepping = Stepping {
-        init_random_steps: 3,
-        ..Stepping::default()
-    };
+    let stepping = Stepping { init_random_steps: 3, ..Stepping::default() };
     let mut c = sync(500, stepping);
     let r = c.collect(&mut Learning::new()).unwrap();
     let random = r.action.narrow(0, 0, 3);
@@ -102,9 +90,7 @@ fn random_actions_come_first_and_are_uniform() {
     // Of a uniform number: mean 0 and variance 1/3; five standard errors.
     let mean = random.mean(tch::Kind::Double).double_value(&[]);
     assert!(mean.abs() < 5.0 * (1.0 / 3.0 / n).sqrt(), "{mean}");
-    let square = (&random * &random)
-        .mean(tch::Kind::Double)
-        .double_value(&[]);
+    let square = (&random * &random).mean(tch::Kind::Double).double_value(&[]);
     assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / n).sqrt());
     assert!((value(&r.std, &[2, 0, 0]) - 1.0 / 3.0_f64.sqrt()).abs() < 1e-6);
     // The policy's are those of observation plus noise.
@@ -150,9 +136,7 @@ fn further_ahead_more_updates_lie_between() {
 #[test]
 fn a_checkpoint_goes_from_any_number_of_workers_to_any_other() {
     let (mut straight, mut policy) = (sync(N, Stepping::default()), Learning::new());
-    let expected: Vec<Seen> = (0..5)
-        .map(|_| iterate(&mut straight, &mut policy))
-        .collect();
+    let expected: Vec<Seen> = (0..5).map(|_| iterate(&mut straight, &mut policy)).collect();
     let mut policy = Learning::new();
     let mut first = sync(N, Stepping::default());
     let mut seen = vec![iterate(&mut first, &mut policy)];

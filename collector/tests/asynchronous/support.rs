@@ -18,11 +18,7 @@ pub fn quiet() -> Hook {
 }
 
 pub fn options(workers: usize, max_staleness: usize) -> AsyncOptions {
-    AsyncOptions {
-        workers,
-        max_staleness,
-        ..AsyncOptions::default()
-    }
+    AsyncOptions { workers, max_staleness, ..AsyncOptions::default() }
 }
 
 pub fn with(options: AsyncOptions, envs: usize, steps: usize, hook: &Hook) -> AsyncCollector<Part> {
@@ -80,10 +76,7 @@ pub fn all(r: &Rollout) -> Vec<Tensor> {
 fn last(r: &Rollout) -> Tensor {
     let slot = r.final_slot.to_kind(tch::Kind::Int64);
     let width = r.final_obs.policy.size()[2];
-    let index = slot
-        .clamp_min(0)
-        .unsqueeze(2)
-        .expand([-1, -1, width], false);
+    let index = slot.clamp_min(0).unsqueeze(2).expand([-1, -1, width], false);
     let found = r.final_obs.policy.gather(0, &index, false);
     found * slot.ge(0).unsqueeze(2)
 }
@@ -92,10 +85,7 @@ fn last(r: &Rollout) -> Tensor {
 pub fn iterate(c: &mut dyn Collector, policy: &mut Learning) -> Seen {
     let tensors = all(c.collect(policy).unwrap());
     policy.update();
-    Seen {
-        tensors,
-        finished: c.stats().finished.clone(),
-    }
+    Seen { tensors, finished: c.stats().finished.clone() }
 }
 
 pub fn saved(c: &mut dyn Collector) -> Vec<u8> {

@@ -12,10 +12,7 @@ use std::time::Duration;
 
 /// Four rollouts of a collector to which nothing happens.
 fn untroubled(max_staleness: usize) -> Vec<Seen> {
-    let (mut c, mut policy) = (
-        collector(options(2, max_staleness), &quiet()),
-        Learning::new(),
-    );
+    let (mut c, mut policy) = (collector(options(2, max_staleness), &quiet()), Learning::new());
     (0..4).map(|_| iterate(&mut c, &mut policy)).collect()
 }
 
@@ -24,11 +21,7 @@ fn panicking(times: u32) -> Hook {
     let left = AtomicU32::new(times);
     Arc::new(move |m: Moment| {
         let here = m.first > 0 && m.step == 7;
-        if here
-            && left
-                .fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1))
-                .is_ok()
-        {
+        if here && left.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok() {
             panic!("deliberately, at step {}", m.step);
         }
     })
@@ -37,10 +30,8 @@ fn panicking(times: u32) -> Hook {
 #[test]
 fn a_worker_that_panics_is_restarted_and_nobody_can_tell_from_the_numbers() {
     for staleness in [0, 1] {
-        let (mut c, mut policy) = (
-            collector(options(2, staleness), &panicking(1)),
-            Learning::new(),
-        );
+        let (mut c, mut policy) =
+            (collector(options(2, staleness), &panicking(1)), Learning::new());
         let seen: Vec<Seen> = (0..4).map(|_| iterate(&mut c, &mut policy)).collect();
         assert_eq!(seen, untroubled(staleness));
         assert_eq!(c.worker_stats().unwrap().restarts, 1);
@@ -53,11 +44,7 @@ fn where_the_same_state_panics_again_new_episodes_begin() {
     iterate(&mut c, &mut policy);
     let r = c.collect(&mut policy).unwrap();
     assert_eq!(value(&r.obs.policy, &[0, 6, 2]), 0.0, "age of the last one");
-    assert_eq!(
-        value(&r.obs.policy, &[0, 1, 2]),
-        5.0,
-        "the first worker's go on"
-    );
+    assert_eq!(value(&r.obs.policy, &[0, 1, 2]), 5.0, "the first worker's go on");
     assert_eq!(value(&r.valid.min(), &[]), 1.0);
     assert_eq!(c.worker_stats().unwrap().restarts, 2);
     // The clocks agree: the state can be joined and gone on from.
@@ -72,10 +59,7 @@ fn where_the_same_state_panics_again_new_episodes_begin() {
 fn stubborn(well: &Arc<AtomicBool>) -> Hook {
     let well = well.clone();
     Arc::new(move |m: Moment| {
-        assert!(
-            m.first == 0 || m.step < T as u64 || well.load(SeqCst),
-            "again"
-        );
+        assert!(m.first == 0 || m.step < T as u64 || well.load(SeqCst), "again");
     })
 }
 
@@ -180,11 +164,7 @@ fn at_the_end_all_threads_are_joined() {
     let mut c = collector(options(5, 1), &hook);
     c.collect(&mut Learning::new()).unwrap();
     drop(c);
-    assert_eq!(
-        Arc::strong_count(&hook),
-        1,
-        "no thread has environments any more"
-    );
+    assert_eq!(Arc::strong_count(&hook), 1, "no thread has environments any more");
 }
 
 #[test]

@@ -38,16 +38,10 @@ impl Counting {
     pub fn new(num_envs: usize) -> Self {
         let spec = EnvSpec {
             num_envs,
-            obs: Groups {
-                policy: OBS,
-                critic: Some(CRITIC),
-            },
+            obs: Groups { policy: OBS, critic: Some(CRITIC) },
             critic: Some(CRITIC),
             groups: Vec::new(),
-            obs_table: Groups {
-                policy: Vec::new(),
-                critic: None,
-            },
+            obs_table: Groups { policy: Vec::new(), critic: None },
             action: ActionSpace::Continuous(2),
             step_dt: 0.02,
             max_episode_steps: 2,
@@ -60,11 +54,7 @@ impl Counting {
             agents: Vec::new(),
             policy_names: Vec::new(),
         };
-        Self {
-            spec,
-            step: 0,
-            slot: 0,
-        }
+        Self { spec, step: 0, slot: 0 }
     }
 
     fn observe(&self, obs: &mut Groups<&mut [f32]>, actions: Option<&[f32]>) {
@@ -125,9 +115,8 @@ impl Environments for Counting {
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        let bytes = blob
-            .try_into()
-            .map_err(|_| SnapshotError::Unfit("four bytes expected".into()))?;
+        let bytes =
+            blob.try_into().map_err(|_| SnapshotError::Unfit("four bytes expected".into()))?;
         self.step = u32::from_le_bytes(bytes);
         Ok(())
     }

@@ -45,16 +45,10 @@ impl Part {
     pub fn new(first: usize, num_envs: usize, hook: Hook) -> Self {
         let spec = EnvSpec {
             num_envs,
-            obs: Groups {
-                policy: WIDE,
-                critic: Some(1),
-            },
+            obs: Groups { policy: WIDE, critic: Some(1) },
             critic: Some(1),
             groups: Vec::new(),
-            obs_table: Groups {
-                policy: Vec::new(),
-                critic: None,
-            },
+            obs_table: Groups { policy: Vec::new(), critic: None },
             action: ActionSpace::Continuous(2),
             step_dt: 0.02,
             max_episode_steps: 2,
@@ -112,10 +106,7 @@ impl Environments for Part {
     }
 
     fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) -> Result<(), CollectError> {
-        let moment = Moment {
-            first: self.first,
-            step: self.step,
-        };
+        let moment = Moment { first: self.first, step: self.step };
         (self.hook)(moment);
         self.clock += 1;
         self.step += 1;
@@ -197,18 +188,13 @@ impl Environments for Part {
 type Content = (usize, Vec<u32>, u64, u64);
 
 fn read(blob: &[u8]) -> Result<Content, SnapshotError> {
-    let words: Vec<u64> = blob
-        .chunks_exact(8)
-        .take(4)
-        .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
-        .collect();
+    let words: Vec<u64> =
+        blob.chunks_exact(8).take(4).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
     let [first, n, clock, step] = words[..] else {
         return Err(SnapshotError::Unfit("short".into()));
     };
-    let ages: Vec<u32> = blob[32..]
-        .chunks_exact(4)
-        .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
-        .collect();
+    let ages: Vec<u32> =
+        blob[32..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
     if ages.len() as u64 != n {
         return Err(SnapshotError::Unfit("of other length".into()));
     }
@@ -252,11 +238,7 @@ pub struct Learning {
 
 impl Learning {
     pub fn new() -> Self {
-        Self {
-            weight: 0.0,
-            version: 0,
-            full: Arc::new(|| false),
-        }
+        Self { weight: 0.0, version: 0, full: Arc::new(|| false) }
     }
 
     pub fn update(&mut self) {
@@ -280,16 +262,11 @@ impl Policy for Learning {
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         if (self.full)() {
-            let error = ostler_sim::memory::MemoryError {
-                what: "a thought".into(),
-                bytes: 12,
-            };
+            let error = ostler_sim::memory::MemoryError { what: "a thought".into(), bytes: 12 };
             return Err(ostler_collector::memory::memory_as_tch(error));
         }
         let _no_grad = tch::no_grad_guard();
-        let mean = obs
-            .f_narrow(1, 1, 2)?
-            .f_add_scalar(f64::from(self.weight))?;
+        let mean = obs.f_narrow(1, 1, 2)?.f_add_scalar(f64::from(self.weight))?;
         out.dist.shallow_clone().f_copy_(&mean)?;
         let Hidden { before, after } = out.hidden.expect("a hidden state");
         after.shallow_clone().f_copy_(&before.f_add_scalar(1.0)?)?;

@@ -36,12 +36,7 @@ pub fn setup(name: &str, n: usize, seconds: f64) -> Setup {
     file.env.num_envs = n;
     file.env.episode_length_s = seconds;
     let model = mjcf::load(&folder.join(&file.task.robot)).unwrap();
-    Setup {
-        model: Arc::new(model),
-        sim: file.sim,
-        env: file.env,
-        task: file.task,
-    }
+    Setup { model: Arc::new(model), sim: file.sim, env: file.env, task: file.task }
 }
 
 /// The environments of a setup.

@@ -22,10 +22,7 @@ fn bridge<E: Environments>(
     stream: Rc<dyn Stream>,
     non_blocking: bool,
 ) -> Bridged<E> {
-    let transfers = Transfers {
-        pin_memory: true,
-        non_blocking,
-    };
+    let transfers = Transfers { pin_memory: true, non_blocking };
     let queue = Queue::new(stream, Device::Cpu, transfers);
     let env = Bridge::new(env, T, policy, SEED, queue.clone()).unwrap();
     DeviceCollector::new(env, queue, sync, true).unwrap()
@@ -45,11 +42,7 @@ fn robot(name: &str, n: usize) -> BatchEnv {
         what,
         value: Value::Nan,
     };
-    env.inject(vec![
-        fault(13, 2, What::Qvel(0)),
-        fault(9, 1, What::Observation(0)),
-    ])
-    .unwrap();
+    env.inject(vec![fault(13, 2, What::Qvel(0)), fault(9, 1, What::Observation(0))]).unwrap();
     env
 }
 
@@ -61,16 +54,11 @@ fn rollouts_statistics_and_states_are_those_of_the_host() {
         for _ in 0..4 {
             let tensors = same(&mut a, &mut b);
             assert_eq!(a.stats(), b.stats());
-            truncated += tensors[tensors.len() - 3]
-                .sum(tch::Kind::Double)
-                .double_value(&[]);
+            truncated += tensors[tensors.len() - 3].sum(tch::Kind::Double).double_value(&[]);
             broken += b.stats().broken();
         }
         // The events to compare did happen.
-        assert!(
-            truncated > 0.0 && broken == 5,
-            "{name}: {truncated} {broken}"
-        );
+        assert!(truncated > 0.0 && broken == 5, "{name}: {truncated} {broken}");
     }
 }
 
@@ -80,10 +68,7 @@ fn what_one_saved_the_other_goes_on_with() {
     let (mut a, mut b) = (host(robot(name, 5)), bridged(robot(name, 5)));
     same(&mut a, &mut b);
     let (saved, kept) = (state(&captured(&mut a)), state(&captured(&mut b)));
-    assert_eq!(
-        environments(saved.bytes()).unwrap(),
-        environments(kept.bytes()).unwrap()
-    );
+    assert_eq!(environments(saved.bytes()).unwrap(), environments(kept.bytes()).unwrap());
     let next = same(&mut a, &mut b);
     // Crosswise.
     let (mut c, mut d) = (host(robot(name, 5)), bridged(robot(name, 5)));
@@ -167,11 +152,9 @@ fn copies(policy: &mut dyn Policy, per_step: u64) {
     let collect = |c: &mut Bridged<Counting>, policy: &mut dyn Policy| {
         c.collect(policy).unwrap();
     };
-    for (sync, events, devices) in [
-        (CudaSync::Off, 0, 0),
-        (CudaSync::Event, t, 0),
-        (CudaSync::Device, 0, t),
-    ] {
+    for (sync, events, devices) in
+        [(CudaSync::Off, 0, 0), (CudaSync::Event, t, 0), (CudaSync::Device, 0, t)]
+    {
         let stream = Rc::new(Counted::default());
         let mut c = bridge(Counting::new(4), policy, sync, stream.clone(), true);
         collect(&mut c, policy);
@@ -199,13 +182,7 @@ fn copies(policy: &mut dyn Policy, per_step: u64) {
         assert!(!stream.waited.get());
     }
     let stream = Rc::new(Counted::default());
-    let mut c = bridge(
-        Counting::new(4),
-        policy,
-        CudaSync::Off,
-        stream.clone(),
-        false,
-    );
+    let mut c = bridge(Counting::new(4), policy, CudaSync::Off, stream.clone(), false);
     collect(&mut c, policy);
     collect(&mut c, policy);
     assert_eq!(c.counts().in_loop.waits, (1 + per_step) * t);

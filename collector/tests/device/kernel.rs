@@ -19,10 +19,7 @@ fn env(s: &Setup, policy: &dyn Policy) -> DeviceEnv {
     let noise = NoiseSpec::of(policy, SEED).into();
     let memory = TorchMemory(Device::Cpu);
     let model = s.model.clone();
-    DeviceEnv::new(
-        model, &s.sim, &s.env, &s.task, SEED, 0, device, &memory, noise, false,
-    )
-    .unwrap()
+    DeviceEnv::new(model, &s.sim, &s.env, &s.task, SEED, 0, device, &memory, noise, false).unwrap()
 }
 
 fn on_device(s: &Setup, sync: CudaSync) -> OnDevice {
@@ -51,16 +48,11 @@ fn rollouts_and_states_are_those_of_the_host() {
         let (mut truncated, mut broken) = (0.0, 0);
         for _ in 0..6 {
             let tensors = same(&mut a, &mut b);
-            truncated += tensors[tensors.len() - 3]
-                .sum(tch::Kind::Double)
-                .double_value(&[]);
+            truncated += tensors[tensors.len() - 3].sum(tch::Kind::Double).double_value(&[]);
             broken += b.stats().broken();
         }
         // The events to compare did happen.
-        assert!(
-            truncated > 0.0 && broken > 0,
-            "{name}: {truncated} {broken}"
-        );
+        assert!(truncated > 0.0 && broken > 0, "{name}: {truncated} {broken}");
     }
 }
 
@@ -105,28 +97,15 @@ fn noted_states_are_gone_back_to_and_handed_on() {
 fn f1_a_step_is_one_launch_on_one_stream_and_nothing_waits() {
     let s = robots::setup("cartpole", 5, 10.0);
     let t = T as u64;
-    for (sync, waits) in [
-        (CudaSync::Off, 0),
-        (CudaSync::Event, t),
-        (CudaSync::Device, t),
-    ] {
+    for (sync, waits) in [(CudaSync::Off, 0), (CudaSync::Event, t), (CudaSync::Device, t)] {
         let mut c = on_device(&s, sync);
         collect(&mut c);
         collect(&mut c);
         let counts = c.counts();
-        let step = Traffic {
-            launches: t,
-            waits,
-            ..Traffic::default()
-        };
+        let step = Traffic { launches: t, waits, ..Traffic::default() };
         assert_eq!(counts.in_loop, step);
         // Around them: the beginning, and statistics, which are read once.
-        let all = Traffic {
-            launches: t + 3,
-            uploads: 0,
-            downloads: 1,
-            waits: waits + 1,
-        };
+        let all = Traffic { launches: t + 3, uploads: 0, downloads: 1, waits: waits + 1 };
         assert_eq!(counts.all, all);
     }
 }
@@ -136,8 +115,7 @@ fn other_random_numbers_than_the_policys_are_refused() {
     let s = robots::setup("cartpole", 5, 10.0);
     let policy = policy(robots::batch(&s, SEED).spec());
     let other = crate::common::robots::Jittery(3);
-    let error = KernelEnvironments::new(env(&s, &policy), T, &other, Device::Cpu)
-        .map(|_| ())
-        .unwrap_err();
+    let error =
+        KernelEnvironments::new(env(&s, &policy), T, &other, Device::Cpu).map(|_| ()).unwrap_err();
     assert!(matches!(error, CollectError::NotRows(_)), "{error}");
 }

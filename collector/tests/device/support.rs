@@ -27,9 +27,7 @@ pub fn collect(c: &mut impl Collector) -> &Rollout {
 
 pub fn all(r: &Rollout) -> Vec<Tensor> {
     let groups = [&r.final_obs, &r.obs];
-    let groups = groups
-        .into_iter()
-        .flat_map(|g| std::iter::once(&g.policy).chain(&g.critic));
+    let groups = groups.into_iter().flat_map(|g| std::iter::once(&g.policy).chain(&g.critic));
     let others = [
         &r.action,
         &r.dist,

@@ -16,10 +16,7 @@ use pyo3::prelude::*;
 pub fn taken(actions: &[Bound<'_, PyAny>], spec: &EnvSpec, number: i32) -> PyResult<Vec<Taken>> {
     let agents = spec.agents_per_env();
     if actions.len() != agents {
-        let why = format!(
-            "actions of {} agents, of whom there are {agents}",
-            actions.len()
-        );
+        let why = format!("actions of {} agents, of whom there are {agents}", actions.len());
         return Err(PyValueError::new_err(why));
     }
     let all = actions.iter().enumerate().map(|(agent, array)| {

@@ -114,9 +114,7 @@ impl DeviceArray {
             return Err(PyBufferError::new_err(why));
         }
         if copy == Some(true) {
-            return Err(PyBufferError::new_err(
-                "this array is handed on without a copy",
-            ));
+            return Err(PyBufferError::new_err("this array is handed on without a copy"));
         }
         match stream.unwrap_or(DEFAULT_STREAM) {
             DEFAULT_STREAM | -1 => {}
@@ -133,15 +131,7 @@ impl DeviceArray {
             },
         }
         let (memory, first, kind) = (&self.memory, self.offset(), self.kind);
-        dlpack::give(
-            py,
-            memory,
-            first,
-            kind,
-            &self.shape,
-            &self.strides,
-            self.number,
-        )
+        dlpack::give(py, memory, first, kind, &self.shape, &self.strides, self.number)
     }
 
     /// The protocol of CuPy and Numba, on the default stream.
@@ -225,12 +215,7 @@ impl DeviceArray {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "DeviceArray({:?}, {}, cuda:{})",
-            self.shape,
-            self.kind.name(),
-            self.number
-        )
+        format!("DeviceArray({:?}, {}, cuda:{})", self.shape, self.kind.name(), self.number)
     }
 }
 

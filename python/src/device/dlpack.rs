@@ -208,9 +208,7 @@ pub fn take(array: &Bound<'_, PyAny>, name: &str, device_number: i32) -> PyResul
     match (kind, number) {
         (CUDA, number) if number == device_number => {}
         (CUDA, other) => {
-            return Err(PyValueError::new_err(there(&format!(
-                "are on cuda:{other}"
-            ))));
+            return Err(PyValueError::new_err(there(&format!("are on cuda:{other}"))));
         }
         (1, _) => return Err(PyValueError::new_err(there("are on the processor"))),
         _ => {

@@ -91,20 +91,14 @@ impl DeviceBatch {
     fn of_this(&self, set: &DeviceSet) -> PyResult<()> {
         match set.reward.is_of(&self.pool) {
             true => Ok(()),
-            false => Err(PyValueError::new_err(
-                "these arrays are other environments'",
-            )),
+            false => Err(PyValueError::new_err("these arrays are other environments'")),
         }
     }
 }
 
 fn built(configured: &Configured, device: &Arc<Cuda>) -> Result<DeviceEnv, Error> {
     let config = &configured.loaded.config;
-    let none = PolicyNoise {
-        seed: 0,
-        width: 0,
-        normal: false,
-    };
+    let none = PolicyNoise { seed: 0, width: 0, normal: false };
     let env = DeviceEnv::new(
         Arc::clone(&configured.model),
         &config.sim,
@@ -131,11 +125,7 @@ impl DeviceBatch {
         allow_native: bool,
         number: i32,
     ) -> PyResult<Self> {
-        let wanted = Wanted {
-            path,
-            overrides,
-            allow_native,
-        };
+        let wanted = Wanted { path, overrides, allow_native };
         let ordinal = usize::try_from(number).unwrap_or(usize::MAX);
         let (device, configured, env, parts) = in_thread(py, move |_| {
             let configured = configured(&wanted, true)?;
@@ -163,13 +153,7 @@ impl DeviceBatch {
             noise: true,
             stats: EpisodeStats::with_room(&spec).map_err(Error::Memory)?,
         };
-        Ok(Self {
-            inner: Guarded::new(inner),
-            spec,
-            device,
-            number,
-            pool,
-        })
+        Ok(Self { inner: Guarded::new(inner), spec, device, number, pool })
     }
 
     /// Sizes, names and units.
@@ -266,9 +250,7 @@ impl DeviceBatch {
     ) -> PyResult<bool> {
         self.of_this(set)?;
         let mut open = self.inner.open()?;
-        let Inner {
-            env, parts, step, ..
-        } = open.get()?;
+        let Inner { env, parts, step, .. } = open.get()?;
         let given = actions::taken(&actions, &self.spec, self.number)?;
         let rows = self.spec.rows();
         py.detach(|| {
@@ -367,8 +349,5 @@ impl Drop for DeviceBatch {
 }
 
 fn addresses(of: &Groups<Arc<Lease>>) -> Groups<Address> {
-    Groups {
-        policy: of.policy.address(),
-        critic: of.critic.as_ref().map(|rows| rows.address()),
-    }
+    Groups { policy: of.policy.address(), critic: of.critic.as_ref().map(|rows| rows.address()) }
 }

@@ -38,20 +38,14 @@ impl Stepped {
     }
 
     fn reset(&mut self) {
-        let mut seen = Groups {
-            policy: &mut self.obs[..],
-            critic: self.critic.as_deref_mut(),
-        };
+        let mut seen = Groups { policy: &mut self.obs[..], critic: self.critic.as_deref_mut() };
         self.env.reset(false, &mut seen);
     }
 
     fn step(&mut self, actions: &[f32]) {
         let [reward, terminated, truncated, valid] = &mut self.columns;
         let mut out = StepOut {
-            obs: Groups {
-                policy: &mut self.obs,
-                critic: self.critic.as_deref_mut(),
-            },
+            obs: Groups { policy: &mut self.obs, critic: self.critic.as_deref_mut() },
             reward,
             terminated,
             truncated,
@@ -76,19 +70,12 @@ impl Stepped {
 /// Observations, rewards and flags of the steps of `bits.py`, as it writes them.
 pub fn run(name: &str, envs: usize) -> Vec<u8> {
     let envs = format!("env.num_envs={envs}");
-    let short = [
-        "env.episode_length_s=1",
-        "seed=7",
-        "sim.threads=2",
-        "sim.specialize=off",
-    ];
+    let short = ["env.episode_length_s=1", "seed=7", "sim.threads=2", "sim.specialize=off"];
     let set: Vec<&str> = [&envs[..]].into_iter().chain(short).collect();
     let mut all = Stepped::new(name, &set);
     let mut bytes = Vec::new();
     let mut write = |numbers: &[f32]| {
-        numbers
-            .iter()
-            .for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+        numbers.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
     };
     all.reset();
     write(&all.obs);

@@ -82,8 +82,5 @@ impl Batch {
 }
 
 fn slices(rows: &mut Groups<Vec<f32>>) -> Groups<&mut [f32]> {
-    Groups {
-        policy: &mut rows.policy,
-        critic: rows.critic.as_deref_mut(),
-    }
+    Groups { policy: &mut rows.policy, critic: rows.critic.as_deref_mut() }
 }

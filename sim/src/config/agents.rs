@@ -76,10 +76,7 @@ impl AgentsConfig {
                 .help("letters, digits and _"));
             }
             if self.names[..i].contains(name) {
-                return Err(ConfigError::new(
-                    path,
-                    format!("the name \"{name}\" is used twice"),
-                ));
+                return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
             }
         }
         let Policies::List(list) = &self.policies else {
@@ -144,10 +141,8 @@ impl AgentsConfig {
             return Ok((0..self.names.len()).collect());
         };
         if chosen.is_empty() {
-            return Err(
-                ConfigError::new(format!("{path}.agents"), "the list is empty")
-                    .help("leave the key out for all agents"),
-            );
+            return Err(ConfigError::new(format!("{path}.agents"), "the list is empty")
+                .help("leave the key out for all agents"));
         }
         let mut found = Vec::new();
         for (i, name) in chosen.iter().enumerate() {

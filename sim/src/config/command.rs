@@ -113,10 +113,7 @@ impl Distribution {
 
 /// Seconds between draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected seconds, or a range [low, high] of them"
-)]
+#[serde(untagged, expecting = "expected seconds, or a range [low, high] of them")]
 pub enum Resample {
     /// Always so many; 0: never.
     Every(f64),
@@ -150,11 +147,7 @@ pub struct Heading {
 
 impl Default for Heading {
     fn default() -> Self {
-        Self {
-            share: 1.0,
-            stiffness: 1.0,
-            range: [-std::f64::consts::PI, std::f64::consts::PI],
-        }
+        Self { share: 1.0, stiffness: 1.0, range: [-std::f64::consts::PI, std::f64::consts::PI] }
     }
 }
 

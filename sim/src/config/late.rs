@@ -44,11 +44,7 @@ impl Delay {
     /// With the defaults of what it does not say.
     pub fn full(&self) -> DelayConfig {
         match self {
-            Self::Steps(steps) => DelayConfig {
-                steps: *steps,
-                redraw: 0,
-                hold: 0.0,
-            },
+            Self::Steps(steps) => DelayConfig { steps: *steps, redraw: 0, hold: 0.0 },
             Self::Table(config) => config.clone(),
         }
     }

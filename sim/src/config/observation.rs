@@ -185,13 +185,7 @@ pub struct CriticCopy {
 
 impl Default for CriticCopy {
     fn default() -> Self {
-        Self {
-            seen: true,
-            noise: None,
-            bias: None,
-            delay: None,
-            history: None,
-        }
+        Self { seen: true, noise: None, bias: None, delay: None, history: None }
     }
 }
 

@@ -53,10 +53,7 @@ pub struct StartConfig {
 
 /// One condition, or several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a condition in quotes, or a list of them"
-)]
+#[serde(untagged, expecting = "expected a condition in quotes, or a list of them")]
 pub enum Conditions {
     /// One.
     One(String),

@@ -6,10 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `task.floor`: `true`, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected true, false or a table with height and friction"
-)]
+#[serde(untagged, expecting = "expected true, false or a table with height and friction")]
 pub enum FloorConfig {
     /// With MuJoCo's friction, at z = 0.
     Wanted(bool),
@@ -30,10 +27,7 @@ pub struct FloorTable {
 
 impl Default for FloorTable {
     fn default() -> Self {
-        Self {
-            height: 0.0,
-            friction: OneOrMany::One(Floor::default().friction[0]),
-        }
+        Self { height: 0.0, friction: OneOrMany::One(Floor::default().friction[0]) }
     }
 }
 
@@ -82,12 +76,7 @@ impl TaskConfig {
             BaseConfig::Free => Base::Free,
             BaseConfig::Fixed => Base::Fixed,
         });
-        Ok(Edits {
-            floor,
-            base,
-            height,
-            balance: self.balance_inertia,
-        })
+        Ok(Edits { floor, base, height, balance: self.balance_inertia })
     }
 }
 
@@ -110,19 +99,14 @@ impl FloorTable {
                 }
             },
             OneOrMany::Named(_) => {
-                return Err(
-                    ConfigError::new("task.floor.friction", "takes no patterns of names")
-                        .help("one (sliding), or three (sliding, torsional, rolling)"),
-                );
+                return Err(ConfigError::new("task.floor.friction", "takes no patterns of names")
+                    .help("one (sliding), or three (sliding, torsional, rolling)"));
             }
         }
         if let Some(bad) = friction.iter().find(|f| !(f.is_finite() && **f >= 0.0)) {
             let message = format!("{bad} is no friction");
             return Err(ConfigError::new("task.floor.friction", message).help("0 or more, finite"));
         }
-        Ok(Floor {
-            height: self.height,
-            friction,
-        })
+        Ok(Floor { height: self.height, friction })
     }
 }

@@ -40,11 +40,7 @@ pub fn check(sim: &SimConfig, env: &EnvConfig, task: &TaskConfig) -> Vec<ConfigE
         ("sim.max_position", sim.max_position, "m"),
     ] {
         if !(value.is_finite() && value > 0.0) {
-            refuse(
-                path,
-                format!("{value} cannot be used"),
-                &format!("a number above 0 [{unit}]"),
-            );
+            refuse(path, format!("{value} cannot be used"), &format!("a number above 0 [{unit}]"));
         }
     }
     if !(1..=1000).contains(&sim.rapier.solver_iterations) {
@@ -77,10 +73,8 @@ fn positive(path: &str, value: f64, unit: &str) -> Result<(), ConfigError> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
-    Err(
-        ConfigError::new(path, format!("{value} is not a positive, finite number"))
-            .help(format!("in {unit}")),
-    )
+    Err(ConfigError::new(path, format!("{value} is not a positive, finite number"))
+        .help(format!("in {unit}")))
 }
 
 impl SimConfig {
@@ -167,22 +161,14 @@ impl EnvConfig {
     pub fn max_episode_steps(&self, step_dt: f64) -> Result<u32, ConfigError> {
         let steps = self.episode_length_s / step_dt;
         // 40 s of 0.04 s are 1000 steps, not 1001 for the last bit's sake.
-        let whole = if (steps - steps.round()).abs() < 1e-6 * steps {
-            steps.round()
-        } else {
-            steps.ceil()
-        };
+        let whole =
+            if (steps - steps.round()).abs() < 1e-6 * steps { steps.round() } else { steps.ceil() };
         if steps < 1.0 - 1e-6 {
             return Err(ConfigError::new(
                 "env.episode_length_s",
-                format!(
-                    "{} s is shorter than one control step",
-                    self.episode_length_s
-                ),
+                format!("{} s is shorter than one control step", self.episode_length_s),
             )
-            .help(format!(
-                "a control step is sim.dt * env.decimation = {step_dt} s"
-            )));
+            .help(format!("a control step is sim.dt * env.decimation = {step_dt} s")));
         }
         if whole > 1e9 {
             return Err(ConfigError::new(

@@ -20,20 +20,14 @@ impl Host {
     fn loaded(&self, program: &Program) -> Result<Loaded, DeviceError> {
         let failed = |e: SpecializeError| DeviceError::Compile(explain(&e.to_string(), program));
         let specializer = Specializer::from_environment().map_err(failed)?;
-        let kernel = specializer
-            .load_text(program.text.clone())
-            .map_err(failed)?;
+        let kernel = specializer.load_text(program.text.clone()).map_err(failed)?;
         let mut entries = Vec::new();
         for name in &program.entries {
             // SAFETY: on a host entries have this signature (`entries.cuh`).
             let entry = unsafe { kernel.library.function::<Entry>(name) };
             entries.push(entry.map_err(failed)?);
         }
-        Ok(Loaded {
-            entries,
-            hash: kernel.hash,
-            counts: Arc::clone(&self.counts),
-        })
+        Ok(Loaded { entries, hash: kernel.hash, counts: Arc::clone(&self.counts) })
     }
 }
 
@@ -58,10 +52,7 @@ impl Device for Host {
     }
 
     fn staging(&self, what: &str, bytes: usize) -> Result<Box<dyn Staging>, DeviceError> {
-        Ok(Box::new(Copy {
-            bytes: zeroed(what, bytes)?,
-            counts: Arc::clone(&self.counts),
-        }))
+        Ok(Box::new(Copy { bytes: zeroed(what, bytes)?, counts: Arc::clone(&self.counts) }))
     }
 
     unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError> {
@@ -94,10 +85,7 @@ impl Kernels for Loaded {
         let mut words = [0_u64; MAX_ARGUMENTS / 8];
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let Some(room) = room.get_mut(..args.len()) else {
-            return Err(DeviceError::Defect(format!(
-                "{} bytes of arguments",
-                args.len()
-            )));
+            return Err(DeviceError::Defect(format!("{} bytes of arguments", args.len())));
         };
         room.copy_from_slice(args);
         // SAFETY: the caller's promise about the struct and its addresses.

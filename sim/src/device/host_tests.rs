@@ -57,10 +57,7 @@ extern "C" __attribute__((visibility("default"))) void number_of_a_thread(const 
 
     // The index that a GPU's thread computes from its block and thread numbers.
     let mut number = 0_i64;
-    let args = EnvArgs {
-        to: std::ptr::from_mut(&mut number) as Address,
-        ..EnvArgs::zeroed()
-    };
+    let args = EnvArgs { to: std::ptr::from_mut(&mut number) as Address, ..EnvArgs::zeroed() };
     call(program.entries.len() - 1, &args, 0, 1);
     assert_eq!(std::hint::black_box(number), EDGE + 5);
 }

@@ -23,11 +23,7 @@ impl fmt::Debug for Block {
 impl Block {
     /// `bytes` bytes at `address` that stay there until `owner` is dropped.
     pub fn new(address: Address, bytes: usize, owner: Box<dyn Any + Send>) -> Self {
-        Self {
-            address,
-            bytes,
-            _owner: owner,
-        }
+        Self { address, bytes, _owner: owner }
     }
 
     /// Where it begins.

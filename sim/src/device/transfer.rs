@@ -132,11 +132,7 @@ mod tests {
     #[test]
     fn f3_bytes_are_readable_only_from_what_a_wait_returns() {
         let (there, waits) = (Arc::new(AtomicU8::new(0)), Arc::new(AtomicU32::new(0)));
-        let late = Late {
-            there: there.clone(),
-            landed: [0],
-            waits: waits.clone(),
-        };
+        let late = Late { there: there.clone(), landed: [0], waits: waits.clone() };
         let mut reader = Reader::new(Box::new(late));
         for number in 1..=100 {
             // SAFETY: nothing is read from there.

@@ -77,15 +77,11 @@ pub(super) struct Marked {
 impl Marked {
     fn none_of(blocks: usize) -> Result<Self, MemoryError> {
         let mut flags = Vec::new();
-        flags.try_reserve_exact(blocks).map_err(|_| MemoryError {
-            what: "flags".to_string(),
-            bytes: blocks,
-        })?;
+        flags
+            .try_reserve_exact(blocks)
+            .map_err(|_| MemoryError { what: "flags".to_string(), bytes: blocks })?;
         flags.resize_with(blocks, || AtomicBool::new(false));
-        Ok(Self {
-            any: AtomicBool::new(false),
-            blocks: flags,
-        })
+        Ok(Self { any: AtomicBool::new(false), blocks: flags })
     }
 
     pub fn any(&self) -> bool {
@@ -136,10 +132,7 @@ impl Ended {
             agents,
             terms,
             metrics,
-            seen: Row {
-                policy: Vec::new(),
-                critic: Vec::new(),
-            },
+            seen: Row { policy: Vec::new(), critic: Vec::new() },
         })
     }
 
@@ -215,23 +208,14 @@ impl EndedAt {
     /// lives, and no other thread touches these environments' entries meanwhile.
     pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
         let columns = &args.episode;
-        let from = [
-            columns.ret,
-            columns.sums,
-            columns.length,
-            columns.counted,
-            columns.metric,
-        ];
+        let from = [columns.ret, columns.sums, columns.length, columns.counted, columns.metric];
         let mut to = (self.words as *mut u32).wrapping_add(first);
         for (column, width) in from.into_iter().zip(self.widths) {
             let mut from = (column as *const u32).wrapping_add(first);
             for _ in 0..width {
                 // SAFETY: the caller's promise; every entry has four bytes.
                 unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-                (from, to) = (
-                    from.wrapping_add(self.num_envs),
-                    to.wrapping_add(self.num_envs),
-                );
+                (from, to) = (from.wrapping_add(self.num_envs), to.wrapping_add(self.num_envs));
             }
         }
         for (from, (to, width)) in [args.obs, args.critic_obs].into_iter().zip(self.seen) {

@@ -109,20 +109,11 @@ impl Causes {
         let rewards = group(&["nan", "inf", "bound"], "reward", &terms);
         let start = names.len();
         for (privileged, name) in observed {
-            let what = if privileged {
-                "critic_observation"
-            } else {
-                "observation"
-            };
+            let what = if privileged { "critic_observation" } else { "observation" };
             names.extend(numbers.map(|k| format!("{k}/{what}/{name}")));
         }
         let rest = names.len();
-        for name in [
-            "engine/failed",
-            "start/unusable",
-            "unknown/unknown",
-            "unexamined/others",
-        ] {
+        for name in ["engine/failed", "start/unusable", "unknown/unknown", "unexamined/others"] {
             names.push(name.to_string());
         }
         let mut all = Self {
@@ -182,8 +173,6 @@ impl Causes {
             CausePlace::Unknown => Some(self.rest + 2),
             CausePlace::Unexamined => Some(self.rest + 3),
         };
-        found
-            .filter(|i| *i < self.names.len())
-            .unwrap_or(self.rest + 2)
+        found.filter(|i| *i < self.names.len()).unwrap_or(self.rest + 2)
     }
 }

@@ -91,10 +91,9 @@ fn only_numbers(old: &Value, new: &Value, path: &str) -> Result<(), ConfigError>
             }
             Ok(())
         }
-        (Value::Array(a), Value::Array(b)) => refuse(
-            path.to_string(),
-            format!("has {} elements, not {}", b.len(), a.len()),
-        ),
+        (Value::Array(a), Value::Array(b)) => {
+            refuse(path.to_string(), format!("has {} elements, not {}", b.len(), a.len()))
+        }
         _ if old == new => Ok(()),
         _ => refuse(path.to_string(), format!("is {new}, was {old}")),
     }

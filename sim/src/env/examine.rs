@@ -101,10 +101,7 @@ impl BatchEnv {
     /// The states of the task from the values after the step to those before it, and back.
     fn exchange_states(&mut self, env: usize) {
         let n = self.spec.num_envs;
-        let (now, before) = (
-            &mut self.live.episodes.history,
-            &mut self.work.columns.next_history,
-        );
+        let (now, before) = (&mut self.live.episodes.history, &mut self.work.columns.next_history);
         let cells = self.task.history.cells().iter();
         for row in cells.filter(|c| c.kind().is_state()).flat_map(|c| c.rows()) {
             std::mem::swap(&mut now[row * n + env], &mut before[row * n + env]);
@@ -135,10 +132,7 @@ impl BatchEnv {
     /// The observation term that is not finite.
     fn bad_observation(&mut self, env: usize) -> Option<(CausePlace, Kind, f32)> {
         self.look(env);
-        let rows = [
-            (&self.work.row.policy, false),
-            (&self.work.row.critic, true),
-        ];
+        let rows = [(&self.work.row.policy, false), (&self.work.row.critic, true)];
         rows.into_iter().find_map(|(row, critic)| {
             let (at, &x) = row.iter().enumerate().find(|(_, x)| !x.is_finite())?;
             let term = self.task.observations.term_at(at, critic)?;

@@ -230,11 +230,7 @@ impl BatchEnv {
             action: task.actions.space,
             step_dt,
             max_episode_steps,
-            min_truncation_steps: if task.score.truncates() {
-                1
-            } else {
-                max_episode_steps
-            },
+            min_truncation_steps: if task.score.truncates() { 1 } else { max_episode_steps },
             reward_names: task.score.reward_names(),
             metrics: task.metrics.rows(),
             termination_names: task.score.termination_names(),
@@ -357,10 +353,7 @@ impl BatchEnv {
     /// empty before [`keep_last_obs`](Self::keep_last_obs).
     pub fn last_obs(&self) -> Groups<&[f32]> {
         let seen = self.work.ended.seen();
-        Groups {
-            policy: &seen.policy,
-            critic: self.spec.obs.critic.map(|_| &seen.critic[..]),
-        }
+        Groups { policy: &seen.policy, critic: self.spec.obs.critic.map(|_| &seen.critic[..]) }
     }
 
     /// Return of an agent (0 of a task without several) in the episode that ended in environment

@@ -39,12 +39,8 @@ pub(crate) fn draw_pose(
     for (row, x) in world.varied.iter_mut().zip(model.varied_numbers()) {
         *row = x as f32;
     }
-    let mut args = EnvArgs {
-        n: 1,
-        size: sizes.words(),
-        tables: tables.addresses(),
-        ..EnvArgs::zeroed()
-    };
+    let mut args =
+        EnvArgs { n: 1, size: sizes.words(), tables: tables.addresses(), ..EnvArgs::zeroed() };
     args.buffers.new_qpos = qpos.as_mut_ptr() as Address;
     args.buffers.new_qvel = qvel.as_mut_ptr() as Address;
     args.buffers.start_value = value.as_mut_ptr() as Address;
@@ -74,13 +70,7 @@ pub(crate) fn draw_pose(
         inputs: unsafe { Inputs::new(columns, 0, 1) },
         scratch: Scratch::default(),
     };
-    let calls = Calls {
-        context: (&raw mut context).cast(),
-        eval,
-        inject: None,
-        native,
-        failed: 0,
-    };
+    let calls = Calls { context: (&raw mut context).cast(), eval, inject: None, native, failed: 0 };
     // SAFETY: it reads the tables of reset terms and of the robot, and writes positions,
     // velocities, values and the world's frames, which are of these sizes; `calls` has the
     // context of `eval`.
@@ -97,11 +87,7 @@ unsafe extern "C" fn native(_: *mut c_void, _: u32, _: u32) {}
 /// `context` is a [`Context`], which nothing else uses meanwhile, and the expression one of it.
 unsafe extern "C" fn eval(context: *mut c_void, _: u32, expr: u32) -> *const f32 {
     // SAFETY: the caller's promise.
-    let Context {
-        exprs,
-        inputs,
-        scratch,
-    } = unsafe { &mut *context.cast::<Context<'_>>() };
+    let Context { exprs, inputs, scratch } = unsafe { &mut *context.cast::<Context<'_>>() };
     let program = exprs[expr as usize];
     let evaluated = AssertUnwindSafe(|| program.eval(inputs, scratch).as_ptr());
     match catch_unwind(evaluated) {

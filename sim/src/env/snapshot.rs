@@ -37,11 +37,7 @@ impl Identity {
     /// The task cannot be written as JSON.
     pub fn new(env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         // Where files lie is not what they say.
-        let mut task = TaskConfig {
-            robot: String::new(),
-            robot_folder: None,
-            ..task.clone()
-        };
+        let mut task = TaskConfig { robot: String::new(), robot_folder: None, ..task.clone() };
         task.native.iter_mut().for_each(|term| term.file.clear());
         Ok(Self {
             task: digest(&(task, env.decimation, env.episode_length_s, step_dt))?,
@@ -54,13 +50,8 @@ impl Identity {
     /// # Errors
     /// They cannot be written as JSON.
     pub fn add_physics(&mut self, sim: &SimConfig) -> Result<(), ConfigError> {
-        self.physics = digest(&(
-            sim.backend,
-            &sim.rapier,
-            sim.max_speed,
-            sim.max_position,
-            &sim.limit,
-        ))?;
+        self.physics =
+            digest(&(sim.backend, &sim.rapier, sim.max_speed, sim.max_position, &sim.limit))?;
         Ok(())
     }
 }
@@ -150,25 +141,14 @@ impl<'a> Stats<'a> {
         for (bytes, want, of) in [
             (self.reward_sums, own.reward_sums.len(), "reward terms"),
             (self.metric_sums, own.metric_sums.len(), "metrics"),
-            (
-                self.agent_return_sums,
-                own.agent_return_sums.len(),
-                "returns of agents",
-            ),
-            (
-                self.terminations,
-                own.terminations.len(),
-                "ends of episodes",
-            ),
+            (self.agent_return_sums, own.agent_return_sums.len(), "returns of agents"),
+            (self.terminations, own.terminations.len(), "ends of episodes"),
             (self.faults, own.faults.len(), "faults"),
             (self.causes, own.causes.len(), "broken environments"),
             (self.suspects, own.suspects.len(), "suspected events"),
         ] {
             if bytes.0.len() != 8 * want {
-                return Err(unfit(format!(
-                    "it has {} bytes for {want} {of}",
-                    bytes.0.len()
-                )));
+                return Err(unfit(format!("it has {} bytes for {want} {of}", bytes.0.len())));
             }
         }
         for (bytes, of) in [
@@ -199,16 +179,9 @@ impl<'a> Stats<'a> {
             return Err(unfit("its metrics are not those of its finished episodes"));
         }
         if self.breaks.len() > DESCRIBED {
-            return Err(unfit(format!(
-                "it describes {} broken environments",
-                self.breaks.len()
-            )));
+            return Err(unfit(format!("it describes {} broken environments", self.breaks.len())));
         }
-        if self
-            .breaks
-            .iter()
-            .any(|b| b.cause as usize >= own.causes.len())
-        {
+        if self.breaks.iter().any(|b| b.cause as usize >= own.causes.len()) {
             return Err(unfit("an environment broke for a cause that there is not"));
         }
         Ok(())
@@ -232,8 +205,7 @@ impl<'a> Stats<'a> {
         sum(self.reward_sums, &mut s.reward_sums);
         sum(self.metric_sums, &mut s.metric_sums);
         let metrics = self.finished_metrics.0.chunks_exact(4);
-        s.finished_metrics
-            .extend(metrics.map(pod_read_unaligned::<f32>));
+        s.finished_metrics.extend(metrics.map(pod_read_unaligned::<f32>));
         sum(self.terminations, &mut s.terminations);
         sum(self.faults, &mut s.faults);
         sum(self.causes, &mut s.causes);
@@ -241,10 +213,9 @@ impl<'a> Stats<'a> {
         let room = DESCRIBED.saturating_sub(s.breaks.len());
         s.breaks.extend(self.breaks.iter().take(room));
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
-        let placed = each.map(pod_read_unaligned::<Finished>).map(|f| Finished {
-            env: f.env.wrapping_add(offset),
-            ..f
-        });
+        let placed = each
+            .map(pod_read_unaligned::<Finished>)
+            .map(|f| Finished { env: f.env.wrapping_add(offset), ..f });
         s.finished.extend(placed);
     }
 
@@ -258,23 +229,18 @@ impl<'a> Stats<'a> {
         s.starts = self.starts;
         copy(self.reward_sums, cast_slice_mut(&mut s.reward_sums));
         copy(self.metric_sums, cast_slice_mut(&mut s.metric_sums));
-        copy(
-            self.agent_return_sums,
-            cast_slice_mut(&mut s.agent_return_sums),
-        );
+        copy(self.agent_return_sums, cast_slice_mut(&mut s.agent_return_sums));
         copy(self.terminations, cast_slice_mut(&mut s.terminations));
         copy(self.faults, cast_slice_mut(&mut s.faults));
         copy(self.causes, cast_slice_mut(&mut s.causes));
         copy(self.suspects, cast_slice_mut(&mut s.suspects));
         s.finished.clear();
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
-        s.finished
-            .extend(each.take(most).map(pod_read_unaligned::<Finished>));
+        s.finished.extend(each.take(most).map(pod_read_unaligned::<Finished>));
         s.finished_metrics.clear();
         let metrics = self.finished_metrics.0.chunks_exact(4);
         let most = most.saturating_mul(s.metric_sums.len());
-        s.finished_metrics
-            .extend(metrics.take(most).map(pod_read_unaligned::<f32>));
+        s.finished_metrics.extend(metrics.take(most).map(pod_read_unaligned::<f32>));
         s.breaks.clear();
         s.breaks.extend_from_slice(&self.breaks);
     }
@@ -323,10 +289,7 @@ fn read<'a>(
     let (record, physics) = snapshot::read::<Record<'a>>(OF, bytes)?;
     let n = env.spec.num_envs;
     if record.count != n && !any {
-        return Err(unfit(format!(
-            "it holds {} environments, this run has {n}",
-            record.count
-        )));
+        return Err(unfit(format!("it holds {} environments, this run has {n}", record.count)));
     }
     let from = match any {
         // A part of a larger batch.
@@ -340,15 +303,10 @@ fn read<'a>(
         )));
     };
     if record.seed != env.seed {
-        return Err(unfit(format!(
-            "its seed is {}, this run's is {}",
-            record.seed, env.seed
-        )));
+        return Err(unfit(format!("its seed is {}, this run's is {}", record.seed, env.seed)));
     }
     if record.identity.task != env.identity.task {
-        return Err(unfit(
-            "its task ([task], [env] or the time step) differs from this run's",
-        ));
+        return Err(unfit("its task ([task], [env] or the time step) differs from this run's"));
     }
     if record.identity.physics != env.identity.physics {
         return Err(unfit("its physics settings ([sim]) differ from this run's"));

@@ -126,22 +126,16 @@ impl EpisodeStats {
     /// No episodes yet; room for all that [`super::BatchEnv::take_stats`] can report.
     pub fn with_room(spec: &EnvSpec) -> Result<Self, MemoryError> {
         let mut finished = Vec::new();
-        finished
-            .try_reserve_exact(spec.num_envs)
-            .map_err(|_| MemoryError {
-                what: "finished episodes".to_string(),
-                bytes: spec
-                    .num_envs
-                    .saturating_mul(std::mem::size_of::<Finished>()),
-            })?;
+        finished.try_reserve_exact(spec.num_envs).map_err(|_| MemoryError {
+            what: "finished episodes".to_string(),
+            bytes: spec.num_envs.saturating_mul(std::mem::size_of::<Finished>()),
+        })?;
         let mut finished_metrics = Vec::new();
         let metrics = spec.num_envs.saturating_mul(spec.metrics.len());
-        finished_metrics
-            .try_reserve_exact(metrics)
-            .map_err(|_| MemoryError {
-                what: "metrics of finished episodes".to_string(),
-                bytes: 4 * metrics,
-            })?;
+        finished_metrics.try_reserve_exact(metrics).map_err(|_| MemoryError {
+            what: "metrics of finished episodes".to_string(),
+            bytes: 4 * metrics,
+        })?;
         Ok(Self {
             agent_return_sums: vec![0.0; spec.agents.len()],
             reward_sums: vec![0.0; spec.reward_names.len()],
@@ -161,16 +155,10 @@ impl EpisodeStats {
 /// Moves the numbers of `from` into `into` and starts `from` at zero; no allocation
 /// once `into` has been used.
 pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
-    into.finished.reserve(
-        from.finished
-            .capacity()
-            .saturating_sub(into.finished.capacity()),
-    );
+    into.finished.reserve(from.finished.capacity().saturating_sub(into.finished.capacity()));
     let metrics = from.finished_metrics.capacity();
-    into.finished_metrics
-        .reserve(metrics.saturating_sub(into.finished_metrics.capacity()));
-    into.breaks
-        .reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
+    into.finished_metrics.reserve(metrics.saturating_sub(into.finished_metrics.capacity()));
+    into.breaks.reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
     into.clone_from_reusing(from);
     clear(from);
 }

@@ -299,11 +299,7 @@ impl BatchEnv {
                     stats.finished_metrics.push(metric);
                 }
             }
-            let cause = if truncated {
-                columns.cut[env]
-            } else {
-                columns.ended[env]
-            };
+            let cause = if truncated { columns.cut[env] } else { columns.ended[env] };
             stats.terminations[cause as usize] += 1;
             if room {
                 stats.finished.push(Finished {
@@ -360,8 +356,7 @@ impl BatchEnv {
                 unsafe { block.start() }
             });
             let columns = &self.work.columns;
-            self.physics
-                .reset(&columns.mask, &columns.new_qpos, &columns.new_qvel);
+            self.physics.reset(&columns.mask, &columns.new_qpos, &columns.new_qvel);
             self.blocks(&args, Which::Begins, |block| {
                 // SAFETY: as above.
                 unsafe { block.begin() }

@@ -65,8 +65,7 @@ impl BatchEnv {
             return false;
         }
         let own = (self.task).tables(&self.model, self.spec.step_dt, self.spec.max_episode_steps);
-        self.task
-            .hold_command(&mut self.tables, &own, spec.first, values);
+        self.task.hold_command(&mut self.tables, &own, spec.first, values);
         true
     }
 
@@ -158,11 +157,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 }
 
 fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// `v` turned by the unit quaternion (w, x, y, z).

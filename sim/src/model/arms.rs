@@ -57,9 +57,7 @@ impl Rest<'_> {
     }
 
     fn site(&self, site: usize) -> (usize, Pose) {
-        let Site {
-            body, pos, quat, ..
-        } = self.model.sites[site];
+        let Site { body, pos, quat, .. } = self.model.sites[site];
         (body, self.bodies[body].then(Pose { pos, quat }))
     }
 
@@ -75,10 +73,7 @@ impl Rest<'_> {
             return straight();
         };
         let geom = &self.model.geoms[geom];
-        let pose = self.bodies[geom.body].then(Pose {
-            pos: geom.pos,
-            quat: geom.quat,
-        });
+        let pose = self.bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
         let local = |p: Vec3| rotate(conjugate(pose.quat), sub(p, pose.pos));
         let side = side.map(|s| local(self.site(s).1.pos));
         let cylinder = geom.kind == GeomKind::Cylinder;
@@ -177,11 +172,7 @@ impl Rest<'_> {
                     }
                 }
             }
-            Transmission::SliderCrank {
-                crank,
-                slider,
-                length,
-            } => {
+            Transmission::SliderCrank { crank, slider, length } => {
                 let (body, pin) = self.site(crank);
                 let (other, frame) = self.site(slider);
                 let axis = rotate(frame.quat, [0.0, 0.0, 1.0]);

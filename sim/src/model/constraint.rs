@@ -51,11 +51,7 @@ impl TendonKind {
                 PathPart::Geom { geom, side } => around = Some((geom, side)),
                 PathPart::Site(to) => {
                     if let Some(from) = from {
-                        pieces.push(Piece {
-                            sites: [from, to],
-                            around: around.take(),
-                            divisor,
-                        });
+                        pieces.push(Piece { sites: [from, to], around: around.take(), divisor });
                     }
                     from = Some(to);
                 }

@@ -32,10 +32,7 @@ pub struct Floor {
 
 impl Default for Floor {
     fn default() -> Self {
-        Self {
-            height: 0.0,
-            friction: [1.0, 0.005, 0.0001],
-        }
+        Self { height: 0.0, friction: [1.0, 0.005, 0.0001] }
     }
 }
 
@@ -112,10 +109,7 @@ pub(super) fn grounds(model: &Model) -> impl Iterator<Item = usize> {
 pub(super) fn plane_height(model: &Model, geom: usize) -> Option<f64> {
     let geom = &model.geoms[geom];
     let bodies = Rest::new(model, &model.qpos0).bodies;
-    let pose = bodies[geom.body].then(Pose {
-        pos: geom.pos,
-        quat: geom.quat,
-    });
+    let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
     let normal = rotate(pose.quat, [0.0, 0.0, 1.0]);
     (geom.kind == GeomKind::Plane && normal[2] > 1.0 - 1e-9).then_some(pose.pos[2])
 }
@@ -132,10 +126,7 @@ pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
     let felt = model.geoms.iter();
     let felt = felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0);
     let bottom = felt.map(|geom| {
-        let pose = bodies[geom.body].then(Pose {
-            pos: geom.pos,
-            quat: geom.quat,
-        });
+        let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
         // How the geom's axes point upwards.
         let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let up: Vec3 = axes.map(|axis: Vec3| rotate(pose.quat, axis)[2]);
@@ -144,11 +135,9 @@ pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
             GeomKind::Sphere => x,
             GeomKind::Capsule => x + y * up[2].abs(),
             GeomKind::Cylinder => x * up[0].hypot(up[1]) + y * up[2].abs(),
-            GeomKind::Ellipsoid => [x * up[0], y * up[1], z * up[2]]
-                .iter()
-                .map(|v| v * v)
-                .sum::<f64>()
-                .sqrt(),
+            GeomKind::Ellipsoid => {
+                [x * up[0], y * up[1], z * up[2]].iter().map(|v| v * v).sum::<f64>().sqrt()
+            }
             GeomKind::Box => (x * up[0]).abs() + (y * up[1]).abs() + (z * up[2]).abs(),
             GeomKind::Mesh(i) => {
                 let vertices = model.meshes[i].vertices.iter();

@@ -167,10 +167,7 @@ impl Network {
             NetworkKind::Lstm { cells, .. } => cells,
         };
         let widths = cells.iter().chain(&self.layers);
-        widths
-            .map(|l| l.inputs.max(l.bias.len()))
-            .max()
-            .unwrap_or(0)
+        widths.map(|l| l.inputs.max(l.bias.len())).max().unwrap_or(0)
     }
 
     /// Multiplications of one evaluation.
@@ -179,11 +176,7 @@ impl Network {
             NetworkKind::Mlp { .. } => &[][..],
             NetworkKind::Lstm { cells, .. } => cells,
         };
-        cells
-            .iter()
-            .chain(&self.layers)
-            .map(|l| l.weight.len())
-            .sum()
+        cells.iter().chain(&self.layers).map(|l| l.weight.len()).sum()
     }
 }
 

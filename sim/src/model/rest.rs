@@ -43,28 +43,15 @@ impl<'a> Rest<'a> {
         let mut dofs = Vec::with_capacity(model.nv);
         for (b, body) in model.bodies.iter().enumerate().skip(1) {
             let parent = bodies[body.parent];
-            let mut pose = parent.then(Pose {
-                pos: body.pos,
-                quat: body.quat,
-            });
+            let mut pose = parent.then(Pose { pos: body.pos, quat: body.quat });
             let first = dofs.len();
             for joint in &model.joints[body.joints.clone()] {
                 let q = &qpos[joint.qpos_adr..];
                 let anchor = pose.point(joint.pos);
                 let axis = rotate(pose.quat, joint.axis);
                 let moved = q[0] - model.qpos0[joint.qpos_adr];
-                let slide = |shift: Vec3| Dof {
-                    body: b,
-                    at: [0.0; 3],
-                    turn: [0.0; 3],
-                    shift,
-                };
-                let hinge = |at: Vec3, turn: Vec3| Dof {
-                    body: b,
-                    at,
-                    turn,
-                    shift: [0.0; 3],
-                };
+                let slide = |shift: Vec3| Dof { body: b, at: [0.0; 3], turn: [0.0; 3], shift };
+                let hinge = |at: Vec3, turn: Vec3| Dof { body: b, at, turn, shift: [0.0; 3] };
                 match joint.kind {
                     JointKind::Free => {
                         pose.pos = [q[0], q[1], q[2]];
@@ -109,11 +96,7 @@ impl<'a> Rest<'a> {
             }
             bodies[b] = pose;
         }
-        Self {
-            model,
-            bodies,
-            dofs,
-        }
+        Self { model, bodies, dofs }
     }
 
     /// How a point of a body moves per degree of freedom: columns (velocity of the
@@ -146,10 +129,7 @@ impl<'a> Rest<'a> {
             if body.mass == 0.0 && body.inertia == [0.0; 3] {
                 continue;
             }
-            let frame = self.bodies[b].then(Pose {
-                pos: body.ipos,
-                quat: body.iquat,
-            });
+            let frame = self.bodies[b].then(Pose { pos: body.ipos, quat: body.iquat });
             let axes = matrix(frame.quat);
             // Velocity of the centre and momentum-like weights, six numbers per column.
             let columns: Vec<_> = self

@@ -21,11 +21,7 @@ pub(crate) fn dot(a: Vec3, b: Vec3) -> f64 {
 
 /// Vector product.
 pub(crate) fn cross(a: Vec3, b: Vec3) -> Vec3 {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// `a + b`.
@@ -58,21 +54,9 @@ pub(crate) fn rotate(q: Quat, v: Vec3) -> Vec3 {
 pub(crate) fn matrix(q: Quat) -> [Vec3; 3] {
     let [w, x, y, z] = q;
     [
-        [
-            w * w + x * x - y * y - z * z,
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-        ],
-        [
-            2.0 * (x * y + w * z),
-            w * w - x * x + y * y - z * z,
-            2.0 * (y * z - w * x),
-        ],
-        [
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            w * w - x * x - y * y + z * z,
-        ],
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
     ]
 }
 
@@ -87,11 +71,7 @@ pub(crate) fn about(axis: Vec3, angle: f64) -> Quat {
 pub(crate) fn z_to(to: Vec3) -> Quat {
     let axis = cross([0.0, 0.0, 1.0], to);
     let sine = dot(axis, axis).sqrt();
-    let axis = if sine < 1e-10 {
-        [1.0, 0.0, 0.0]
-    } else {
-        axis.map(|x| x / sine)
-    };
+    let axis = if sine < 1e-10 { [1.0, 0.0, 0.0] } else { axis.map(|x| x / sine) };
     about(axis, sine.atan2(to[2]))
 }
 
@@ -128,10 +108,7 @@ pub(crate) struct Pose {
 
 impl Pose {
     /// No displacement.
-    pub(crate) const IDENTITY: Self = Self {
-        pos: [0.0; 3],
-        quat: IDENTITY,
-    };
+    pub(crate) const IDENTITY: Self = Self { pos: [0.0; 3], quat: IDENTITY };
 
     /// `child`, given in this frame, in the parent's frame.
     pub(crate) fn then(self, child: Self) -> Self {
@@ -147,10 +124,7 @@ impl Pose {
     /// The parent's frame in this one.
     pub(crate) fn inverse(self) -> Self {
         let quat = conjugate(self.quat);
-        Self {
-            pos: rotate(quat, self.pos.map(|x| -x)),
-            quat,
-        }
+        Self { pos: rotate(quat, self.pos.map(|x| -x)), quat }
     }
 
     /// A point of this frame in the parent's frame.
@@ -163,14 +137,7 @@ impl Pose {
 pub(crate) fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
     let r = matrix(quat);
     let entry = |i: usize, j: usize| (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum::<f64>();
-    [
-        entry(0, 0),
-        entry(1, 1),
-        entry(2, 2),
-        entry(0, 1),
-        entry(0, 2),
-        entry(1, 2),
-    ]
+    [entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)]
 }
 
 #[cfg(test)]

@@ -99,10 +99,7 @@ impl SensorKind {
             Self::Accelerometer(_)
             | Self::Force(_)
             | Self::Torque(_)
-            | Self::Frame {
-                quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc,
-                ..
-            } => 3,
+            | Self::Frame { quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc, .. } => 3,
             Self::Touch(_) => 1,
             _ => 0,
         }

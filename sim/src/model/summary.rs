@@ -99,17 +99,8 @@ impl Model {
         let width = width(self.bodies.iter().map(|b| b.name.as_str()));
         for b in self.bodies.iter().skip(1) {
             let parent = &self.bodies[b.parent].name;
-            let how = if b.joints.is_empty() {
-                "fixed to"
-            } else {
-                "moves on"
-            };
-            writeln!(
-                out,
-                "  {:width$}  {:>8} kg  {how} {parent}",
-                b.name,
-                short(b.mass)
-            )?;
+            let how = if b.joints.is_empty() { "fixed to" } else { "moves on" };
+            writeln!(out, "  {:width$}  {:>8} kg  {how} {parent}", b.name, short(b.mass))?;
         }
 
         let width = self::width(self.joints.iter().map(|j| j.name.as_str()));
@@ -200,11 +191,7 @@ impl Actuator {
                 .filter(|(c, _)| *c != 0.0)
                 .map(|(c, of)| format!("{}{of}", short(c)))
                 .collect();
-            if terms.is_empty() {
-                "0".to_string()
-            } else {
-                terms.join(" + ")
-            }
+            if terms.is_empty() { "0".to_string() } else { terms.join(" + ") }
         };
         let input = match self.dynamics {
             Dynamics::None => "control",
@@ -215,17 +202,8 @@ impl Actuator {
         let [kp, ..] = self.gain;
         let [_, length, kd] = self.bias;
         if kp != 0.0 && self.gain == [kp, 0.0, 0.0] && self.bias == [0.0, -kp, kd] {
-            let of = if self.joint().is_some() {
-                "position"
-            } else {
-                "length"
-            };
-            let _ = write!(
-                text,
-                "{} ({input} - {of}) - {} velocity",
-                short(-length),
-                short(-kd)
-            );
+            let of = if self.joint().is_some() { "position" } else { "length" };
+            let _ = write!(text, "{} ({input} - {of}) - {} velocity", short(-length), short(-kd));
         } else {
             let _ = write!(text, "({}) {input}", polynomial(self.gain));
             if self.bias != [0.0; 3] {
@@ -261,11 +239,7 @@ fn width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 }
 
 fn span(start: usize, n: usize) -> String {
-    if n == 1 {
-        format!("{start}")
-    } else {
-        format!("{start}..{}", start + n - 1)
-    }
+    if n == 1 { format!("{start}") } else { format!("{start}..{}", start + n - 1) }
 }
 
 impl Motor {
@@ -273,11 +247,7 @@ impl Motor {
     fn tell(&self, text: &mut String, unit: &str) {
         match &self.law {
             MotorLaw::MuJoCo => {}
-            MotorLaw::Pd {
-                stiffness,
-                damping,
-                limit,
-            } => {
+            MotorLaw::Pd { stiffness, damping, limit } => {
                 let [kp, kd] = [stiffness, damping].map(|k| short(*k));
                 let _ = write!(text, "{kp} (control - position) - {kd} velocity");
                 limit.tell(text);
@@ -315,20 +285,10 @@ impl Motor {
 impl EffortLimit {
     fn tell(&self, text: &mut String) {
         if self.effort.is_finite() {
-            let _ = write!(
-                text,
-                ", within {} .. {}",
-                short(-self.effort),
-                short(self.effort)
-            );
+            let _ = write!(text, ", within {} .. {}", short(-self.effort), short(self.effort));
         }
         if let Some([stall, speed]) = self.fall {
-            let _ = write!(
-                text,
-                ", {} at rest and 0 at a speed of {}",
-                short(stall),
-                short(speed)
-            );
+            let _ = write!(text, ", {} at rest and 0 at a speed of {}", short(stall), short(speed));
         }
     }
 }

@@ -47,9 +47,7 @@ pub(crate) fn bad(numbers: impl Iterator<Item = f32>) -> Option<(usize, f32)> {
 
 /// The largest number by its magnitude.
 pub(crate) fn largest(numbers: impl Iterator<Item = f32>) -> Option<(usize, f32)> {
-    numbers
-        .enumerate()
-        .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
+    numbers.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
 
 /// The first of these velocities, then positions, that is bad.
@@ -57,15 +55,8 @@ pub(crate) fn bad_state(
     qpos: impl Iterator<Item = f32>,
     qvel: impl Iterator<Item = f32>,
 ) -> Option<Evidence> {
-    let of = |part: fn(usize) -> Part| {
-        move |(i, value)| Evidence {
-            part: part(i),
-            value,
-        }
-    };
-    bad(qvel)
-        .map(of(Part::Qvel))
-        .or_else(|| bad(qpos).map(of(Part::Qpos)))
+    let of = |part: fn(usize) -> Part| move |(i, value)| Evidence { part: part(i), value };
+    bad(qvel).map(of(Part::Qvel)).or_else(|| bad(qpos).map(of(Part::Qpos)))
 }
 
 /// Evidence in the state and the controls `[nu][N]` of a broken world; the largest numbers
@@ -77,12 +68,7 @@ pub(crate) fn of_state(
     limits: Option<&Limits>,
 ) -> Option<Evidence> {
     let column = |buffer: &'_ [f32]| {
-        let numbers: Vec<f32> = buffer
-            .iter()
-            .skip(env)
-            .step_by(state.num_envs)
-            .copied()
-            .collect();
+        let numbers: Vec<f32> = buffer.iter().skip(env).step_by(state.num_envs).copied().collect();
         numbers.into_iter()
     };
     let bits = *state.fault.get(env)?;
@@ -112,8 +98,5 @@ pub(crate) fn of_state(
         let part = Part::Control(i);
         return Some(Evidence { part, value });
     }
-    (bits & fault::ENGINE != 0).then_some(Evidence {
-        part: Part::Engine,
-        value: f32::NAN,
-    })
+    (bits & fault::ENGINE != 0).then_some(Evidence { part: Part::Engine, value: f32::NAN })
 }

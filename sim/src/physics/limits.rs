@@ -109,8 +109,7 @@ impl Limits {
     ) -> [bool; 2] {
         [
             qvel.zip(&self.own_speed).any(|(x, limit)| x.abs() > *limit),
-            qpos.zip(&self.own_position)
-                .any(|(x, limit)| x.abs() > *limit),
+            qpos.zip(&self.own_position).any(|(x, limit)| x.abs() > *limit),
         ]
     }
 }
@@ -145,13 +144,11 @@ mod tests {
     }
 
     fn config(limit: &[(&str, Option<f64>, Option<f64>)]) -> SimConfig {
-        let limit = limit
-            .iter()
-            .map(|&(joints, max_speed, max_position)| JointLimit {
-                joints: vec![joints.into()],
-                max_speed,
-                max_position,
-            });
+        let limit = limit.iter().map(|&(joints, max_speed, max_position)| JointLimit {
+            joints: vec![joints.into()],
+            max_speed,
+            max_position,
+        });
         SimConfig {
             max_speed: 100.0,
             max_position: 50.0,
@@ -170,12 +167,7 @@ mod tests {
             [&[float; 3][..], &quat, &[arm, rotor], &ball, &[rail]].concat()
         };
         assert_eq!(none.position, places(50.0, inf, inf, 50.0));
-        assert!(
-            none.own_speed
-                .iter()
-                .chain(&none.own_position)
-                .all(|x| *x == inf)
-        );
+        assert!(none.own_speed.iter().chain(&none.own_position).all(|x| *x == inf));
 
         let some = config(&[
             ("*", Some(20.0), None),
@@ -190,10 +182,7 @@ mod tests {
         // A part on a rotor is as fast as the rotor; a hinge's angle sets no limit on positions.
         assert_eq!(l.body_speed, [100.0, 100.0, 100.0, 5000.0, 5000.0, 100.0]);
         assert_eq!(l.body_position, [50.0, 50.0, 50.0, 50.0, 50.0, 200.0]);
-        assert_eq!(
-            farthest([40.0, 400.0].into_iter(), &[20.0, 5000.0]),
-            Some((0, 40.0))
-        );
+        assert_eq!(farthest([40.0, 400.0].into_iter(), &[20.0, 5000.0]), Some((0, 40.0)));
     }
 
     #[test]

@@ -135,9 +135,7 @@ pub trait Physics: Send {
     /// They do not fit; nothing has changed then.
     fn restore_range(&mut self, bytes: &[u8], from: usize) -> Result<usize, SnapshotError> {
         let _ = (bytes, from);
-        Err(SnapshotError::Unfit(
-            "this engine cannot take over worlds of another batch".into(),
-        ))
+        Err(SnapshotError::Unfit("this engine cannot take over worlds of another batch".into()))
     }
 
     /// The state, to be overwritten by a snapshot or a device; none where worlds have more
@@ -161,9 +159,7 @@ impl Shortfalls {
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
-            contact_overflow: self
-                .contact_overflow
-                .saturating_sub(earlier.contact_overflow),
+            contact_overflow: self.contact_overflow.saturating_sub(earlier.contact_overflow),
             unsolved: self.unsolved.saturating_sub(earlier.unsolved),
         }
     }
@@ -269,12 +265,6 @@ pub mod fault {
     /// Number of bits in use.
     pub const COUNT: usize = 6;
     /// Names for logs, `Guard/<name>`, by bit.
-    pub const NAMES: [&str; COUNT] = [
-        "non_finite",
-        "speed",
-        "position",
-        "control",
-        "engine",
-        "task",
-    ];
+    pub const NAMES: [&str; COUNT] =
+        ["non_finite", "speed", "position", "control", "engine", "task"];
 }

@@ -162,10 +162,7 @@ impl Shared {
             let mut guard = lock(&self.gate);
             self.sleepers.fetch_add(1, SeqCst);
             while news().is_none() {
-                guard = self
-                    .wake
-                    .wait(guard)
-                    .unwrap_or_else(PoisonError::into_inner);
+                guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
             }
             self.sleepers.fetch_sub(1, SeqCst);
             found = news();
@@ -194,9 +191,7 @@ pub struct Pool {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool")
-            .field("threads", &self.threads())
-            .finish_non_exhaustive()
+        f.debug_struct("Pool").field("threads", &self.threads()).finish_non_exhaustive()
     }
 }
 
@@ -207,13 +202,8 @@ impl Pool {
     /// [`PhysicsError::Thread`] when the system refuses a thread.
     pub fn new(threads: usize) -> Result<Self, PhysicsError> {
         let shared = Arc::new(Shared {
-            job: UnsafeCell::new(Job {
-                body: None,
-                parts: 0,
-            }),
-            next: (0..threads.max(1))
-                .map(|_| Counter(AtomicUsize::new(0)))
-                .collect(),
+            job: UnsafeCell::new(Job { body: None, parts: 0 }),
+            next: (0..threads.max(1)).map(|_| Counter(AtomicUsize::new(0))).collect(),
             open: AtomicBool::new(false),
             epoch: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
@@ -225,11 +215,7 @@ impl Pool {
             panicked: AtomicUsize::new(0),
             payload: Mutex::new(None),
         });
-        let mut pool = Self {
-            shared,
-            workers: Vec::new(),
-            turn: Mutex::new(()),
-        };
+        let mut pool = Self { shared, workers: Vec::new(), turn: Mutex::new(()) };
         for i in 1..threads.max(1) {
             let shared = Arc::clone(&pool.shared);
             let worker = std::thread::Builder::new()
@@ -277,10 +263,7 @@ impl Pool {
     pub fn try_run(&self, parts: usize, f: &(dyn Fn(usize) + Sync)) -> Result<(), PartPanicked> {
         match self.run_parts(parts, f) {
             None => Ok(()),
-            Some((count, payload)) => Err(PartPanicked {
-                count,
-                message: message(&*payload),
-            }),
+            Some((count, payload)) => Err(PartPanicked { count, message: message(&*payload) }),
         }
     }
 
@@ -314,10 +297,7 @@ impl Pool {
         // saw an open loop is active (the previous `run_parts` waited for that), so
         // nobody reads `job` now.
         unsafe {
-            *shared.job.get() = Job {
-                body: Some(body),
-                parts,
-            };
+            *shared.job.get() = Job { body: Some(body), parts };
         }
         for (thread, next) in shared.next.iter().enumerate() {
             next.0.store(shared.share(thread, parts), SeqCst);
@@ -334,9 +314,7 @@ impl Pool {
             0 => None,
             count => Some((
                 count,
-                lock(&shared.payload)
-                    .take()
-                    .unwrap_or_else(|| Box::new("lost panic message")),
+                lock(&shared.payload).take().unwrap_or_else(|| Box::new("lost panic message")),
             )),
         }
     }
@@ -352,10 +330,7 @@ impl Pool {
         }
         let mut guard = lock(&shared.gate);
         while shared.active.load(SeqCst) != 0 {
-            guard = shared
-                .done
-                .wait(guard)
-                .unwrap_or_else(PoisonError::into_inner);
+            guard = shared.done.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -11,10 +11,7 @@ fn every_part_runs_exactly_once_for_any_number_of_threads() {
             pool.run(parts, &|i| {
                 counts[i].fetch_add(1, SeqCst);
             });
-            assert!(
-                counts.iter().all(|c| c.load(SeqCst) == 1),
-                "{threads} x {parts}"
-            );
+            assert!(counts.iter().all(|c| c.load(SeqCst) == 1), "{threads} x {parts}");
         }
     }
 }
@@ -42,13 +39,7 @@ fn a_panicking_part_is_reported_and_the_pool_goes_on() {
                 assert!(i != 5, "part five");
             })
             .unwrap_err();
-        assert_eq!(
-            err,
-            PartPanicked {
-                count: 1,
-                message: "part five".into()
-            }
-        );
+        assert_eq!(err, PartPanicked { count: 1, message: "part five".into() });
         assert_eq!(ran.load(SeqCst), 16);
         assert_eq!(pool.try_run(16, &|_| ()), Ok(()));
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -106,9 +97,7 @@ fn child_affinity_and_idle() {
     let rc = unsafe {
         let mut set = std::mem::zeroed::<libc::cpu_set_t>();
         libc::sched_getaffinity(0, std::mem::size_of_val(&set), &mut set);
-        let first = (0..libc::CPU_SETSIZE as usize)
-            .find(|c| libc::CPU_ISSET(*c, &set))
-            .unwrap();
+        let first = (0..libc::CPU_SETSIZE as usize).find(|c| libc::CPU_ISSET(*c, &set)).unwrap();
         libc::CPU_ZERO(&mut set);
         libc::CPU_SET(first, &mut set);
         libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set)
@@ -128,11 +117,7 @@ fn child_affinity_and_idle() {
 fn size_follows_affinity_and_idle_threads_sleep() {
     let exe = std::env::current_exe().unwrap();
     let output = std::process::Command::new(exe)
-        .args([
-            "--exact",
-            "physics::pool::tests::child_affinity_and_idle",
-            "--nocapture",
-        ])
+        .args(["--exact", "physics::pool::tests::child_affinity_and_idle", "--nocapture"])
         .env("OSTLER_POOL_CHILD", "1")
         .output()
         .unwrap();
@@ -146,11 +131,7 @@ fn a_refused_thread_is_an_error() {
     if std::env::var_os("OSTLER_POOL_LIMIT_CHILD").is_none() {
         let exe = std::env::current_exe().unwrap();
         let output = std::process::Command::new(exe)
-            .args([
-                "--exact",
-                "physics::pool::tests::a_refused_thread_is_an_error",
-                "--nocapture",
-            ])
+            .args(["--exact", "physics::pool::tests::a_refused_thread_is_an_error", "--nocapture"])
             .env("OSTLER_POOL_LIMIT_CHILD", "1")
             .env("RUST_MIN_STACK", "1073741824")
             .output()
@@ -160,10 +141,7 @@ fn a_refused_thread_is_an_error() {
         return;
     }
     // Threads of 1 GiB of stack under a limit of 16 GiB of addresses: some fail.
-    let limit = libc::rlimit {
-        rlim_cur: 16 << 30,
-        rlim_max: 16 << 30,
-    };
+    let limit = libc::rlimit { rlim_cur: 16 << 30, rlim_max: 16 << 30 };
     // SAFETY: the struct is a local and lives through the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     let error = Pool::new(64).unwrap_err().to_string();

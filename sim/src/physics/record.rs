@@ -37,10 +37,7 @@ impl<'a> Worlds<'a> {
         }
         let n = state.num_envs;
         if worlds.count != n && !any {
-            return Err(unfit(format!(
-                "it holds {} environments, not {n}",
-                worlds.count
-            )));
+            return Err(unfit(format!("it holds {} environments, not {n}", worlds.count)));
         }
         state.check(worlds.count, &worlds.columns)?;
         Ok(worlds)
@@ -83,10 +80,7 @@ pub(crate) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotErr
         fingerprint,
         count: opened.iter().map(|p| p.count).sum(),
         columns: state::cut(&all, &ends),
-        bodies: opened
-            .iter()
-            .flat_map(|p| p.bodies.iter().copied())
-            .collect(),
+        bodies: opened.iter().flat_map(|p| p.bodies.iter().copied()).collect(),
     };
     let bodies = joined.bodies.iter().map(|b| b.0.len()).sum();
     snapshot::write(engine, &joined, joined.size(bodies), out)

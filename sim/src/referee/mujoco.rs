@@ -98,9 +98,7 @@ impl MuJoCo {
                 Err(e) => tried.push(format!("{}: {}", python.display(), reason(&e))),
             }
         }
-        Err(RefereeError::NoPython {
-            tried: tried.join("; "),
-        })
+        Err(RefereeError::NoPython { tried: tried.join("; ") })
     }
 
     fn open(python: &Path) -> Result<Self, RefereeError> {
@@ -199,9 +197,7 @@ impl MuJoCo {
         let mut line = request.to_string();
         line.push('\n');
         let sent = match &mut self.input {
-            Some(input) => input
-                .write_all(line.as_bytes())
-                .and_then(|()| input.flush()),
+            Some(input) => input.write_all(line.as_bytes()).and_then(|()| input.flush()),
             None => Ok(()),
         };
         let mut answer = String::new();

@@ -40,21 +40,13 @@ pub fn check(model: &Model, theirs: &Value) -> Result<(), String> {
     for (i, b) in model.bodies.iter().enumerate() {
         let row = &theirs["bodies"][i];
         same("body", i, &b.name, &row[0])?;
-        same(
-            "the parent of body",
-            i,
-            body(b.parent),
-            &theirs["bodies"][index(&row[1])][0],
-        )?;
+        same("the parent of body", i, body(b.parent), &theirs["bodies"][index(&row[1])][0])?;
         let mass = row[2].as_f64().unwrap_or(f64::NAN);
         let close = (mass - b.mass).abs() <= MASS * b.mass.max(1e-9);
         // The world's means nothing.
         if i > 0 && !close {
             let name = &b.name;
-            return Err(format!(
-                "body \"{name}\" weighs {mass} kg; here it is {} kg",
-                b.mass
-            ));
+            return Err(format!("body \"{name}\" weighs {mass} kg; here it is {} kg", b.mass));
         }
     }
     for (i, j) in model.joints.iter().enumerate() {
@@ -68,9 +60,7 @@ pub fn check(model: &Model, theirs: &Value) -> Result<(), String> {
         };
         if [index(&row[1]), index(&row[2])] != [kind, j.body] {
             let name = &j.name;
-            return Err(format!(
-                "joint \"{name}\" is of another kind or on another body"
-            ));
+            return Err(format!("joint \"{name}\" is of another kind or on another body"));
         }
     }
     for (g, i) in model.geoms.iter().zip(known(model)) {
@@ -87,9 +77,7 @@ pub fn check(model: &Model, theirs: &Value) -> Result<(), String> {
             && index(&row[1]) != own
         {
             let (name, own) = (&a.name, joint(own));
-            return Err(format!(
-                "actuator \"{name}\" does not act on joint \"{own}\""
-            ));
+            return Err(format!("actuator \"{name}\" does not act on joint \"{own}\""));
         }
     }
     for (i, s) in model.sensors.iter().enumerate() {
@@ -111,8 +99,6 @@ fn same(what: &str, i: usize, ours: &str, theirs: &Value) -> Result<(), String> 
         Some("") => Ok(()),
         // A name is one line here.
         Some(name) if name.replace(['\n', '\r'], " ") == ours => Ok(()),
-        _ => Err(format!(
-            "{what} {i} is called {theirs}; here it is \"{ours}\""
-        )),
+        _ => Err(format!("{what} {i} is called {theirs}; here it is \"{ours}\"")),
     }
 }

@@ -45,11 +45,7 @@ impl StateTable {
 }
 
 fn expected(rows: Option<usize>, columns: usize, label: &str) -> Expected<'_> {
-    Expected {
-        rows,
-        columns: Some(columns),
-        label,
-    }
+    Expected { rows, columns: Some(columns), label }
 }
 
 fn read_states(file: &mut Npz, model: &Model) -> Result<StateTable, NpzError> {
@@ -148,23 +144,12 @@ impl Reference {
         let qpos_next = floats("qpos_next", nq, "nq")?;
         let qvel_next = floats("qvel_next", nv, "nv")?;
         let act_next = floats("act_next", na, "na")?;
-        let scalar = Expected {
-            rows,
-            columns: None,
-            label: "",
-        };
+        let scalar = Expected { rows, columns: None, label: "" };
         let mut moves = |end: &str| -> Result<Moves, NpzError> {
             let mut of = |name: &str| Ok(file.finite(&format!("{name}{end}"), scalar)?.0);
-            Ok(Moves {
-                rounding: of("noise")?,
-                single: of("noise_single")?,
-                search: of("search")?,
-            })
+            Ok(Moves { rounding: of("noise")?, single: of("noise_single")?, search: of("search")? })
         };
-        let doubt = Doubt {
-            qacc: moves("")?,
-            next: moves("_next")?,
-        };
+        let doubt = Doubt { qacc: moves("")?, next: moves("_next")? };
         let mut counts = |name: &str| file.counts(name, states.count);
         Ok(Self {
             ncon: counts("ncon")?,
@@ -195,11 +180,7 @@ pub fn write_evaluation(path: &Path, model: &Model, e: &Evaluation) -> Result<()
     let mut file = NpzWriter::create(path)?;
     file.array("qacc", &[k, model.nv], &e.qacc)?;
     if !e.sensordata.is_empty() {
-        file.array(
-            "sensordata",
-            &[k, e.sensordata.len() / k.max(1)],
-            &e.sensordata,
-        )?;
+        file.array("sensordata", &[k, e.sensordata.len() / k.max(1)], &e.sensordata)?;
     }
     file.array("qpos_next", &[k, model.nq], &e.qpos_next)?;
     file.array("qvel_next", &[k, model.nv], &e.qvel_next)?;

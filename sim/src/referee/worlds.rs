@@ -79,27 +79,21 @@ impl MuJoCoWorlds {
                        away; write that into the file";
             return Err(refused(&why));
         }
-        let file = model
-            .sources
-            .first()
-            .ok_or_else(|| refused(&"the robot was not read from a file"))?;
+        let file =
+            model.sources.first().ok_or_else(|| refused(&"the robot was not read from a file"))?;
         let read = mujoco.robot(file, model.naming.within.as_deref())?;
         let timestep = config.timestep(model);
         let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
         let measured = model.sensors.iter().enumerate();
-        let sensors: Vec<usize> = measured
-            .filter(|(_, s)| s.kind.measured() > 0)
-            .map(|(i, _)| i)
-            .collect();
+        let sensors: Vec<usize> =
+            measured.filter(|(_, s)| s.kind.measured() > 0).map(|(i, _)| i).collect();
         let geoms = known(model);
         let element = |v: &Varied| match v.field {
             Field::Friction => geoms[v.element],
             _ => v.element,
         };
         let varied = model.varied.iter();
-        let varied: Vec<Value> = varied
-            .map(|v| json!([v.field.name(), element(v)]))
-            .collect();
+        let varied: Vec<Value> = varied.map(|v| json!([v.field.name(), element(v)])).collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
             "contacts": contacts(model), "model": read, "count": num_envs,
@@ -131,9 +125,7 @@ impl MuJoCoWorlds {
             state,
         };
         let columns = |row: &[f64]| -> Vec<f32> {
-            row.iter()
-                .flat_map(|x| std::iter::repeat_n(*x as f32, num_envs))
-                .collect()
+            row.iter().flat_map(|x| std::iter::repeat_n(*x as f32, num_envs)).collect()
         };
         let qpos = columns(&model.qpos0);
         let qvel = vec![0.0; model.nv * num_envs];
@@ -285,11 +277,7 @@ fn mimics(model: &Model) -> Vec<Value> {
         return Vec::new();
     }
     let all = model.equalities.iter().filter_map(|e| match e.kind {
-        EqualityKind::Joint {
-            joint1,
-            joint2: Some(joint2),
-            polycoef,
-        } => {
+        EqualityKind::Joint { joint1, joint2: Some(joint2), polycoef } => {
             let name = |j: usize| model.joints[j].name.as_str();
             Some(json!([name(joint1), name(joint2), polycoef]))
         }
@@ -365,10 +353,9 @@ fn law(model: &Model, motor: &Motor) -> Value {
         MotorLaw::Network { network, .. } => {
             let n = &model.networks[*network];
             let (cells, steps, swap) = match &n.kind {
-                NetworkKind::Mlp {
-                    steps,
-                    velocities_first,
-                } => (&[][..], steps.clone(), *velocities_first),
+                NetworkKind::Mlp { steps, velocities_first } => {
+                    (&[][..], steps.clone(), *velocities_first)
+                }
                 NetworkKind::Lstm { cells, .. } => (&cells[..], Vec::new(), false),
             };
             Some(json!({
@@ -381,9 +368,7 @@ fn law(model: &Model, motor: &Motor) -> Value {
     };
     let (mujoco, gains) = match &motor.law {
         MotorLaw::MuJoCo => (true, [0.0; 2]),
-        MotorLaw::Pd {
-            stiffness, damping, ..
-        } => (false, [*stiffness, *damping]),
+        MotorLaw::Pd { stiffness, damping, .. } => (false, [*stiffness, *damping]),
         MotorLaw::Network { .. } => (false, [0.0; 2]),
     };
     let redrawn = model.redrawn();

@@ -107,10 +107,8 @@ impl Actions {
         let mut owner: Vec<Option<usize>> = vec![None; model.nu()];
         for agent in 0..team.count() {
             let own = terms.iter().enumerate().zip(&agents);
-            let own: Vec<(usize, &ActionTerm)> = own
-                .filter(|(_, agents)| agents.contains(&agent))
-                .map(|(term, _)| term)
-                .collect();
+            let own: Vec<(usize, &ActionTerm)> =
+                own.filter(|(_, agents)| agents.contains(&agent)).map(|(term, _)| term).collect();
             let first = all.clip.len();
             let space = all.agent(model, &own, &pose.qpos, team, agent, &mut owner)?;
             all.spaces.push(space);
@@ -152,10 +150,7 @@ impl Actions {
             let path = format!("task.action[{t}]");
             let chosen = chosen(model, term, team, agent, &path)?;
             if chosen.all.is_empty() {
-                return Err(ConfigError::new(
-                    format!("{path}.actuators"),
-                    "the list is empty",
-                ));
+                return Err(ConfigError::new(format!("{path}.actuators"), "the list is empty"));
             }
             for &a in &chosen.all {
                 if let Some(other) = owner[a].replace(t) {
@@ -201,8 +196,7 @@ impl Actions {
     /// The delay of the term's outputs, which are those from `first` on.
     fn delay(&mut self, term: &ActionTerm, first: usize, path: &str) -> Result<(), ConfigError> {
         let lag = Lag::compile(term.delay.as_ref(), "control", &format!("{path}.delay"))?;
-        self.late
-            .extend(lag.map(|lag| (first..self.clip.len(), lag)));
+        self.late.extend(lag.map(|lag| (first..self.clip.len(), lag)));
         Ok(())
     }
 
@@ -231,10 +225,7 @@ impl Actions {
         };
         let numbers =
             |key: &str, values: &OneOrMany| elements.numbers(values, &format!("{path}.{key}"));
-        let (scale, offset) = (
-            numbers("scale", &term.scale)?,
-            numbers("offset", &term.offset)?,
-        );
+        let (scale, offset) = (numbers("scale", &term.scale)?, numbers("offset", &term.offset)?);
         let clips = term.clip.as_ref();
         let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
         let clips = clips.transpose()?;
@@ -243,19 +234,14 @@ impl Actions {
             let ctrlrange = limits(actuator);
             let (scale, offset) = (scale[i], offset[i]);
             let law = match term.kind {
-                ActionKind::Control | ActionKind::Discrete | ActionKind::Binary => Law::Affine {
-                    scale,
-                    offset,
-                    position: false,
-                },
+                ActionKind::Control | ActionKind::Discrete | ActionKind::Binary => {
+                    Law::Affine { scale, offset, position: false }
+                }
                 ActionKind::Normalized => {
                     let Some([low, high]) = actuator.ctrlrange else {
                         return Err(ConfigError::new(
                             format!("{path}.kind"),
-                            format!(
-                                "\"{}\" has no control range to map -1..1 onto",
-                                actuator.name
-                            ),
+                            format!("\"{}\" has no control range to map -1..1 onto", actuator.name),
                         )
                         .help(
                             "give the actuator a ctrlrange, or use kind = \"control\" with `scale`",
@@ -305,9 +291,9 @@ impl Actions {
     /// A name for each output of all agents: that of the actuator it drives.
     pub fn names(&self, model: &Model, team: &Team) -> Vec<String> {
         match self.space {
-            ActionSpace::Discrete(_) => (0..team.count())
-                .map(|agent| team.prefixed(agent, "choice"))
-                .collect(),
+            ActionSpace::Discrete(_) => {
+                (0..team.count()).map(|agent| team.prefixed(agent, "choice")).collect()
+            }
             // Of an output for several actuators, the first one's.
             ActionSpace::Continuous(_) => (0..self.outputs())
                 .filter_map(|k| self.drives.iter().find(|d| d.output == k))
@@ -338,10 +324,7 @@ fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> 
         let (a, b) = if discrete { (0, other) } else { (other, 0) };
         return Err(ConfigError::new(
             "task.action",
-            format!(
-                "\"{}\" chooses, \"{}\" decides continuous numbers",
-                names[a], names[b]
-            ),
+            format!("\"{}\" chooses, \"{}\" decides continuous numbers", names[a], names[b]),
         )
         .help("the agents of one task are all discrete or all continuous"));
     }
@@ -365,12 +348,7 @@ fn chosen(
     let found = written.map(|(p, pattern)| {
         let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
         let pattern = team.fill(Some(agent), pattern).into_owned();
-        let found = select(
-            &pattern,
-            "actuator",
-            names,
-            &format!("{path}.actuators[{p}]"),
-        )?;
+        let found = select(&pattern, "actuator", names, &format!("{path}.actuators[{p}]"))?;
         Ok((pattern, found))
     });
     Chosen::new(found, &format!("{path}.actuators"))
@@ -384,7 +362,5 @@ fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
 }
 
 pub(super) fn limits(actuator: &Actuator) -> [f32; 2] {
-    actuator
-        .ctrlrange
-        .map_or(UNLIMITED, |r| r.map(|x| x as f32))
+    actuator.ctrlrange.map_or(UNLIMITED, |r| r.map(|x| x as f32))
 }

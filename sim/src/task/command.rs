@@ -83,8 +83,7 @@ impl Commands {
         let mut all: Vec<f32> = self.components.iter().map(middle).collect();
         for course in &self.courses {
             let own = all.iter_mut().skip(course.first);
-            own.zip(&course.ranges[..3])
-                .for_each(|(x, range)| *x = half(*range));
+            own.zip(&course.ranges[..3]).for_each(|(x, range)| *x = half(*range));
         }
         all
     }
@@ -99,10 +98,7 @@ impl Commands {
             Draw::Bernoulli(_) => [0.0, 1.0],
             Draw::Choice { values, .. } => {
                 let ends = values.iter().copied();
-                [
-                    ends.clone().fold(f32::INFINITY, f32::min),
-                    ends.fold(f32::NEG_INFINITY, f32::max),
-                ]
+                [ends.clone().fold(f32::INFINITY, f32::min), ends.fold(f32::NEG_INFINITY, f32::max)]
             }
         };
         let mut all: Vec<[f32; 2]> = self.components.iter().map(range).collect();

@@ -105,11 +105,7 @@ fn change(geom: &mut Geom, term: &ContactTerm, path: &str) -> Result<(), ConfigE
             return wrong("friction", "takes no patterns of names".into(), help);
         }
     }
-    if let Some(bad) = geom
-        .friction
-        .iter()
-        .find(|f| !(f.is_finite() && **f >= 0.0))
-    {
+    if let Some(bad) = geom.friction.iter().find(|f| !(f.is_finite() && **f >= 0.0)) {
         return wrong("friction", format!("{bad} is no friction"), help);
     }
     geom.priority = term.priority.unwrap_or(geom.priority);
@@ -148,21 +144,14 @@ mod tests {
         let mut model = mjcf::parse("egg.xml".as_ref(), text.into()).unwrap();
         let refused = |model: &Model| lower(model, &LowerOptions::default()).unwrap_err();
         assert!(refused(&model).to_string().contains("no-slip"));
-        let mut option = OptionTable {
-            noslip_iterations: Some(0),
-            ..OptionTable::default()
-        };
+        let mut option = OptionTable { noslip_iterations: Some(0), ..OptionTable::default() };
         options(&mut model, &option).unwrap();
         assert!(refused(&model).to_string().contains("nativeccd"));
         option.nativeccd = Some(true);
         options(&mut model, &option).unwrap();
         assert!(lower(&model, &LowerOptions::default()).is_ok());
         for (noslip_iterations, nativeccd) in [(Some(3), None), (None, Some(false))] {
-            let wrong = OptionTable {
-                noslip_iterations,
-                nativeccd,
-                ..OptionTable::default()
-            };
+            let wrong = OptionTable { noslip_iterations, nativeccd, ..OptionTable::default() };
             assert!(options(&mut model, &wrong).is_err());
         }
     }

@@ -94,8 +94,7 @@ impl Elements<'_> {
             OneOrMany::Many(list) => {
                 self.fits(list.len(), "numbers", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| exact(v, &format!("{path}[{i}]")))
-                    .collect()
+                each.map(|(i, &v)| exact(v, &format!("{path}[{i}]"))).collect()
             }
             OneOrMany::Named(table) => self.by_name(table, path, "1.0", exact),
         }
@@ -108,8 +107,7 @@ impl Elements<'_> {
             Ranges::Many(list) => {
                 self.fits(list.len(), "ranges", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| range(v, &format!("{path}[{i}]")))
-                    .collect()
+                each.map(|(i, &v)| range(v, &format!("{path}[{i}]"))).collect()
             }
             Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", range),
         }
@@ -133,9 +131,7 @@ impl Elements<'_> {
         example: &str,
         read: fn(T, &str) -> Result<U, ConfigError>,
     ) -> Result<Vec<U>, ConfigError> {
-        let (what, first) = (self.what, |names: &[&str]| {
-            names.first().map(|n| n.to_string())
-        });
+        let (what, first) = (self.what, |names: &[&str]| names.first().map(|n| n.to_string()));
         if self.names.iter().any(Vec::is_empty) {
             let message = format!("{what} have no names that a pattern could fit");
             return Err(ConfigError::new(path, message).help("give one value for all, or a list"));

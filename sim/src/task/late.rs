@@ -53,12 +53,7 @@ impl Lag {
             return Err(ConfigError::new(format!("{path}.hold"), message)
                 .help(format!("redraw = 1 draws in every {unit} step")));
         }
-        let lag = Self {
-            low,
-            high,
-            redraw: config.redraw,
-            hold,
-        };
+        let lag = Self { low, high, redraw: config.redraw, hold };
         Ok((high > 0).then_some(lag))
     }
 

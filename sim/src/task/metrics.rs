@@ -134,17 +134,11 @@ fn checked(
     let len = program.ty().len();
     if len != 1 {
         let why = format!("a metric is one number; this has {len}");
-        return Err(refused(
-            why,
-            "sum(...), norm(...) or a component such as .x makes one",
-        ));
+        return Err(refused(why, "sum(...), norm(...) or a component such as .x makes one"));
     }
     if term.over == Over::Any && *program.ty() != Type::Bool {
         let why = "over = \"any\" takes a condition, this is a number".to_string();
-        return Err(refused(
-            why,
-            "compare it, such as `> 0`, or choose another `over`",
-        ));
+        return Err(refused(why, "compare it, such as `> 0`, or choose another `over`"));
     }
     let own = program.units()[0];
     let Some(text) = &term.unit else {
@@ -153,10 +147,7 @@ fn checked(
     let unit = Unit::known(text, &format!("{path}.unit"))?;
     if !unit.fits(own) {
         let why = format!("this is in [{own}], the metric in [{unit}]");
-        return Err(refused(
-            why,
-            "multiply by a constant to say how they compare",
-        ));
+        return Err(refused(why, "multiply by a constant to say how they compare"));
     }
     Ok((program, unit.to_string()))
 }

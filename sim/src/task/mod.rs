@@ -94,11 +94,7 @@ impl Task {
         let names: Vec<String> = cfg.params.keys().cloned().collect();
         let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
         let draws = Draws::default();
-        let drawing = Some(expr::Start {
-            draws: &draws,
-            of: "",
-            drawing: true,
-        });
+        let drawing = Some(expr::Start { draws: &draws, of: "", drawing: true });
         let mut events = event::Events::compile(model, &cfg.event, step_dt)?;
         let drawn = events.values();
         let scope = Scope {
@@ -133,22 +129,13 @@ impl Task {
         let steered = !commands.courses.is_empty();
         let mut start = start::Start::compile(&scope, cfg.start.as_ref(), steered, &team)?;
         let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
-        let scope = Scope {
-            history: &none,
-            contacts: &contacts,
-            start: None,
-            ..scope
-        };
+        let scope = Scope { history: &none, contacts: &contacts, start: None, ..scope };
         let history = states::compile(&scope, &draws, &cfg.state, &team)?;
-        let scope = Scope {
-            history: &history,
-            ..scope
-        };
+        let scope = Scope { history: &history, ..scope };
         let mut natives = native::Natives::compile(&scope, cfg, &team)?;
         let agents = (0..team.count()).map(Some).filter(|_| team.is_several());
-        let scopes: Vec<Scope<'_>> = (agents.chain([None]))
-            .map(|agent| team.scope(&scope, agent))
-            .collect();
+        let scopes: Vec<Scope<'_>> =
+            (agents.chain([None])).map(|agent| team.scope(&scope, agent)).collect();
         let lets = defined.rows(&scopes)?;
         let observations =
             observe::Observations::compile(&scope, &cfg.observation, &cfg.observations, &team)?;
@@ -288,8 +275,7 @@ fn timeless(cfg: &TaskConfig) -> TaskConfig {
 pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
     let gains = |cfg: &TaskConfig| -> Vec<_> {
         let each = cfg.action.iter();
-        each.map(|term| (term.stiffness.clone(), term.damping.clone()))
-            .collect()
+        each.map(|term| (term.stiffness.clone(), term.damping.clone())).collect()
     };
     one.option == other.option
         && one.contact == other.contact
@@ -316,10 +302,7 @@ fn shared_alike(
     observations: &observe::Observations,
 ) -> Result<(), ConfigError> {
     for agent in 0..team.count() {
-        let Some(first) = team.policy[..agent]
-            .iter()
-            .position(|p| *p == team.policy[agent])
-        else {
+        let Some(first) = team.policy[..agent].iter().position(|p| *p == team.policy[agent]) else {
             continue;
         };
         let [a, b] = [first, agent].map(|i| (&observations.agents[i].width, actions.spaces[i]));
@@ -340,10 +323,7 @@ fn shared_alike(
         let names = team.names();
         return Err(ConfigError::new(
             "agents.policies",
-            format!(
-                "\"{}\" and \"{}\" share a policy, but {differ}",
-                names[first], names[agent]
-            ),
+            format!("\"{}\" and \"{}\" share a policy, but {differ}", names[first], names[agent]),
         )
         .help("policies = \"separate\", or a list with a name for each kind of agent"));
     }
@@ -399,10 +379,7 @@ fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
     if narrow.is_finite() {
         Ok(narrow)
     } else {
-        Err(ConfigError::new(
-            path,
-            format!("{value} is not a finite single-precision number"),
-        ))
+        Err(ConfigError::new(path, format!("{value} is not a finite single-precision number")))
     }
 }
 
@@ -410,10 +387,8 @@ fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
 fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
     let pair = [number(low, path)?, number(high, path)?];
     if pair[0] > pair[1] {
-        return Err(
-            ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
-                .help(format!("write [{high}, {low}]")),
-        );
+        return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
+            .help(format!("write [{high}, {low}]")));
     }
     Ok(pair)
 }
@@ -425,16 +400,14 @@ fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<
         OneOrMany::Many(list) if list.len() == len => {
             list.iter().map(|&v| number(v, path)).collect()
         }
-        OneOrMany::Many(list) => Err(ConfigError::new(
-            path,
-            format!("{} numbers for {len} {what}", list.len()),
-        )
-        .help(format!("give one number for all, or {len}"))),
-        OneOrMany::Named(_) => Err(ConfigError::new(
-            path,
-            format!("{what} have no names that a pattern could fit"),
-        )
-        .help(format!("give one number for all, or {len}"))),
+        OneOrMany::Many(list) => {
+            Err(ConfigError::new(path, format!("{} numbers for {len} {what}", list.len()))
+                .help(format!("give one number for all, or {len}")))
+        }
+        OneOrMany::Named(_) => {
+            Err(ConfigError::new(path, format!("{what} have no names that a pattern could fit"))
+                .help(format!("give one number for all, or {len}")))
+        }
     }
 }
 
@@ -444,17 +417,11 @@ fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), Co
         return Err(ConfigError::new(path, "the name is empty"));
     }
     if let Some(c) = name.chars().find(|c| obeyed(*c)) {
-        let why = format!(
-            "the name {name:?} holds U+{:04X}, which is not shown",
-            c as u32
-        );
+        let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
         return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
     if !seen.insert(name.to_string()) {
-        return Err(ConfigError::new(
-            path,
-            format!("the name \"{name}\" is used twice"),
-        ));
+        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
     }
     Ok(())
 }
@@ -485,11 +452,8 @@ pub(crate) fn select<'a>(
     elements: impl Iterator<Item = (usize, &'a str)> + Clone,
     path: &str,
 ) -> Result<Vec<usize>, ConfigError> {
-    let found: Vec<usize> = elements
-        .clone()
-        .filter(|(_, n)| matches(pattern, n))
-        .map(|(i, _)| i)
-        .collect();
+    let found: Vec<usize> =
+        elements.clone().filter(|(_, n)| matches(pattern, n)).map(|(i, _)| i).collect();
     if !found.is_empty() {
         return Ok(found);
     }

@@ -151,10 +151,7 @@ impl Observations {
                     }
                 }
             }
-            if !compiled
-                .iter()
-                .any(|t| t.agent == agent && !t.is_privileged())
-            {
+            if !compiled.iter().any(|t| t.agent == agent && !t.is_privileged()) {
                 return Err(ConfigError::new(
                     "task.observation",
                     format!("{} sees nothing", team.subject(agent)),
@@ -292,10 +289,7 @@ fn compile(
         group: term.group.clone(),
         text: team.fill(Some(agent), &term.expr).into_owned(),
         scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
-        clip: term
-            .clip
-            .map(|c| range(c, &format!("{path}.clip")))
-            .transpose()?,
+        clip: term.clip.map(|c| range(c, &format!("{path}.clip"))).transpose()?,
         program,
         policy,
         critic,

@@ -94,10 +94,8 @@ pub(in crate::task) fn is_servo(actuator: &Actuator) -> bool {
     if actuator.motor.is_some() {
         return true;
     }
-    let follows = matches!(
-        actuator.dynamics,
-        Dynamics::None | Dynamics::Filter | Dynamics::FilterExact
-    );
+    let follows =
+        matches!(actuator.dynamics, Dynamics::None | Dynamics::Filter | Dynamics::FilterExact);
     let [gain, bias] = [actuator.gain[0], actuator.bias[1]];
     follows && actuator.muscle.is_none() && gain != 0.0 && bias == -gain
 }
@@ -192,12 +190,7 @@ pub(super) fn keyframe<'m>(
 pub(super) fn argument(target: &str) -> Option<&str> {
     let (_, rest) = target.split_once('(')?;
     let inner = rest.trim_end().strip_suffix(')')?.trim();
-    Some(
-        inner
-            .strip_prefix('"')
-            .and_then(|s| s.strip_suffix('"'))
-            .unwrap_or(inner),
-    )
+    Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
 }
 
 /// The names of `a, "b*"` or `[a, "b*"]`, as they stand between the parentheses of a target.
@@ -222,9 +215,7 @@ pub(super) fn positions(model: &Model, key: &Keyframe, all: bool) -> Vec<usize> 
 /// The velocities that a keyframe sets; `all` as for [`positions`].
 pub(super) fn velocities(key: &Keyframe, all: bool) -> Vec<usize> {
     let each = key.qvel.iter().enumerate();
-    each.filter(|(_, v)| all || **v != 0.0)
-        .map(|(i, _)| i)
-        .collect()
+    each.filter(|(_, v)| all || **v != 0.0).map(|(i, _)| i).collect()
 }
 
 #[cfg(test)]

@@ -167,9 +167,7 @@ impl Reset {
             nstartvalue: self.widest(),
             ..Sizes::of(model)
         };
-        let random = scope
-            .start
-            .map_or_else(Vec::new, |start| start.draws.middles());
+        let random = scope.start.map_or_else(Vec::new, |start| start.draws.middles());
         let drawn = [commands, &random, params];
         let exprs: Vec<&Program> = self.programs().collect();
         crate::env::draw_pose(model, &tables, &sizes, &exprs, drawn, step_dt as f32)

@@ -47,11 +47,7 @@ impl Score {
         step_dt: f64,
         team: &Team,
     ) -> Result<Self, ConfigError> {
-        let per_step = if cfg.rewards.scale_by_dt {
-            step_dt
-        } else {
-            1.0
-        };
+        let per_step = if cfg.rewards.scale_by_dt { step_dt } else { 1.0 };
         let mut all = Self {
             rewards: Vec::new(),
             terminations: Vec::new(),
@@ -68,11 +64,7 @@ impl Score {
                 .help("leave it out for no limit"));
             }
         }
-        all.clip = cfg
-            .rewards
-            .clip
-            .map(|c| range(c, "task.rewards.clip"))
-            .transpose()?;
+        all.clip = cfg.rewards.clip.map(|c| range(c, "task.rewards.clip")).transpose()?;
         if cfg.reward.is_empty() {
             return Err(ConfigError::new("task.reward", "nothing is rewarded")
                 .help("add [[task.reward]] with name = \"alive\" and expr = \"1\", for example"));
@@ -83,18 +75,11 @@ impl Score {
             let weight = number(term.weight * per_step, &format!("{path}.weight"))?;
             let agents = team.of_term(term.agents.as_deref(), &path)?;
             if term.name.is_empty() {
-                return Err(ConfigError::new(
-                    format!("{path}.name"),
-                    "the name is empty",
-                ));
+                return Err(ConfigError::new(format!("{path}.name"), "the name is empty"));
             }
             let one = |agent: usize| {
                 let of = format!("{path}.expr");
-                reward(
-                    program(scope, team, Some(agent), &term.expr, of)?,
-                    term,
-                    &path,
-                )
+                reward(program(scope, team, Some(agent), &term.expr, of)?, term, &path)
             };
             let mut push = |agent: AgentIndex, agents: Vec<usize>, program: Program| {
                 let own = team.fill(agent, &term.name);
@@ -157,9 +142,7 @@ impl Score {
     /// The reward terms that an agent gets, by their places.
     pub fn terms_of(&self, agent: usize) -> impl Iterator<Item = usize> {
         let terms = self.rewards.iter().enumerate();
-        terms
-            .filter(move |(_, r)| r.agents.contains(&agent))
-            .map(|(i, _)| i)
+        terms.filter(move |(_, r)| r.agents.contains(&agent)).map(|(i, _)| i)
     }
 
     /// Whether an agent's sum of these weighted terms is beyond the limit.

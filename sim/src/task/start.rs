@@ -42,10 +42,7 @@ impl Start {
         steered: bool,
         team: &Team,
     ) -> Result<Self, ConfigError> {
-        let mut all = Self {
-            tries: 1,
-            ..Self::default()
-        };
+        let mut all = Self { tries: 1, ..Self::default() };
         let Some(config) = config else {
             return Ok(all);
         };
@@ -63,23 +60,13 @@ impl Start {
         }
         let single = matches!(config.until, crate::config::Conditions::One(_));
         for (i, text) in texts.iter().enumerate() {
-            let path = if single {
-                PATH.to_string()
-            } else {
-                format!("{PATH}[{i}]")
-            };
+            let path = if single { PATH.to_string() } else { format!("{PATH}[{i}]") };
             for agent in team.agents_of(&[text]) {
                 let of = format!("{path} {agent:?}");
                 let start = scope.start.map(|start| Moment { of: &of, ..start });
-                let scope = Scope {
-                    start,
-                    ..scope.clone()
-                };
-                let program = checked(
-                    program(&scope, team, agent, text, path.clone())?,
-                    text,
-                    &path,
-                )?;
+                let scope = Scope { start, ..scope.clone() };
+                let program =
+                    checked(program(&scope, team, agent, text, path.clone())?, text, &path)?;
                 all.reads |= reads(program.code(), steered);
                 all.conditions.push(Condition {
                     path: path.clone(),
@@ -89,10 +76,8 @@ impl Start {
             }
         }
         if all.conditions.len() > MOST_CONDITIONS {
-            let message = format!(
-                "{} conditions are more than {MOST_CONDITIONS}",
-                all.conditions.len()
-            );
+            let message =
+                format!("{} conditions are more than {MOST_CONDITIONS}", all.conditions.len());
             return Err(ConfigError::new(PATH, message).help("join some by `and`"));
         }
         Ok(all)

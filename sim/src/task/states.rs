@@ -43,19 +43,13 @@ pub(super) fn compile(
     // round finds one at least that was not known before.
     for _ in 0..ROUNDS {
         let history = HistoryBuilder::default();
-        let scope = Scope {
-            history: &history,
-            ..scope.clone()
-        };
+        let scope = Scope { history: &history, ..scope.clone() };
         if !round(&scope, draws, &mut all, team)? {
             return Ok(history);
         }
     }
-    Err(ConfigError::new(
-        "task.state",
-        "the sizes of the states depend on one another",
-    )
-    .help("give each its size in `init`, such as [0, 0]"))
+    Err(ConfigError::new("task.state", "the sizes of the states depend on one another")
+        .help("give each its size in `init`, such as [0, 0]"))
 }
 
 /// One state for each agent and each entry that its name mentions.
@@ -125,14 +119,8 @@ fn round(
     for one in all.iter_mut() {
         let path = format!("task.state[{}].init", one.index);
         let of = format!("{path} {}", one.name);
-        let beginning = Scope {
-            start: Some(Start {
-                draws,
-                of: &of,
-                drawing: false,
-            }),
-            ..scope.clone()
-        };
+        let beginning =
+            Scope { start: Some(Start { draws, of: &of, drawing: false }), ..scope.clone() };
         let init = one.program(&beginning, team, &one.term.init, path.clone())?;
         let (len, units) = one.found.clone().unwrap_or_else(|| {
             let units = match one.unit {
@@ -145,10 +133,7 @@ fn round(
         let mut row = StateRow::new(one.index, one.name.clone(), units, init.is_truth());
         row.quat = init.is_quat() && len == 4;
         let added = scope.history.add_state(row, &init);
-        added.map_err(|e| ConfigError {
-            span: None,
-            ..e.at(path)
-        })?;
+        added.map_err(|e| ConfigError { span: None, ..e.at(path) })?;
         inits.push(init);
     }
     let mut more = false;
@@ -157,11 +142,7 @@ fn round(
         let next = one.program(scope, team, &one.term.update, path.clone())?;
         if next.is_truth() != init.is_truth() {
             let of = |p: &Program| {
-                if p.is_truth() {
-                    "a condition"
-                } else {
-                    "a number"
-                }
+                if p.is_truth() { "a condition" } else { "a number" }
             };
             let why = format!("`update` is {}, `init` is {}", of(&next), of(init));
             let help = match next.is_truth() {
@@ -170,10 +151,8 @@ fn round(
             };
             return Err(ConfigError::new(path, why).help(help));
         }
-        let (wide, known) = (
-            next.units().len(),
-            one.found.as_ref().map_or(init.units().len(), |f| f.0),
-        );
+        let (wide, known) =
+            (next.units().len(), one.found.as_ref().map_or(init.units().len(), |f| f.0));
         if wide != known && wide != 1 && known != 1 {
             let (why, help) = match init.units().len() {
                 1 => (

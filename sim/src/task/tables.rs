@@ -57,11 +57,7 @@ impl Task {
         let (actions, score, seen) = (&self.actions, &self.score, &self.observations);
         let padding = &seen.padding;
         let late = || actions.late.iter();
-        let places = || {
-            seen.terms
-                .iter()
-                .flat_map(|t| t.places().map(move |(_, p, s)| (t, p, s)))
-        };
+        let places = || seen.terms.iter().flat_map(|t| t.places().map(move |(_, p, s)| (t, p, s)));
         Sizes {
             nagent: self.team.count(),
             naction: self.actions.outputs(),
@@ -99,9 +95,7 @@ impl Task {
                 + model.redrawn().len(),
             nredrawn: model.redrawn().len(),
             nsteplag: model.redrawn().len().saturating_mul(decimation),
-            ndelayed: late()
-                .map(|(o, lag)| lag.high as usize * o.len())
-                .sum::<usize>()
+            ndelayed: late().map(|(o, lag)| lag.high as usize * o.len()).sum::<usize>()
                 + places().map(|(t, _, s)| s.delayed(t.len())).sum::<usize>(),
             nlate: late().map(|(outputs, _)| outputs.len()).sum(),
             nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
@@ -294,12 +288,7 @@ fn commands(t: &mut Tables, commands: &Commands) {
             When::Timer(timer) => (0, timer as u32),
         };
         let mut first_of = 0;
-        if let Draw::Choice {
-            values,
-            shares,
-            first,
-        } = &c.draw
-        {
+        if let Draw::Choice { values, shares, first } = &c.draw {
             t.option.extend(values);
             t.option_share.extend(shares);
             first_of = *first as u32;
@@ -633,13 +622,7 @@ mod tests {
             agents: Option<AgentsConfig>,
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-        for name in [
-            "cartpole",
-            "quadruped",
-            "half_cheetah_legs",
-            "ant_sumo",
-            "spread",
-        ] {
+        for name in ["cartpole", "quadruped", "half_cheetah_legs", "ant_sumo", "spread"] {
             let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
             let run = toml::from_str::<Run>(&text).unwrap();
             let mut task = run.task;

@@ -154,10 +154,7 @@ impl Team {
             }
             text.len()
         };
-        ConfigError {
-            span: Some(back(span.start, false)..back(span.end, true)),
-            ..error
-        }
+        ConfigError { span: Some(back(span.start, false)..back(span.end, true)), ..error }
     }
 
     /// Names for an expression that is evaluated for `agent`.

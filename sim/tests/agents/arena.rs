@@ -54,10 +54,7 @@ pub fn task(text: &str) -> TaskConfig {
         agents: Option<AgentsConfig>,
     }
     let file: File = toml::from_str(text).unwrap_or_else(|e| panic!("{e}"));
-    TaskConfig {
-        agents: file.agents,
-        ..file.task
-    }
+    TaskConfig { agents: file.agents, ..file.task }
 }
 
 /// Settings of the batch that a test changes.
@@ -69,12 +66,7 @@ pub struct Batch {
     pub steps: u32,
 }
 
-pub const SMALL: Batch = Batch {
-    n: 3,
-    threads: 1,
-    first: 0,
-    steps: 20,
-};
+pub const SMALL: Batch = Batch { n: 3, threads: 1, first: 0, steps: 20 };
 
 /// Control steps are of two physics steps, 0.02 s.
 pub fn build(b: Batch, task: &TaskConfig) -> Result<BatchEnv, EnvError> {
@@ -83,11 +75,8 @@ pub fn build(b: Batch, task: &TaskConfig) -> Result<BatchEnv, EnvError> {
         threads: Auto::N(b.threads),
         ..SimConfig::default()
     };
-    let env = EnvConfig {
-        num_envs: b.n,
-        decimation: 2,
-        episode_length_s: 0.02 * f64::from(b.steps),
-    };
+    let env =
+        EnvConfig { num_envs: b.n, decimation: 2, episode_length_s: 0.02 * f64::from(b.steps) };
     BatchEnv::shard(model(), &sim, &env, task, 1, b.first)
 }
 
@@ -137,10 +126,7 @@ impl Out {
     }
 
     pub fn obs(&mut self) -> Groups<&mut [f32]> {
-        Groups {
-            policy: &mut self.policy,
-            critic: self.critic.as_deref_mut(),
-        }
+        Groups { policy: &mut self.policy, critic: self.critic.as_deref_mut() }
     }
 
     pub fn reset(&mut self, env: &mut BatchEnv, spread: bool) {
@@ -149,10 +135,7 @@ impl Out {
 
     pub fn step(&mut self, env: &mut BatchEnv, actions: &[f32]) {
         let mut out = StepOut {
-            obs: Groups {
-                policy: &mut self.policy,
-                critic: self.critic.as_deref_mut(),
-            },
+            obs: Groups { policy: &mut self.policy, critic: self.critic.as_deref_mut() },
             reward: &mut self.reward,
             terminated: &mut self.terminated,
             truncated: &mut self.truncated,
@@ -180,19 +163,9 @@ impl Out {
     /// All numbers of environments `from..`, bit by bit, of `n`.
     pub fn bits(&self, n: usize, from: usize) -> Vec<u32> {
         let mut all = Vec::new();
-        let floats = [
-            &self.policy,
-            &self.reward,
-            &self.terminated,
-            &self.truncated,
-            &self.valid,
-        ];
+        let floats = [&self.policy, &self.reward, &self.terminated, &self.truncated, &self.valid];
         for buffer in floats.into_iter().chain(&self.critic) {
-            all.extend(
-                buffer[from * buffer.len() / n..]
-                    .iter()
-                    .map(|x| x.to_bits()),
-            );
+            all.extend(buffer[from * buffer.len() / n..].iter().map(|x| x.to_bits()));
         }
         all
     }

@@ -143,11 +143,7 @@ uniform = [-0.2, 0.2]
 
 #[test]
 fn rows_are_those_of_tasks_with_the_names_written_out() {
-    let b = Batch {
-        n: 70,
-        threads: 2,
-        ..SMALL
-    };
+    let b = Batch { n: 70, threads: 2, ..SMALL };
     let mut env = built(b, TASK);
     let spec = env.spec().clone();
     assert_eq!((spec.rows(), spec.agents_per_env()), (210, 3));
@@ -170,11 +166,7 @@ fn rows_are_those_of_tasks_with_the_names_written_out() {
             assert_eq!(one.spec().obs, spec.agents[m].obs);
             for e in 0..b.n {
                 let r = 3 * e + m;
-                assert_eq!(
-                    out.row(&spec, r),
-                    seen.row(one.spec(), e),
-                    "{t}: {m} of {e}"
-                );
+                assert_eq!(out.row(&spec, r), seen.row(one.spec(), e), "{t}: {m} of {e}");
                 let of = |o: &Out, r: usize| {
                     let ends = (o.terminated[r], o.truncated[r], o.valid[r]);
                     (o.reward[r].to_bits(), ends, o.final_slot[r])
@@ -195,10 +187,7 @@ fn rows_are_those_of_tasks_with_the_names_written_out() {
             assert!(a.qpos == b.qpos && a.qvel == b.qvel, "worlds at {t}");
         }
     }
-    assert!(
-        ends > 0 && late > 0,
-        "{ends} ends, {late} last observations"
-    );
+    assert!(ends > 0 && late > 0, "{ends} ends, {late} last observations");
 
     // The counted episodes.
     let mut stats = ostler_sim::EpisodeStats::with_room(&spec).unwrap();
@@ -215,10 +204,7 @@ fn rows_are_those_of_tasks_with_the_names_written_out() {
             "green/effort"
         ]
     );
-    assert_eq!(
-        spec.termination_names,
-        ["time_out", "lost/red", "lost/blue", "lost/green", "low"]
-    );
+    assert_eq!(spec.termination_names, ["time_out", "lost/red", "lost/blue", "lost/green", "low"]);
     let mut mean = 0.0;
     for (m, (one, _)) in single.iter_mut().enumerate() {
         let mut own = ostler_sim::EpisodeStats::with_room(one.spec()).unwrap();

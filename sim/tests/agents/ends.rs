@@ -65,18 +65,11 @@ fn what_breaks_one_agent_breaks_its_world_and_is_named() {
     assert_eq!(out.valid, [0.0; 6]);
     assert_eq!(out.reward, [0.0; 6]);
     let stats = taken(&mut env);
-    let names: Vec<&str> = stats
-        .breaks
-        .iter()
-        .map(|b| env.spec().cause_names[b.cause as usize].as_str())
-        .collect();
+    let names: Vec<&str> =
+        stats.breaks.iter().map(|b| env.spec().cause_names[b.cause as usize].as_str()).collect();
     assert_eq!(
         names,
-        [
-            "inf/reward/blue/share",
-            "bound/reward/red/share",
-            "nan/observation/blue/x"
-        ]
+        ["inf/reward/blue/share", "bound/reward/red/share", "nan/observation/blue/x"]
     );
     assert!(out.policy.iter().all(|x| x.is_finite()));
 }
@@ -86,12 +79,7 @@ fn faults_on_purpose_count_through_the_agents() {
     let inject = |what: What| {
         let mut env = built(SMALL, TASK);
         let mut out = Out::new(env.spec());
-        let fault = Injection {
-            when: When::At(2),
-            env: Which::One(1),
-            what,
-            value: Value::Nan,
-        };
+        let fault = Injection { when: When::At(2), env: Which::One(1), what, value: Value::Nan };
         env.inject(vec![fault]).unwrap();
         out.reset(&mut env, false);
         for _ in 0..3 {

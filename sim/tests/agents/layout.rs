@@ -47,13 +47,7 @@ fn narrow_agents_are_padded() {
     let spec = env.spec().clone();
     let of = |m: usize| {
         let a = &spec.agents[m];
-        (
-            a.name.as_str(),
-            a.policy,
-            a.obs.policy,
-            a.obs.critic,
-            a.action,
-        )
+        (a.name.as_str(), a.policy, a.obs.policy, a.obs.critic, a.action)
     };
     assert_eq!(of(0), ("red", 0, 4, Some(4), ActionSpace::Continuous(2)));
     assert_eq!(of(1), ("blue", 1, 3, Some(8), ActionSpace::Continuous(1)));
@@ -80,10 +74,7 @@ fn narrow_agents_are_padded() {
             assert_eq!(out.critic_row(&spec, 2 * e)[..4], *red);
             assert_eq!(out.critic_row(&spec, 2 * e)[4..], [0.0; 4]);
             let critic = out.critic_row(&spec, 2 * e + 1);
-            assert_eq!(
-                (&critic[..3], &critic[3..]),
-                (&blue[..3], &[0.0, 1.0, 9.0, 9.0, 9.0][..])
-            );
+            assert_eq!((&critic[..3], &critic[3..]), (&blue[..3], &[0.0, 1.0, 9.0, 9.0, 9.0][..]));
         }
         bits.push(out.bits(3, 0));
     }
@@ -126,11 +117,7 @@ expr = "1"
     for (policies, orders, of) in [
         ("\"shared\"", [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [0, 0, 0]),
         ("\"separate\"", [[0, 1, 2], [1, 0, 2], [2, 0, 1]], [0, 1, 2]),
-        (
-            "[\"a\", \"b\", \"a\"]",
-            [[0, 2, 1], [1, 0, 2], [2, 0, 1]],
-            [0, 1, 0],
-        ),
+        ("[\"a\", \"b\", \"a\"]", [[0, 2, 1], [1, 0, 2], [2, 0, 1]], [0, 1, 0]),
     ] {
         let mut env = built(SMALL, &text(policies));
         let spec = env.spec().clone();
@@ -203,10 +190,7 @@ expr = "1"
     out.reset(&mut env, false);
     // Two is a choice of red's alone: blue's last is taken.
     out.step(&mut env, &[2.0, 0.0, 0.0, 1.0, 1.0, 2.0]);
-    assert_eq!(
-        out.policy,
-        [1.0, 2.0, -0.5, 0.0, -1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.5, 1.0]
-    );
+    assert_eq!(out.policy, [1.0, 2.0, -0.5, 0.0, -1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.5, 1.0]);
     let causes = &spec.cause_names;
     assert!(causes.contains(&"nan/action/blue/choice".to_string()));
 }
@@ -245,10 +229,7 @@ expr = "action[1] < -0.5 and pos({agent}).x < 5"
     assert_eq!(out.terminated, [1.0; 6]);
     let mut stats = ostler_sim::EpisodeStats::with_room(env.spec()).unwrap();
     env.take_stats(&mut stats);
-    assert_eq!(
-        env.spec().termination_names,
-        ["time_out", "all", "own/red", "own/blue"]
-    );
+    assert_eq!(env.spec().termination_names, ["time_out", "all", "own/red", "own/blue"]);
     assert_eq!(stats.terminations, [0, 1, 1, 1]);
 }
 
@@ -308,22 +289,12 @@ fn groups_stand_behind_what_critics_see_at_the_same_columns_for_all_agents() {
     let mut env = built(SMALL, &text);
     let spec = env.spec().clone();
     assert_eq!((spec.obs.critic, spec.critic), (Some(8 + 3 + 1), Some(8)));
-    let own: Vec<_> = spec
-        .agents
-        .iter()
-        .map(|a| (a.critic, a.obs.critic))
-        .collect();
+    let own: Vec<_> = spec.agents.iter().map(|a| (a.critic, a.obs.critic)).collect();
     assert_eq!(own, [(Some(4), Some(12)), (Some(8), Some(12))]);
     let groups = spec.groups.iter();
-    let groups: Vec<_> = groups
-        .map(|g| (g.name.as_str(), g.first, g.width))
-        .collect();
+    let groups: Vec<_> = groups.map(|g| (g.name.as_str(), g.first, g.width)).collect();
     assert_eq!(groups, [("teacher", 8, 3), ("expert", 11, 1)]);
-    let names: Vec<_> = spec.groups[0]
-        .table
-        .iter()
-        .map(|r| r.name.as_str())
-        .collect();
+    let names: Vec<_> = spec.groups[0].table.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["known", "own"]);
     assert!(spec.group("teachers").is_none());
 
@@ -333,10 +304,7 @@ fn groups_stand_behind_what_critics_see_at_the_same_columns_for_all_agents() {
     out.reset(&mut env, false);
     plain.reset(&mut without, false);
     let plain_spec = without.spec().clone();
-    assert_eq!(
-        (plain_spec.obs.critic, plain_spec.critic),
-        (Some(8), Some(8))
-    );
+    assert_eq!((plain_spec.obs.critic, plain_spec.critic), (Some(8), Some(8)));
     for step in 0..3 {
         for r in 0..6 {
             assert_eq!(out.row(&spec, r), plain.row(&plain_spec, r));

@@ -37,12 +37,7 @@ fn mistakes_name_their_path_and_a_remedy() {
             "1 names; several agents are 2 to 64",
             "a task of one agent has no [agents]",
         ),
-        (
-            replaced(agents, "names = [\"red\", \"red\"]"),
-            "agents.names[1]",
-            "twice",
-            "",
-        ),
+        (replaced(agents, "names = [\"red\", \"red\"]"), "agents.names[1]", "twice", ""),
         (
             replaced(agents, "names = [\"red\", \"b-lue\"]"),
             "agents.names[1]",
@@ -80,10 +75,7 @@ fn mistakes_name_their_path_and_a_remedy() {
             "",
         ),
         (
-            term(
-                "observation",
-                "name = \"y\"\nexpr = \"1\"\nagents = [\"bleu\"]",
-            ),
+            term("observation", "name = \"y\"\nexpr = \"1\"\nagents = [\"bleu\"]"),
             "task.observation[1].agents[0]",
             "no agent called \"bleu\"",
             "did you mean \"blue\"?",
@@ -95,10 +87,7 @@ fn mistakes_name_their_path_and_a_remedy() {
             "",
         ),
         (
-            term(
-                "observation",
-                "name = \"y\"\nexpr = \"[1, 2]\"\nagents = [\"blue\"]",
-            ),
+            term("observation", "name = \"y\"\nexpr = \"[1, 2]\"\nagents = [\"blue\"]"),
             "agents.policies",
             "\"red\" and \"blue\" share a policy, but see 1 and 3 numbers",
             "separate",
@@ -130,12 +119,7 @@ fn mistakes_name_their_path_and_a_remedy() {
             "\"blue\" chooses, \"red\" decides continuous numbers",
             "all discrete or all continuous",
         ),
-        (
-            term("reward", "name = \"r\"\nexpr = \"2\""),
-            "task.reward[1].name",
-            "twice",
-            "",
-        ),
+        (term("reward", "name = \"r\"\nexpr = \"2\""), "task.reward[1].name", "twice", ""),
         (
             term("termination", "name = \"t\"\nexpr = \"pos({agent}).x\""),
             "task.termination[0].expr",
@@ -174,48 +158,20 @@ fn expressions_are_underlined_as_they_were_written() {
             "no body, site or geom called \"red_hat\"",
             "the model has: world, red, blue",
         ),
-        (
-            "joint_pos(«\"the {agent} x\"») + pos({agent}).x",
-            "no joint called \"the red x\"",
-            "",
-        ),
-        (
-            "pos(«{agnet}»).x",
-            "`{agnet}` stands for nothing",
-            "did you mean {agent}?",
-        ),
+        ("joint_pos(«\"the {agent} x\"») + pos({agent}).x", "no joint called \"the red x\"", ""),
+        ("pos(«{agnet}»).x", "`{agnet}` stands for nothing", "did you mean {agent}?"),
         ("«{»1, 2}", "`{` has no meaning here", "group with"),
-        (
-            "sum(command.«{agent}_goal»)",
-            "no command called \"red_goal\"",
-            "pace",
-        ),
-        (
-            "height(a_«{other}»)",
-            "`{other}` stands for nobody here",
-            "inside others(...)",
-        ),
-        (
-            "sum(others(height(«{each}»)))",
-            "`{each}` stands for nobody here",
-            "inside each(...)",
-        ),
+        ("sum(command.«{agent}_goal»)", "no command called \"red_goal\"", "pace"),
+        ("height(a_«{other}»)", "`{other}` stands for nobody here", "inside others(...)"),
+        ("sum(others(height(«{each}»)))", "`{each}` stands for nobody here", "inside each(...)"),
         (
             "sum(each(«others(height({other}))»))",
             "each(...) and others(...) cannot stand in one another",
             "side by side",
         ),
-        (
-            "sum(«each()»)",
-            "`each` takes 1 argument, this is 0",
-            "each(expr)",
-        ),
+        ("sum(«each()»)", "`each` takes 1 argument, this is 0", "each(expr)"),
         ("«others»", "`others` needs its arguments", "others(expr)"),
-        (
-            "sum(each(height(«{each}_»)))",
-            "called \"red_\"",
-            "did you mean",
-        ),
+        ("sum(each(height(«{each}_»)))", "called \"red_\"", "did you mean"),
     ];
     for (marked, message, help) in cases {
         let start = marked.find('«').unwrap();
@@ -230,10 +186,7 @@ fn expressions_are_underlined_as_they_were_written() {
         let e = mistake(&file);
         assert_eq!(e.path, "task.reward[1].expr", "{e}");
         assert!(e.message.contains(message), "{text}: {e}");
-        assert!(
-            e.help.clone().unwrap_or_default().contains(help),
-            "{text}: {e}"
-        );
+        assert!(e.help.clone().unwrap_or_default().contains(help), "{text}: {e}");
         assert_eq!(e.span, Some(start..end), "{text}: {e}");
     }
     // Where there is no agent.
@@ -252,17 +205,9 @@ fn expressions_are_underlined_as_they_were_written() {
         .replace("[agents]\nnames = [\"red\", \"blue\"]\n", "")
         .replace("[\"{agent}_*\"]", "[\"red_*\"]");
     let e = mistake(&lonely);
-    assert_eq!(
-        (e.path.as_str(), e.span.clone()),
-        ("task.observation[0].expr", Some(4..11))
-    );
+    assert_eq!((e.path.as_str(), e.span.clone()), ("task.observation[0].expr", Some(4..11)));
     assert!(e.message.contains("this one has no [agents]"), "{e}");
-    for text in [
-        "agent_index",
-        "sum(agent_id)",
-        "sum(each(1))",
-        "sum(others(1))",
-    ] {
+    for text in ["agent_index", "sum(agent_id)", "sum(each(1))", "sum(others(1))"] {
         let e = mistake(&lonely.replace("pos({agent}).x", text));
         assert!(e.message.contains("no [agents]"), "{e}");
     }
@@ -271,10 +216,7 @@ fn expressions_are_underlined_as_they_were_written() {
 #[test]
 fn reset_targets_are_underlined_as_they_were_written() {
     for (marked, message) in [
-        (
-            "joint_pos(«{agent}_z»)",
-            "no hinge or slide joint fits \"red_z\"",
-        ),
+        ("joint_pos(«{agent}_z»)", "no hinge or slide joint fits \"red_z\""),
         ("«jiont_pos»({agent}_x)", "no reset target \"jiont_pos\""),
         ("lin_vel(«{agent}»)", "body \"red\" has no free joint"),
         ("yaw(«the_{agent}»)", "the_red"),

@@ -70,11 +70,7 @@ fn build(cfg: &TaskConfig, backend: Backend) -> Result<BatchEnv, EnvError> {
         threads: Auto::N(1),
         ..SimConfig::default()
     };
-    let env = EnvConfig {
-        num_envs: 1,
-        decimation: 2,
-        episode_length_s: 10.0,
-    };
+    let env = EnvConfig { num_envs: 1, decimation: 2, episode_length_s: 10.0 };
     BatchEnv::new(Arc::new(mjcf::load(&path).unwrap()), &sim, &env, cfg, 1)
 }
 
@@ -108,10 +104,7 @@ fn every_agents_keyframe_is_part_of_the_pose() {
 #[test]
 fn a_mistake_is_underlined_where_it_was_written() {
     let written = "keyframe({agent}_hmoe)";
-    let e = match build(
-        &sticks(&format!("default_pose = \"{written}\"")),
-        Backend::Native,
-    ) {
+    let e = match build(&sticks(&format!("default_pose = \"{written}\"")), Backend::Native) {
         Err(EnvError::Config(e)) => e,
         other => panic!("{other:?}"),
     };

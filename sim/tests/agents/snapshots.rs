@@ -39,12 +39,7 @@ target = "joint_pos(\"*\")"
 uniform = [-0.2, 0.2]
 "#;
 
-const BATCH: Batch = Batch {
-    n: 150,
-    threads: 1,
-    first: 0,
-    steps: 9,
-};
+const BATCH: Batch = Batch { n: 150, threads: 1, first: 0, steps: 9 };
 
 fn fresh(b: Batch) -> (BatchEnv, Out) {
     let mut env = build(b, &task(TASK)).unwrap();
@@ -78,17 +73,11 @@ fn stats(env: &mut BatchEnv) -> EpisodeStats {
 #[test]
 fn threads_do_not_matter() {
     let (mut one, mut a) = fresh(BATCH);
-    let (mut three, mut b) = fresh(Batch {
-        threads: 3,
-        ..BATCH
-    });
+    let (mut three, mut b) = fresh(Batch { threads: 3, ..BATCH });
     let of_one = play(&mut one, &mut a, BATCH, 0..30, 0);
     assert!(of_one == play(&mut three, &mut b, BATCH, 0..30, 0));
     let counted = stats(&mut one);
-    assert!(
-        counted.episodes > 200 && counted.terminations.iter().all(|&k| k > 0),
-        "{counted:?}"
-    );
+    assert!(counted.episodes > 200 && counted.terminations.iter().all(|&k| k > 0), "{counted:?}");
     assert_eq!(counted, stats(&mut three));
 }
 
@@ -124,11 +113,7 @@ fn restored_they_go_on_with_the_same_bits_and_sums() {
 fn parts_are_the_whole() {
     let (mut whole, mut out) = fresh(BATCH);
     let first = Batch { n: 70, ..BATCH };
-    let rest = Batch {
-        n: 80,
-        first: 70,
-        ..BATCH
-    };
+    let rest = Batch { n: 80, first: 70, ..BATCH };
     let (mut a, mut of_a) = fresh(first);
     let (mut b, mut of_b) = fresh(rest);
     play(&mut whole, &mut out, BATCH, 0..6, 0);
@@ -146,21 +131,13 @@ fn parts_are_the_whole() {
     assert!(play(&mut whole, &mut out, BATCH, 6..24, 0) == straight);
     let again = stats(&mut whole);
     assert_eq!(again.terminations, counted.terminations);
-    for (x, y) in again
-        .agent_return_sums
-        .iter()
-        .zip(&counted.agent_return_sums)
-    {
+    for (x, y) in again.agent_return_sums.iter().zip(&counted.agent_return_sums) {
         assert!((x - y).abs() < 1e-6 * y.abs());
     }
 
     // A part takes over its environments from a snapshot of all.
     let (mut part, mut of_part) = fresh(rest);
-    assert_eq!(
-        part.restore_range(&joined, false, &mut of_part.obs())
-            .unwrap(),
-        80
-    );
+    assert_eq!(part.restore_range(&joined, false, &mut of_part.obs()).unwrap(), 80);
     let (mut b, mut of_b) = fresh(rest);
     b.restore(&blobs[1]).unwrap();
     let expected = play(&mut b, &mut of_b, rest, 6..24, 0);
@@ -176,10 +153,7 @@ fn those_that_are_added_begin_and_the_others_go_on() {
     small.capture(&mut kept).unwrap();
     let (mut large, mut all) = fresh(BATCH);
     all.policy.fill(5.0);
-    assert_eq!(
-        large.restore_range(&kept, false, &mut all.obs()).unwrap(),
-        70
-    );
+    assert_eq!(large.restore_range(&kept, false, &mut all.obs()).unwrap(), 70);
     let wide = 3 * large.spec().obs.policy;
     let (old, new) = all.policy.split_at(70 * wide);
     assert!(old.iter().all(|x| *x == 5.0) && new.iter().all(|x| *x != 5.0));

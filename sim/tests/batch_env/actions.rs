@@ -40,28 +40,14 @@ fn an_environment_among_many_gets_the_controls_that_it_gets_alone() {
     for (action, width) in [
         ("actuators = [\"*\"]\nscale = 2\noffset = 1", 2),
         ("actuators = [\"push\"]\nkind = \"normalized\"", 1),
-        (
-            "actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]",
-            1,
-        ),
-        (
-            "actuators = [\"*\"]\nkind = \"discrete\"\nchoices = [[-1, 0.5], [0, 0], [3, 1]]",
-            1,
-        ),
-        (
-            "actuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5",
-            1,
-        ),
+        ("actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]", 1),
+        ("actuators = [\"*\"]\nkind = \"discrete\"\nchoices = [[-1, 0.5], [0, 0], [3, 1]]", 1),
+        ("actuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5", 1),
         ("actuators = [\"*\"]\ndelay = 1\nclip = [-1, 1]", 2),
-        (
-            "actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]\ndelay = 1",
-            1,
-        ),
+        ("actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]\ndelay = 1", 1),
     ] {
         let action = format!("[[action]]\n{action}");
-        let raw: Vec<f32> = (0..N * width)
-            .map(|i| ((i * 7) % 11) as f32 / 2.0 - 2.5)
-            .collect();
+        let raw: Vec<f32> = (0..N * width).map(|i| ((i * 7) % 11) as f32 / 2.0 - 2.5).collect();
         let together = controls_of(&action, N, &raw);
         let each = together.len() / N;
         for e in 0..N {
@@ -124,10 +110,7 @@ fn a_discrete_action_chooses_a_row() {
     assert_eq!(controls(text, &[1e9]), [2.0, 5.0, 1.0]);
     assert_eq!(controls(text, &[-4.0]), [0.0, -1.0, 0.5]);
     let env = build(SMALL, &task(&format!("{text}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""))).unwrap();
-    assert_eq!(
-        (env.spec().action, env.spec().action.width()),
-        (ActionSpace::Discrete(3), 1)
-    );
+    assert_eq!((env.spec().action, env.spec().action.width()), (ActionSpace::Discrete(3), 1));
 }
 
 /// Patterns fit names of actuators or of their joints: `push` drives `slider`.
@@ -146,26 +129,14 @@ fn numbers_may_be_given_by_patterns_of_names() {
 #[test]
 fn every_actuator_fits_exactly_one_pattern() {
     for (scale, part, help) in [
-        (
-            "{ push = 1 }",
-            "\"servo\" fits no pattern",
-            "\"servo\" = 1.0",
-        ),
-        (
-            "{ push = 1, \"*\" = 2 }",
-            "\"push\" fits both \"*\" and \"push\"",
-            "narrower",
-        ),
+        ("{ push = 1 }", "\"servo\" fits no pattern", "\"servo\" = 1.0"),
+        ("{ push = 1, \"*\" = 2 }", "\"push\" fits both \"*\" and \"push\"", "narrower"),
         (
             "{ push = 1, servi = 2 }",
             "\"servi\" fits none of these actuators",
             "did you mean \"servo\"?",
         ),
-        (
-            "[1, 2, 3]",
-            "3 numbers for 2 actuators",
-            "one number for all",
-        ),
+        ("[1, 2, 3]", "3 numbers for 2 actuators", "one number for all"),
     ] {
         let text = format!(
             "[[action]]\nactuators = [\"*\"]\nscale = {scale}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
@@ -209,37 +180,23 @@ fn with_a_pattern_all_stand_in_the_robots_order_or_a_list_beside_them_is_refused
         ("scale = [1, 2]", "scale"),
         ("offset = [1, 2]", "offset"),
         ("clip = [[0, 1], [0, 2]]", "clip"),
-        (
-            "kind = \"discrete\"\nchoices = [[0, 1], [1, 0]]",
-            "choices[0]",
-        ),
-        (
-            "kind = \"binary\"\nchoices = [[0, 1], [1, 0]]",
-            "choices[0]",
-        ),
+        ("kind = \"discrete\"\nchoices = [[0, 1], [1, 0]]", "choices[0]"),
+        ("kind = \"binary\"\nchoices = [[0, 1], [1, 0]]", "choices[0]"),
     ] {
         let text = format!(
             "{mixed}\n{keys}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
         );
         let e = build(SMALL, &task(&text)).unwrap_err().to_string();
         assert!(e.starts_with(&format!("task.action[0].{place}: ")), "{e}");
-        assert!(
-            e.contains("in the model's order") && e.contains("write out all names"),
-            "{e}"
-        );
+        assert!(e.contains("in the model's order") && e.contains("write out all names"), "{e}");
     }
 }
 
 #[test]
 fn a_name_that_is_written_twice_is_refused() {
     let text = "[[action]]\nactuators = [\"servo\", \"push\", \"servo\"]\n[[observation]]\nname = \"q\"\nexpr = \"EXPR\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"";
-    let e = build(SMALL, &task(&text.replace("EXPR", "qpos")))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        e.starts_with("task.action[0].actuators: \"servo\" is in the list twice"),
-        "{e}"
-    );
+    let e = build(SMALL, &task(&text.replace("EXPR", "qpos"))).unwrap_err().to_string();
+    assert!(e.starts_with("task.action[0].actuators: \"servo\" is in the list twice"), "{e}");
     let seen = text.replace("\"push\", \"servo\"", "\"push\"");
     let seen = seen.replace("EXPR", "joint_pos([turn, slider, turn])");
     let e = build(SMALL, &task(&seen)).unwrap_err().to_string();
@@ -251,11 +208,7 @@ fn late(action: &str, n: usize, steps: u64) -> Vec<Vec<f32>> {
     let text = format!(
         "{action}\n[[observation]]\nname = \"c\"\nexpr = \"ctrl\"\n[[observation]]\nname = \"a\"\nexpr = \"action\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
     );
-    let batch = crate::point_mass::Batch {
-        n,
-        steps: 20,
-        ..SMALL
-    };
+    let batch = crate::point_mass::Batch { n, steps: 20, ..SMALL };
     let mut env = build(batch, &task(&text)).unwrap();
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);

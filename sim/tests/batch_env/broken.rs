@@ -83,17 +83,9 @@ fn a_break_is_counted_by_what_was_wrong_first() {
     let stats = taken(&mut env);
     assert_eq!(
         named(&env, &stats),
-        [
-            "nan/observation/log",
-            "nan/observation/log",
-            "nan/action/servo",
-            "inf/action/push"
-        ]
+        ["nan/observation/log", "nan/observation/log", "nan/action/servo", "inf/action/push"]
     );
-    assert_eq!(
-        stats.breaks.iter().map(|b| b.env).collect::<Vec<_>>(),
-        [51, 52, 50, 52]
-    );
+    assert_eq!(stats.breaks.iter().map(|b| b.env).collect::<Vec<_>>(), [51, 52, 50, 52]);
     assert!(stats.breaks[3].value == f32::INFINITY);
 
     lenient.observation.remove(1);
@@ -134,22 +126,14 @@ fn many_breaks_at_once_are_all_counted_and_few_are_looked_at() {
     let stats = taken(&mut env);
     assert_eq!(
         counts(&env, &stats),
-        [
-            ("nan/action/push".to_string(), 256),
-            ("unexamined/others".to_string(), 44)
-        ]
+        [("nan/action/push".to_string(), 256), ("unexamined/others".to_string(), 44)]
     );
     assert_eq!(stats.breaks.len(), 16);
     assert_eq!(stats.faults[3], 300);
 }
 
 fn injection(when: When, env: Which, what: What, value: Value) -> Injection {
-    Injection {
-        when,
-        env,
-        what,
-        value,
-    }
+    Injection { when, env, what, value }
 }
 
 #[test]
@@ -157,13 +141,7 @@ fn injected_faults_break_the_environment_that_is_meant_at_the_place_that_is_mean
     let mut plain = task(TASK);
     plain.observation.truncate(1);
     plain.reward.truncate(1);
-    let b = Batch {
-        n: 150,
-        threads: 2,
-        steps: 99,
-        first: 1000,
-        ..SMALL
-    };
+    let b = Batch { n: 150, threads: 2, steps: 99, first: 1000, ..SMALL };
     let actions = vec![0.5; 300];
     let run = |list: Vec<Injection>| {
         let (mut env, mut out) = start(b, &plain);
@@ -203,18 +181,9 @@ fn injected_faults_break_the_environment_that_is_meant_at_the_place_that_is_mean
     assert_eq!(run(vec![every]).0, [(3, 2), (6, 2)]);
     let nobody = injection(When::Every(1), Which::One(1150), What::Reward, Value::Nan);
     assert_eq!(run(vec![nobody]).0, []);
-    let share = injection(
-        When::Every(1),
-        Which::Share(0.1),
-        What::Action(0),
-        Value::Nan,
-    );
+    let share = injection(When::Every(1), Which::Share(0.1), What::Action(0), Value::Nan);
     let (bad, _, _) = run(vec![share.clone()]);
-    assert!(
-        (60..150).contains(&bad.len()),
-        "a tenth of 1050, got {}",
-        bad.len()
-    );
+    assert!((60..150).contains(&bad.len()), "a tenth of 1050, got {}", bad.len());
     assert_eq!(run(vec![share]).0, bad, "drawn from the seed");
 }
 
@@ -224,12 +193,7 @@ fn a_panic_in_a_worker_breaks_its_block_and_nobody_else() {
     plain.observation.truncate(1);
     plain.reward.truncate(1);
     for threads in [1, 3] {
-        let b = Batch {
-            n: 200,
-            threads,
-            steps: 99,
-            ..SMALL
-        };
+        let b = Batch { n: 200, threads, steps: 99, ..SMALL };
         let (mut env, mut out) = start(b, &plain);
         let panic = injection(When::At(2), Which::One(130), What::Panic, Value::Nan);
         env.inject(vec![panic]).unwrap();
@@ -241,10 +205,7 @@ fn a_panic_in_a_worker_breaks_its_block_and_nobody_else() {
         assert!(broken.contains(&130) && broken.len() < 200, "{broken:?}");
         assert!(broken.windows(2).all(|w| w[1] == w[0] + 1));
         let stats = taken(&mut env);
-        assert_eq!(
-            counts(&env, &stats),
-            [("engine/failed".to_string(), broken.len() as u64)]
-        );
+        assert_eq!(counts(&env, &stats), [("engine/failed".to_string(), broken.len() as u64)]);
         for _ in 0..5 {
             out.step(&mut env, &actions);
             assert_eq!(out.valid, vec![1.0; 200]);
@@ -274,12 +235,7 @@ fn injections_that_cannot_be_are_refused_by_name() {
     }
     let text = "when = { every = 50 }\nenv = { share = 0.1 }\nwhat = { qvel = 3 }\nvalue = \"inf\"";
     let read: Injection = toml::from_str(text).unwrap();
-    let want = injection(
-        When::Every(50),
-        Which::Share(0.1),
-        What::Qvel(3),
-        Value::Inf,
-    );
+    let want = injection(When::Every(50), Which::Share(0.1), What::Qvel(3), Value::Inf);
     assert_eq!(read, want);
     let read: Injection =
         toml::from_str("when = { at = 7 }\nenv = { one = 3 }\nwhat = \"reward\"\nvalue = 1e9")
@@ -290,15 +246,8 @@ fn injections_that_cannot_be_are_refused_by_name() {
 #[test]
 fn both_engines_name_the_joint_that_an_injection_broke() {
     for backend in [Backend::Native, Backend::Rapier] {
-        let sim = SimConfig {
-            backend,
-            specialize: Specialize::Off,
-            ..SimConfig::default()
-        };
-        let config = EnvConfig {
-            num_envs: 20,
-            ..EnvConfig::default()
-        };
+        let sim = SimConfig { backend, specialize: Specialize::Off, ..SimConfig::default() };
+        let config = EnvConfig { num_envs: 20, ..EnvConfig::default() };
         let mut plain = task(TASK);
         plain.observation.truncate(1);
         plain.reward.truncate(1);
@@ -316,26 +265,14 @@ fn both_engines_name_the_joint_that_an_injection_broke() {
         for step in 1..=10 {
             out.step(&mut env, &[0.5; 40]);
             let broken: Vec<usize> = (0..20).filter(|e| out.valid[*e] == 0.0).collect();
-            let want: &[usize] = if step % 2 == 0 && step < 10 {
-                &[7]
-            } else {
-                &[]
-            };
+            let want: &[usize] = if step % 2 == 0 && step < 10 { &[7] } else { &[] };
             assert_eq!(broken, want, "{backend:?} step {step}");
             assert!(out.policy.iter().all(|x| x.is_finite()));
         }
         let stats = taken(&mut env);
         let names = named(&env, &stats);
-        assert_eq!(
-            names[..2],
-            ["nan/joint/turn", "nan/joint/slider"],
-            "{backend:?}"
-        );
-        assert!(
-            names[2].ends_with("/joint/root"),
-            "{backend:?}: {}",
-            names[2]
-        );
+        assert_eq!(names[..2], ["nan/joint/turn", "nan/joint/slider"], "{backend:?}");
+        assert!(names[2].ends_with("/joint/root"), "{backend:?}: {}", names[2]);
         let speed = match backend {
             Backend::Native => "speed/joint/slider",
             Backend::Rapier => "speed/body/cart",

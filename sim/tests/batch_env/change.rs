@@ -53,30 +53,18 @@ fn anything_but_a_number_is_refused_by_its_key_and_changes_nothing() {
     out.reset(&mut env, false);
     let cases: [(Change, &str); 9] = [
         (|t| t.reward[1].expr = "1".into(), "task.reward[1].expr"),
-        (
-            |t| t.observation[0].name = "x".into(),
-            "task.observation[0].name",
-        ),
+        (|t| t.observation[0].name = "x".into(), "task.observation[0].name"),
         (|t| t.observation.truncate(1), "task.observation"),
-        (
-            |t| t.command[0].range.push([0.0, 1.0]),
-            "task.command[0].range",
-        ),
+        (|t| t.command[0].range.push([0.0, 1.0]), "task.command[0].range"),
         (|t| t.rewards.clip = Some([0.0, 1.0]), "task.rewards.clip"),
-        (
-            |t| t.termination[0].truncate = true,
-            "task.termination[0].truncate",
-        ),
+        (|t| t.termination[0].truncate = true, "task.termination[0].truncate"),
         (
             |t| {
                 t.params.insert("p".into(), 1.0);
             },
             "task.params.p",
         ),
-        (
-            |t| t.reset[1].normal = Some(OneOrMany::One(-1.0)),
-            "task.reset[1].normal",
-        ),
+        (|t| t.reset[1].normal = Some(OneOrMany::One(-1.0)), "task.reset[1].normal"),
         (|t| t.reward[0].weight = f64::NAN, "task.reward[0].weight"),
     ];
     for (change, part) in cases {

@@ -24,8 +24,7 @@ fn drawn(command: &str) -> Vec<Vec<f64>> {
     out.reset(&mut env, false);
     let width = env.spec().obs.policy;
     let rows = out.policy.chunks(width);
-    rows.map(|row| row.iter().map(|x| f64::from(*x)).collect())
-        .collect()
+    rows.map(|row| row.iter().map(|x| f64::from(*x)).collect()).collect()
 }
 
 fn mean(rows: &[Vec<f64>], f: impl Fn(&[f64]) -> f64) -> f64 {
@@ -35,10 +34,7 @@ fn mean(rows: &[Vec<f64>], f: impl Fn(&[f64]) -> f64) -> f64 {
 #[test]
 fn components_are_distributed_as_they_say() {
     let log = drawn("distribution = \"log_uniform\"\nrange = [[0.1, 10], [2, 3]]");
-    assert!(
-        log.iter()
-            .all(|r| (0.0999..10.001).contains(&r[0]) && (1.999..3.001).contains(&r[1]))
-    );
+    assert!(log.iter().all(|r| (0.0999..10.001).contains(&r[0]) && (1.999..3.001).contains(&r[1])));
     assert!(mean(&log, |r| r[0].ln()).abs() < 0.1);
     assert!((mean(&log, |r| f64::from(r[0] < 1.0)) - 0.5).abs() < 0.04);
 
@@ -55,10 +51,7 @@ fn components_are_distributed_as_they_say() {
     assert!((mean(&late, |r| f64::from(r[0] > 2.0)) - (-1.0_f64).exp()).abs() < 0.03);
 
     let flag = drawn("distribution = \"bernoulli\"\nprobability = [0.25, 1]");
-    assert!(
-        flag.iter()
-            .all(|r| (r[0] == 0.0 || r[0] == 1.0) && r[1] == 1.0)
-    );
+    assert!(flag.iter().all(|r| (r[0] == 0.0 || r[0] == 1.0) && r[1] == 1.0));
     assert!((mean(&flag, |r| r[0]) - 0.25).abs() < 0.03);
 
     let rows = drawn(
@@ -71,11 +64,7 @@ fn components_are_distributed_as_they_say() {
 /// As mjlab's `resampling_time_range`.
 #[test]
 fn times_between_draws_are_drawn_anew() {
-    let b = Batch {
-        n: 200,
-        steps: 400,
-        ..SMALL
-    };
+    let b = Batch { n: 200, steps: 400, ..SMALL };
     // Control steps of 0.02 s: 5 to 10.
     let text = seeing("range = [[0, 1]]\nresample_s = [0.1, 0.2]", "command.c");
     let mut env = build(b, &task(&text)).unwrap();
@@ -94,11 +83,7 @@ fn times_between_draws_are_drawn_anew() {
         }
         last.clone_from(&out.policy);
     }
-    assert_eq!(
-        lengths[..5].iter().sum::<i32>() + lengths[11],
-        0,
-        "{lengths:?}"
-    );
+    assert_eq!(lengths[..5].iter().sum::<i32>() + lengths[11], 0, "{lengths:?}");
     // Rounded up: 5 has only the draws of exactly 0.1 s.
     assert!(lengths[6..=10].iter().all(|n| *n > 1000), "{lengths:?}");
 }
@@ -110,15 +95,8 @@ fn free(task_text: &str, n: usize) -> BatchEnv {
           <body name="tail"><joint name="wag" axis="0 1 0"/><geom size="0.05" mass="0.1" pos="0.3 0 0"/></body></body>
       </worldbody><actuator><motor name="push" joint="wag"/></actuator></mujoco>"#;
     let model: Model = mjcf::parse(Path::new("free.xml"), xml.to_string()).unwrap();
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: n,
-        decimation: 2,
-        episode_length_s: 20.0,
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: n, decimation: 2, episode_length_s: 20.0 };
     BatchEnv::new(Arc::new(model), &sim, &env, &task(task_text), 1).unwrap()
 }
 
@@ -130,10 +108,7 @@ const SPIN: &str = "[[reset]]\ntarget = \"ang_vel(trunk)\"\nvalue = [0, 0, 2]\n[
 fn velocities_turn_to_a_heading_keep_a_direction_and_stand() {
     let command = "kind = \"velocity\"\nlin_vel_x = [-1, 1]\nlin_vel_y = [0.1, 0.5]\nang_vel_z = [-0.4, 0.4]\n";
     let text = |more: &str| {
-        format!(
-            "{}{SPIN}",
-            seeing(&format!("{command}{more}"), "[command.c, yaw(trunk)]")
-        )
+        format!("{}{SPIN}", seeing(&format!("{command}{more}"), "[command.c, yaw(trunk)]"))
     };
     let rows = |more: &str, steps: usize| {
         let mut env = free(&text(more), 500);
@@ -153,22 +128,10 @@ fn velocities_turn_to_a_heading_keep_a_direction_and_stand() {
 
     // Without more the velocity stays as it was drawn.
     let plain = rows("", 3);
-    assert!(
-        plain[0]
-            .chunks(4)
-            .zip(plain[3].chunks(4))
-            .all(|(a, b)| a[..3] == b[..3])
-    );
-    assert!(
-        plain[0]
-            .chunks(4)
-            .all(|r| r[2].abs() <= 0.4 && (0.1..=0.5).contains(&r[1]))
-    );
+    assert!(plain[0].chunks(4).zip(plain[3].chunks(4)).all(|(a, b)| a[..3] == b[..3]));
+    assert!(plain[0].chunks(4).all(|r| r[2].abs() <= 0.4 && (0.1..=0.5).contains(&r[1])));
 
-    let turning = rows(
-        "heading = { share = 1.0, stiffness = 0.2, range = [0.5, 0.5] }",
-        20,
-    );
+    let turning = rows("heading = { share = 1.0, stiffness = 0.2, range = [0.5, 0.5] }", 20);
     for row in turning.iter().flat_map(|all| all.chunks(4)) {
         let wanted = (0.2 * wrap(0.5 - row[3])).clamp(-0.4, 0.4);
         assert!(near(row[2], wanted), "{row:?} {wanted}");
@@ -198,11 +161,7 @@ fn velocities_turn_to_a_heading_keep_a_direction_and_stand() {
     assert!((share(&some[0], stands) - 0.3).abs() < 0.07);
     assert!((share(&some[0], ahead) - 0.28).abs() < 0.07);
     let dead = rows("deadband = 0.6", 1);
-    assert!(
-        dead[0]
-            .chunks(4)
-            .all(|r| r[..2] == [0.0, 0.0] || r[0].hypot(r[1]) > 0.6)
-    );
+    assert!(dead[0].chunks(4).all(|r| r[..2] == [0.0, 0.0] || r[0].hypot(r[1]) > 0.6));
     assert!(share(&dead[0], |r| r[..2] == [0.0, 0.0]) > 0.3);
 }
 
@@ -211,42 +170,18 @@ fn mistakes_say_what_would_be_right() {
     for (command, key, part) in [
         ("", "range", "one pair each"),
         ("distribution = \"normal\"", "std", "one each"),
-        (
-            "distribution = \"normal\"\nstd = [-1]",
-            "std[0]",
-            "negative",
-        ),
-        (
-            "distribution = \"normal\"\nstd = [1]\nmean = [1, 2]",
-            "mean",
-            "2 means for 1",
-        ),
+        ("distribution = \"normal\"\nstd = [-1]", "std[0]", "negative"),
+        ("distribution = \"normal\"\nstd = [1]\nmean = [1, 2]", "mean", "2 means for 1"),
         (
             "distribution = \"normal\"\nstd = [1]\nrange = [[0, 1], [0, 1]]",
             "range",
             "2 ranges for 1",
         ),
-        (
-            "distribution = \"log_uniform\"\nrange = [[0, 1]]",
-            "range[0]",
-            "above 0",
-        ),
-        (
-            "distribution = \"exponential\"\nmean = [0]",
-            "mean[0]",
-            "not above 0",
-        ),
-        (
-            "distribution = \"bernoulli\"\nprobability = [2]",
-            "probability[0]",
-            "0 to 1",
-        ),
+        ("distribution = \"log_uniform\"\nrange = [[0, 1]]", "range[0]", "above 0"),
+        ("distribution = \"exponential\"\nmean = [0]", "mean[0]", "not above 0"),
+        ("distribution = \"bernoulli\"\nprobability = [2]", "probability[0]", "0 to 1"),
         ("distribution = \"choice\"", "choices", "one row each"),
-        (
-            "distribution = \"choice\"\nchoices = [[1], [1, 2]]",
-            "choices[1]",
-            "first choice has 1",
-        ),
+        ("distribution = \"choice\"\nchoices = [[1], [1, 2]]", "choices[1]", "first choice has 1"),
         (
             "distribution = \"choice\"\nchoices = [[1], [2]]\nweights = [1]",
             "weights",
@@ -262,51 +197,19 @@ fn mistakes_say_what_would_be_right() {
             "weights[1]",
             "0 and more",
         ),
-        (
-            "range = [[0, 1]]\nstd = [1]",
-            "std",
-            "distribution = \"normal\"",
-        ),
-        (
-            "range = [[0, 1]]\nresample_s = [0.2, 0.1]",
-            "resample_s",
-            "upside down",
-        ),
-        (
-            "range = [[0, 1]]\nresample_s = [0, 0.1]",
-            "resample_s",
-            "not a number of control steps",
-        ),
-        (
-            "range = [[0, 1]]\nstanding = 0.1",
-            "standing",
-            "kind = \"velocity\"",
-        ),
-        (
-            "kind = \"velocity\"\nrange = [[0, 1]]",
-            "range",
-            "lin_vel_x",
-        ),
-        (
-            "kind = \"velocity\"\nlin_vel_x = [1, 0]",
-            "lin_vel_x",
-            "upside down",
-        ),
-        (
-            "kind = \"velocity\"\nlin_vel_x = [0, 1]\nframe = \"boll\"",
-            "frame",
-            "ball",
-        ),
+        ("range = [[0, 1]]\nstd = [1]", "std", "distribution = \"normal\""),
+        ("range = [[0, 1]]\nresample_s = [0.2, 0.1]", "resample_s", "upside down"),
+        ("range = [[0, 1]]\nresample_s = [0, 0.1]", "resample_s", "not a number of control steps"),
+        ("range = [[0, 1]]\nstanding = 0.1", "standing", "kind = \"velocity\""),
+        ("kind = \"velocity\"\nrange = [[0, 1]]", "range", "lin_vel_x"),
+        ("kind = \"velocity\"\nlin_vel_x = [1, 0]", "lin_vel_x", "upside down"),
+        ("kind = \"velocity\"\nlin_vel_x = [0, 1]\nframe = \"boll\"", "frame", "ball"),
         (
             "kind = \"velocity\"\nlin_vel_x = [0, 1]\nheading = { share = 1.5 }",
             "heading.share",
             "0 to 1",
         ),
-        (
-            "kind = \"velocity\"\nlin_vel_x = [0, 1]\ndeadband = -1",
-            "deadband",
-            "negative",
-        ),
+        ("kind = \"velocity\"\nlin_vel_x = [0, 1]\ndeadband = -1", "deadband", "negative"),
     ] {
         let Err(EnvError::Config(e)) = build(SMALL, &task(&seeing(command, "qpos"))) else {
             panic!("{command} is fine");

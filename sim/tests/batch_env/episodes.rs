@@ -33,10 +33,7 @@ fn numbers_land_where_they_belong() {
     for e in 0..3 {
         let u = (e + 1) as f32;
         let row = &out.policy[3 * e..3 * e + 3];
-        assert!(
-            (row[0] - 0.0006 * u).abs() < 1e-8 && (row[1] - 0.04 * u).abs() < 1e-7,
-            "{row:?}"
-        );
+        assert!((row[0] - 0.0006 * u).abs() < 1e-8 && (row[1] - 0.04 * u).abs() < 1e-7, "{row:?}");
         assert_eq!(row[2], 10.0);
         assert_eq!(out.reward[e], u + 100.0 * u);
     }
@@ -54,13 +51,7 @@ fn numbers_land_where_they_belong() {
 #[test]
 fn a_time_out_truncates_keeps_the_last_observation_and_starts_anew_in_the_same_step() {
     let mut env = build(SMALL, &task(PUSH)).unwrap();
-    assert_eq!(
-        (
-            env.spec().max_episode_steps,
-            env.spec().min_truncation_steps
-        ),
-        (5, 5)
-    );
+    assert_eq!((env.spec().max_episode_steps, env.spec().min_truncation_steps), (5, 5));
     let mut out = Out::new(env.spec(), 2);
     out.reset(&mut env, false);
     env.begin_rollout();
@@ -75,10 +66,7 @@ fn a_time_out_truncates_keeps_the_last_observation_and_starts_anew_in_the_same_s
             assert_eq!(out.policy, [0.0; 9]);
             for e in 0..3 {
                 let row = &out.final_policy[(slot as usize * 3 + e) * 3..][..3];
-                assert!(
-                    (row[1] - 0.2 * (e + 1) as f32).abs() < 1e-6 && row[2] == 50.0,
-                    "{row:?}"
-                );
+                assert!((row[1] - 0.2 * (e + 1) as f32).abs() < 1e-6 && row[2] == 50.0, "{row:?}");
             }
         } else {
             assert_eq!(out.policy[2], (step % 5) as f32 * 10.0);
@@ -87,24 +75,14 @@ fn a_time_out_truncates_keeps_the_last_observation_and_starts_anew_in_the_same_s
     // After a reset the last action is zero again: 100 once per episode.
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
-    assert_eq!(
-        (stats.episodes, stats.length_sum, stats.terminations[0]),
-        (6, 30.0, 6)
-    );
+    assert_eq!((stats.episodes, stats.length_sum, stats.terminations[0]), (6, 30.0, 6));
     assert_eq!(stats.reward_sums, [2.0 * 5.0 * 6.0, 2.0 * 600.0]);
     assert_eq!(stats.return_sum, 60.0 + 1200.0);
     // As many as environments are listed.
-    let listed: Vec<_> = stats
-        .finished
-        .iter()
-        .map(|f| (f.env, f.ret, f.length))
-        .collect();
+    let listed: Vec<_> = stats.finished.iter().map(|f| (f.env, f.ret, f.length)).collect();
     assert_eq!(listed, [(0, 105.0, 5), (1, 210.0, 5), (2, 315.0, 5)]);
     env.take_stats(&mut stats);
-    assert_eq!(
-        (stats.episodes, stats.return_sum, stats.finished.len()),
-        (0, 0.0, 0)
-    );
+    assert_eq!((stats.episodes, stats.return_sum, stats.finished.len()), (0, 0.0, 0));
     assert_eq!(stats.reward_sums, [0.0; 2]);
 }
 
@@ -116,10 +94,7 @@ fn truncations_without_room_are_counted_until_the_next_rollout() {
     for _ in 0..10 {
         out.step(&mut env, &[0.0; 3]);
     }
-    assert_eq!(
-        (out.final_slot.clone(), out.truncated.clone()),
-        (vec![-1; 3], vec![1.0; 3])
-    );
+    assert_eq!((out.final_slot.clone(), out.truncated.clone()), (vec![-1; 3], vec![1.0; 3]));
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
     assert_eq!(stats.final_overflow, 3);
@@ -145,10 +120,7 @@ name = "fell_too"
 expr = "step_count >= 3 and action > 2.5"
 "#;
     let mut env = build(SMALL, &task(&format!("{PUSH}{causes}"))).unwrap();
-    assert_eq!(
-        env.spec().termination_names,
-        ["time_out", "early", "fell", "fell_too"]
-    );
+    assert_eq!(env.spec().termination_names, ["time_out", "early", "fell", "fell_too"]);
     assert_eq!(env.spec().min_truncation_steps, 1);
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
@@ -188,10 +160,7 @@ fn a_broken_environment_is_masked_reset_and_counted_and_its_neighbours_notice_no
     assert_eq!(out.valid, [0.0, 1.0, 1.0]);
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
-    assert_eq!(
-        (stats.episodes, stats.faults.as_slice()),
-        (2, [0, 0, 0, 2, 0, 0].as_slice())
-    );
+    assert_eq!((stats.episodes, stats.faults.as_slice()), (2, [0, 0, 0, 2, 0, 0].as_slice()));
     assert_eq!(stats.return_sum, 2.0 * 105.0);
 }
 
@@ -207,11 +176,7 @@ fn a_reward_or_observation_that_is_not_finite_breaks_only_its_environment() {
         out.reset(&mut env, false);
         out.step(&mut env, &[1.0, 2.0, 3.0]);
         assert_eq!(out.valid, [1.0, 1.0, 0.0], "{term}");
-        let all = out
-            .policy
-            .iter()
-            .chain(&out.reward)
-            .chain(out.critic.iter().flatten());
+        let all = out.policy.iter().chain(&out.reward).chain(out.critic.iter().flatten());
         assert!(all.copied().all(f32::is_finite));
         let mut stats = EpisodeStats::default();
         env.take_stats(&mut stats);
@@ -230,11 +195,7 @@ target = "pos(ball)"
 uniform = [-1.0, 1.0]
 "#;
     let mut env = build(
-        crate::point_mass::Batch {
-            n: 64,
-            steps: 1,
-            ..SMALL
-        },
+        crate::point_mass::Batch { n: 64, steps: 1, ..SMALL },
         &task(&format!("{PUSH}{start}")),
     )
     .unwrap();
@@ -250,23 +211,13 @@ uniform = [-1.0, 1.0]
     assert!((500..780).contains(&broken), "{broken}");
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
-    assert_eq!(
-        (stats.faults[5], stats.episodes),
-        (broken, 20 * 64 - broken)
-    );
+    assert_eq!((stats.faults[5], stats.episodes), (broken, 20 * 64 - broken));
 }
 
 #[test]
 fn random_ages_spread_the_first_time_outs_and_stay_out_of_the_statistics() {
-    let mut env = build(
-        crate::point_mass::Batch {
-            n: 256,
-            steps: 100,
-            ..SMALL
-        },
-        &task(PUSH),
-    )
-    .unwrap();
+    let mut env =
+        build(crate::point_mass::Batch { n: 256, steps: 100, ..SMALL }, &task(PUSH)).unwrap();
     let mut out = Out::new(env.spec(), 2);
     out.reset(&mut env, true);
     let ages: Vec<f32> = (0..256).map(|e| out.policy[3 * e + 2] / 10.0).collect();
@@ -276,9 +227,7 @@ fn random_ages_spread_the_first_time_outs_and_stay_out_of_the_statistics() {
     let mut ends = vec![0.0; 256];
     for _ in 0..100 {
         out.step(&mut env, &[1.0; 256]);
-        ends.iter_mut()
-            .zip(&out.truncated)
-            .for_each(|(e, t)| *e += t);
+        ends.iter_mut().zip(&out.truncated).for_each(|(e, t)| *e += t);
     }
     assert!(ends.iter().all(|&e| e == 1.0));
     let mut stats = EpisodeStats::default();
@@ -301,11 +250,9 @@ range = [[5.0, 6.0]]
 name = "command"
 expr = "concat(command.speed, command.fixed)"
 "#;
-    let mut env = build(
-        crate::point_mass::Batch { steps: 50, ..SMALL },
-        &task(&format!("{PUSH}{command}")),
-    )
-    .unwrap();
+    let mut env =
+        build(crate::point_mass::Batch { steps: 50, ..SMALL }, &task(&format!("{PUSH}{command}")))
+            .unwrap();
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
     let mut last = out.policy.clone();
@@ -350,10 +297,7 @@ group = "critic"
     assert_eq!((env.spec().obs.policy, env.spec().obs.critic), (2, Some(3)));
     let table = env.spec().obs_table.critic.clone().unwrap();
     assert_eq!(
-        table
-            .iter()
-            .map(|r| (r.index, r.len, r.name.as_str()))
-            .collect::<Vec<_>>(),
+        table.iter().map(|r| (r.index, r.len, r.name.as_str())).collect::<Vec<_>>(),
         [(0, 1, "height"), (1, 1, "plain"), (2, 1, "secret")]
     );
     assert_eq!(table[0].unit, "m");
@@ -367,15 +311,9 @@ group = "critic"
         assert_ne!(x, first[2 * e]);
         (low, high) = (low.min(x), high.max(x));
         assert_eq!(out.policy[2 * e + 1], 1.0);
-        assert_eq!(
-            out.critic.as_ref().unwrap()[3 * e..3 * e + 3],
-            [2.0, 1.0, 1.0]
-        );
+        assert_eq!(out.critic.as_ref().unwrap()[3 * e..3 * e + 3], [2.0, 1.0, 1.0]);
     }
-    assert!(
-        (1.0..1.2).contains(&low) && (2.8..=3.0).contains(&high),
-        "{low} {high}"
-    );
+    assert!((1.0..1.2).contains(&low) && (2.8..=3.0).contains(&high), "{low} {high}");
     env.set_noise(false);
     out.step(&mut env, &[0.0; 100]);
     assert!(out.policy.chunks(2).all(|row| row == [2.0, 1.0]));

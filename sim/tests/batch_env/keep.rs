@@ -8,10 +8,7 @@ use ostler_sim::env::{BatchEnv, Groups};
 use ostler_sim::physics::SnapshotError;
 
 fn take_over(env: &mut BatchEnv, out: &mut Out, blob: &[u8]) -> Result<usize, SnapshotError> {
-    let mut obs = Groups {
-        policy: out.policy.as_mut_slice(),
-        critic: out.critic.as_deref_mut(),
-    };
+    let mut obs = Groups { policy: out.policy.as_mut_slice(), critic: out.critic.as_deref_mut() };
     env.restore_range(blob, false, &mut obs)
 }
 
@@ -36,10 +33,7 @@ fn restored_it_goes_on_with_the_same_bits_as_often_as_asked() {
     }
     let (mut other, _) = fresh(Batch { n: 8, ..BATCH });
     let refused = other.restore(&kept).unwrap_err();
-    assert!(
-        refused.to_string().contains("200 environments"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("200 environments"), "{refused}");
 }
 
 #[test]
@@ -77,11 +71,7 @@ fn environments_that_stay_go_on_as_in_the_larger_batch() {
     all.capture(&mut kept).unwrap();
     let whole = play(&mut all, &mut out, BATCH, 10..60);
     for (n, threads) in [(100, 1), (70, 3), (8, 1)] {
-        let b = Batch {
-            n,
-            threads,
-            ..BATCH
-        };
+        let b = Batch { n, threads, ..BATCH };
         let (mut few, mut few_out) = fresh(b);
         few_out.policy.fill(5.0);
         assert_eq!(take_over(&mut few, &mut few_out, &kept).unwrap(), n);
@@ -131,10 +121,9 @@ fn what_does_not_fit_is_not_adopted_and_changes_nothing() {
     let b = Batch { n: 50, ..BATCH };
     let mut other = everything();
     other.reward[0].weight = 2.0;
-    for (b, task, part) in [
-        (Batch { seed: 3, ..b }, &everything(), "seed is 11"),
-        (b, &other, "task"),
-    ] {
+    for (b, task, part) in
+        [(Batch { seed: 3, ..b }, &everything(), "seed is 11"), (b, &other, "task")]
+    {
         let mut env = build(b, task).unwrap();
         let mut out = Out::new(env.spec(), 1);
         let refused = take_over(&mut env, &mut out, &kept).unwrap_err();

@@ -23,11 +23,7 @@ fn start(b: Batch, text: &str) -> (BatchEnv, Out) {
 
 /// Rows of environment 0, from the first of an episode on.
 fn rows(text: &str, steps: usize) -> Vec<Vec<f32>> {
-    let b = Batch {
-        n: 1,
-        steps: 1000,
-        ..SMALL
-    };
+    let b = Batch { n: 1, steps: 1000, ..SMALL };
     let (mut env, mut out) = start(b, text);
     let mut all = vec![out.policy.clone()];
     for _ in 1..steps {
@@ -37,11 +33,7 @@ fn rows(text: &str, steps: usize) -> Vec<Vec<f32>> {
     all
 }
 
-const LONG: Batch = Batch {
-    n: 300,
-    steps: 50,
-    ..SMALL
-};
+const LONG: Batch = Batch { n: 300, steps: 50, ..SMALL };
 
 /// The example of mjlab's `DelayBuffer`: a lag of 2 shows 0, 0, 0, 1.
 #[test]
@@ -75,11 +67,8 @@ fn a_history_is_filled_with_the_first_value_and_has_the_oldest_first() {
 
 #[test]
 fn terms_are_stacked_one_by_one_or_step_by_step() {
-    let terms = [
-        seen("a", "step_count", ""),
-        seen("b", "[10 * step_count, 100 * step_count]", ""),
-    ]
-    .concat();
+    let terms = [seen("a", "step_count", ""), seen("b", "[10 * step_count, 100 * step_count]", "")]
+        .concat();
     let by = |stack: &str| format!("{terms}[observations.policy]\nhistory = 2\n{stack}\n");
     let term = rows(&by(""), 3);
     assert_eq!(term[2], [1.0, 2.0, 10.0, 100.0, 20.0, 200.0]);
@@ -97,16 +86,8 @@ fn terms_are_stacked_one_by_one_or_step_by_step() {
 #[test]
 fn a_history_has_the_noise_of_its_steps() {
     let text = [
-        seen(
-            "x",
-            "[pos(ball).z, pos(ball).z]",
-            "noise = 0.5\nhistory = 4",
-        ),
-        seen(
-            "y",
-            "pos(ball).z",
-            "noise = { normal = 0.1 }\nhistory = 2\ndelay = 1",
-        ),
+        seen("x", "[pos(ball).z, pos(ball).z]", "noise = 0.5\nhistory = 4"),
+        seen("y", "pos(ball).z", "noise = { normal = 0.1 }\nhistory = 2\ndelay = 1"),
     ]
     .concat();
     let (mut env, mut out) = start(LONG, &text);
@@ -137,11 +118,7 @@ fn a_history_has_the_noise_of_its_steps() {
 #[test]
 fn a_bias_stays_for_the_episode_and_is_not_the_critics() {
     let text = [
-        seen(
-            "x",
-            "[pos(ball).z, pos(ball).z]",
-            "bias = [-0.2, 0.6]\nscale = 2",
-        ),
+        seen("x", "[pos(ball).z, pos(ball).z]", "bias = [-0.2, 0.6]\nscale = 2"),
         seen("y", "pos(ball).z", "bias = { normal = 0.1 }\nnoise = 0.01"),
         seen("age", "step_count", "group = \"critic\""),
     ]
@@ -222,11 +199,7 @@ fn a_range_of_delays_is_drawn_for_the_episode_also_without_noise() {
 #[test]
 fn a_delay_may_be_drawn_anew_every_so_many_steps() {
     let changes = |how: &str| -> Vec<Vec<u32>> {
-        let text = seen(
-            "t",
-            "step_count",
-            &format!("delay = {{ steps = [0, 4], {how} }}"),
-        );
+        let text = seen("t", "step_count", &format!("delay = {{ steps = [0, 4], {how} }}"));
         let (mut env, mut out) = start(LONG, &text);
         let all = (1..50).map(|step| {
             out.step(&mut env, &[0.0; 300]);
@@ -265,23 +238,11 @@ fn a_delay_may_be_drawn_anew_every_so_many_steps() {
 #[test]
 fn the_critics_copy_has_what_is_said_for_it() {
     let text = [
-        seen(
-            "t",
-            "step_count",
-            "delay = 1\ncritic = { history = 2, delay = 2 }",
-        ),
-        seen(
-            "z",
-            "pos(ball).z",
-            "critic = { noise = { uniform = [0.1, 0.2] } }",
-        ),
+        seen("t", "step_count", "delay = 1\ncritic = { history = 2, delay = 2 }"),
+        seen("z", "pos(ball).z", "critic = { noise = { uniform = [0.1, 0.2] } }"),
         seen("own", "step_count", "critic = { seen = false }"),
         seen("secret", "step_count", "group = \"critic\"\nhistory = 3"),
-        seen(
-            "bias",
-            "0 * step_count",
-            "group = \"critic\"\nbias = [1, 2]",
-        ),
+        seen("bias", "0 * step_count", "group = \"critic\"\nbias = [1, 2]"),
     ]
     .concat();
     let (mut env, mut out) = start(LONG, &text);
@@ -313,11 +274,7 @@ fn the_critics_copy_has_what_is_said_for_it() {
 /// What is no number breaks its environment in the step in which it comes, late or not.
 #[test]
 fn a_delay_does_not_hide_what_is_no_number() {
-    let text = seen(
-        "x",
-        "step_count < 2.5 ? step_count : sqrt(-1)",
-        "delay = 2\nhistory = 2",
-    );
+    let text = seen("x", "step_count < 2.5 ? step_count : sqrt(-1)", "delay = 2\nhistory = 2");
     let (mut env, mut out) = start(SMALL, &text);
     for step in 1..=3 {
         out.step(&mut env, &[0.0; 3]);
@@ -370,10 +327,7 @@ fn a_bias_of_startup_is_the_environments_and_its_encoders_have_it() {
             }
         }
         let now: Vec<f32> = out.policy.chunks(4).map(biases).collect();
-        let same = now
-            .iter()
-            .zip(&first)
-            .filter(|(a, b)| (*a - *b).abs() < 1e-6);
+        let same = now.iter().zip(&first).filter(|(a, b)| (*a - *b).abs() < 1e-6);
         assert_eq!(same.count() == 300, stays, "{when}");
         // As if they were right.
         env.set_noise(false);
@@ -393,24 +347,9 @@ fn encoders_are_those_of_positions_that_are_off() {
     };
     let angles = seen("angles", "joint_pos_rel()", "bias = 0.1");
     for (kind, name, observation, part) in [
-        (
-            "control",
-            "angles",
-            angles.clone(),
-            "is for kind = \"position\"",
-        ),
-        (
-            "position",
-            "angels",
-            angles.clone(),
-            "positions of joints are: angles",
-        ),
-        (
-            "position",
-            "angles",
-            seen("angles", "joint_pos_rel()", ""),
-            "has no bias",
-        ),
+        ("control", "angles", angles.clone(), "is for kind = \"position\""),
+        ("position", "angels", angles.clone(), "positions of joints are: angles"),
+        ("position", "angles", seen("angles", "joint_pos_rel()", ""), "has no bias"),
         (
             "position",
             "angles",
@@ -425,10 +364,7 @@ fn encoders_are_those_of_positions_that_are_off() {
         ),
     ] {
         let said = with(kind, name, &observation);
-        assert!(
-            said.contains(part) && said.contains("task.action[0].encoders"),
-            "{said}"
-        );
+        assert!(said.contains(part) && said.contains("task.action[0].encoders"), "{said}");
     }
 }
 
@@ -438,49 +374,21 @@ fn mistakes_say_what_would_be_right() {
     for (keys, path, part) in [
         ("noise = { }", "noise", "takes one distribution"),
         ("noise = { uniform = 1, normal = 1 }", "noise", "takes one"),
-        (
-            "noise = { uniform = [1, 0] }",
-            "noise.uniform",
-            "upside down",
-        ),
+        ("noise = { uniform = [1, 0] }", "noise.uniform", "upside down"),
         ("noise = { normal = -1 }", "noise.normal", "negative"),
-        (
-            "noise = { normal = 1 }\nnoise_kind = \"normal\"",
-            "noise_kind",
-            "says so itself",
-        ),
-        (
-            "noise = { uniform = 1, when = \"startup\" }",
-            "noise.when",
-            "drawn in every step",
-        ),
+        ("noise = { normal = 1 }\nnoise_kind = \"normal\"", "noise_kind", "says so itself"),
+        ("noise = { uniform = 1, when = \"startup\" }", "noise.when", "drawn in every step"),
         ("bias = -1", "bias", "negative"),
         ("bias = [2, 1]", "bias", "upside down"),
         ("delay = [2, 1]", "delay", "write [1, 2]"),
         ("delay = 256", "delay", "more than 255"),
         ("delay = { steps = 256 }", "delay.steps", "more than 255"),
-        (
-            "delay = { steps = 2, hold = 0.5 }",
-            "delay.hold",
-            "redraw = 1",
-        ),
-        (
-            "delay = { steps = 2, redraw = 1, hold = 1.5 }",
-            "delay.hold",
-            "0 to 1",
-        ),
+        ("delay = { steps = 2, hold = 0.5 }", "delay.hold", "redraw = 1"),
+        ("delay = { steps = 2, redraw = 1, hold = 1.5 }", "delay.hold", "0 to 1"),
         ("history = 1000", "history", "more than 256"),
         ("critic = { noise = -1 }", "critic.noise", "negative"),
-        (
-            "critic = { seen = false, history = 2 }",
-            "critic",
-            "seen = false",
-        ),
-        (
-            "group = \"critic\"\ncritic = { history = 2 }",
-            "critic",
-            "beside `expr`",
-        ),
+        ("critic = { seen = false, history = 2 }", "critic", "seen = false"),
+        ("group = \"critic\"\ncritic = { history = 2 }", "critic", "beside `expr`"),
     ] {
         let text = [seen("s", long, ""), seen("q", "qpos", keys)].concat();
         let Err(EnvError::Config(e)) = build(SMALL, &task(&seeing(&text))) else {
@@ -490,16 +398,8 @@ fn mistakes_say_what_would_be_right() {
         assert!(e.to_string().contains(part), "{keys}: {e}");
     }
     for (options, path, part) in [
-        (
-            "[observations.polcy]\nhistory = 2",
-            "observations.polcy",
-            "\"policy\"",
-        ),
-        (
-            "[observations.policy]\nstack = \"time\"",
-            "observation[0].history",
-            "give it once",
-        ),
+        ("[observations.polcy]\nhistory = 2", "observations.polcy", "\"policy\""),
+        ("[observations.policy]\nstack = \"time\"", "observation[0].history", "give it once"),
     ] {
         let text = format!("{}{options}", seen("q", "qpos", "history = 3"));
         let Err(EnvError::Config(e)) = build(SMALL, &task(&seeing(&text))) else {
@@ -509,9 +409,8 @@ fn mistakes_say_what_would_be_right() {
         assert!(e.to_string().contains(part), "{options}: {e}");
     }
     // Many terms that ask for much.
-    let many: String = (0..200)
-        .map(|i| seen(&format!("q{i}"), long, "delay = 255\nhistory = 256"))
-        .collect();
+    let many: String =
+        (0..200).map(|i| seen(&format!("q{i}"), long, "delay = 255\nhistory = 256")).collect();
     let Err(EnvError::Config(e)) = build(SMALL, &task(&seeing(&many))) else {
         panic!("too much is fine");
     };

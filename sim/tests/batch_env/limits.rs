@@ -13,27 +13,15 @@ fn starts(terms: &str) -> Vec<[f32; 2]> {
         <body pos="0 0 1"><joint name="free" type="slide"/><geom size="0.1"/></body></body></worldbody>
       <actuator><motor name="m" joint="hinge"/></actuator></mujoco>"#;
     let model = mjcf::parse(Path::new("limits.xml"), xml.to_string()).unwrap();
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: 2000,
-        ..EnvConfig::default()
-    };
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: 2000, ..EnvConfig::default() };
     let task: TaskConfig = toml::from_str(&format!(
         "robot = \"\"\n[[action]]\nactuators = [\"*\"]\n[[observation]]\nname = \"q\"\nexpr = \"joint_pos()\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n[[reset]]\n{terms}"
     ))
     .unwrap();
     let mut env = BatchEnv::new(Arc::new(model), &sim, &env, &task, 3).unwrap();
     let mut rows = vec![0.0; 4000];
-    env.reset(
-        false,
-        &mut Groups {
-            policy: &mut rows,
-            critic: None,
-        },
-    );
+    env.reset(false, &mut Groups { policy: &mut rows, critic: None });
     rows.chunks(2).map(|r| [r[0], r[1]]).collect()
 }
 
@@ -42,10 +30,7 @@ fn positions_lie_within_a_share_of_the_limits() {
     let all = starts("target = \"joint_pos(hinge)\"\nwithin_limits = 0.9");
     let least = all.iter().map(|r| r[0]).fold(f32::MAX, f32::min);
     let most = all.iter().map(|r| r[0]).fold(f32::MIN, f32::max);
-    assert!(
-        (-0.8..-0.78).contains(&least) && (2.78..=2.8).contains(&most),
-        "{least} {most}"
-    );
+    assert!((-0.8..-0.78).contains(&least) && (2.78..=2.8).contains(&most), "{least} {most}");
     let mean = all.iter().map(|r| f64::from(r[0])).sum::<f64>() / 2000.0;
     assert!((mean - 1.0).abs() < 0.1, "{mean}");
 }

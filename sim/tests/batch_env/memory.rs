@@ -80,11 +80,7 @@ fn times_run_from_what_held_last_or_from_the_start() {
     for e in 0..3 {
         assert_eq!(row(&out, e)[5..], [0.0; 3]);
     }
-    let held = [
-        [false; 4],
-        [false, true, false, false],
-        [true, true, false, true],
-    ];
+    let held = [[false; 4], [false, true, false, false], [true, true, false, true]];
     let mut times = [0.0_f32; 3];
     let mut episode = 0.0;
     for step in 0..4 {
@@ -133,10 +129,7 @@ fn environments_that_are_taken_over_remember_and_new_ones_do_not() {
     let mut blob = Vec::new();
     env.capture(&mut blob).unwrap();
     let (mut more, mut rows) = start(Batch { n: 5, ..long });
-    let mut obs = Groups {
-        policy: &mut rows.policy[..],
-        critic: None,
-    };
+    let mut obs = Groups { policy: &mut rows.policy[..], critic: None };
     assert_eq!(more.restore_range(&blob, false, &mut obs).unwrap(), 3);
     out.step(&mut env, &push([0.0; 3]));
     rows.step(&mut more, &[0.0; 10]);

@@ -61,18 +61,10 @@ fn action(env: usize, step: u32) -> [f32; 2] {
 
 #[test]
 fn a_metric_is_what_over_says_of_an_episodes_values() {
-    let b = Batch {
-        n: 70,
-        steps: 9,
-        ..SMALL
-    };
+    let b = Batch { n: 70, steps: 9, ..SMALL };
     let mut env = build(b, &measured(METRICS)).unwrap_or_else(|e| panic!("{e}"));
-    let names: Vec<_> = env
-        .spec()
-        .metrics
-        .iter()
-        .map(|m| (m.name.as_str(), m.unit.as_str()))
-        .collect();
+    let names: Vec<_> =
+        env.spec().metrics.iter().map(|m| (m.name.as_str(), m.unit.as_str())).collect();
     assert_eq!(
         names,
         [
@@ -115,9 +107,7 @@ fn a_metric_is_what_over_says_of_an_episodes_values() {
                 n,
             ];
             episodes += 1;
-            sums.iter_mut()
-                .zip(metrics)
-                .for_each(|(s, m)| *s += f64::from(m));
+            sums.iter_mut().zip(metrics).for_each(|(s, m)| *s += f64::from(m));
             finished.extend(metrics);
             taken.clear();
         }
@@ -143,12 +133,7 @@ fn a_metric_is_what_over_says_of_an_episodes_values() {
 fn mistakes_in_metrics_name_their_place_and_a_remedy() {
     let metric = |rest: &str| format!("[[metric]]\n{rest}\n");
     for (text, path, message, help) in [
-        (
-            metric("name = \"\"\nexpr = \"1\""),
-            "task.metric[0].name",
-            "the name is empty",
-            "",
-        ),
+        (metric("name = \"\"\nexpr = \"1\""), "task.metric[0].name", "the name is empty", ""),
         (
             metric("name = \"a\"\nexpr = \"qpos\""),
             "task.metric[0].expr",
@@ -179,12 +164,7 @@ fn mistakes_in_metrics_name_their_place_and_a_remedy() {
             "unknown name `tiem`",
             "time",
         ),
-        (
-            metric("name = \"a\"\nexpr = \"1\"").repeat(2),
-            "task.metric[1].name",
-            "used twice",
-            "",
-        ),
+        (metric("name = \"a\"\nexpr = \"1\"").repeat(2), "task.metric[1].name", "used twice", ""),
         (
             metric("name = \"a\"\nexpr = \"1\"\nagents = [\"x\"]"),
             "task.metric[0].agents",
@@ -198,9 +178,6 @@ fn mistakes_in_metrics_name_their_place_and_a_remedy() {
         };
         assert_eq!(error.path, path, "{text}: {error}");
         assert!(error.message.contains(message), "{text}: {error}");
-        assert!(
-            error.help.clone().unwrap_or_default().contains(help),
-            "{text}: {error}"
-        );
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{text}: {error}");
     }
 }

@@ -39,31 +39,15 @@ fn what_an_engine_does_not_measure_is_refused() {
 #[test]
 fn mistakes_name_their_path_and_a_remedy() {
     for (extra, path, part) in [
-        (
-            "[[reward]]\nname = \"s\"\nexpr = \"height(bal)\"",
-            "task.reward[1].expr",
-            "ball",
-        ),
-        (
-            "[[reward]]\nname = \"s\"\nexpr = \"qpos\"",
-            "task.reward[1].expr",
-            "one number",
-        ),
-        (
-            "[[reward]]\nname = \"r\"\nexpr = \"1\"",
-            "task.reward[1].name",
-            "twice",
-        ),
+        ("[[reward]]\nname = \"s\"\nexpr = \"height(bal)\"", "task.reward[1].expr", "ball"),
+        ("[[reward]]\nname = \"s\"\nexpr = \"qpos\"", "task.reward[1].expr", "one number"),
+        ("[[reward]]\nname = \"r\"\nexpr = \"1\"", "task.reward[1].name", "twice"),
         (
             "[[reward]]\nname = \"s\"\nexpr = \"1\"\nweight = 1e99",
             "task.reward[1].weight",
             "finite",
         ),
-        (
-            "[[observation]]\nname = \"q\"\nexpr = \"1\"",
-            "task.observation[1].name",
-            "twice",
-        ),
+        ("[[observation]]\nname = \"q\"\nexpr = \"1\"", "task.observation[1].name", "twice"),
         (
             "[[observation]]\nname = \"s\"\nexpr = \"qpos\"\nscale = [1, 2]",
             "task.observation[1].scale",
@@ -94,11 +78,7 @@ fn mistakes_name_their_path_and_a_remedy() {
             "task.action[1].actuators[0]",
             "did you mean \"servo\"",
         ),
-        (
-            "[[action]]\nactuators = [\"pu*\"]",
-            "task.action[1].actuators",
-            "already driven",
-        ),
+        ("[[action]]\nactuators = [\"pu*\"]", "task.action[1].actuators", "already driven"),
         (
             "[[action]]\nactuators = [\"servo\"]\nkind = \"discrete\"\nchoices = [[1]]",
             "task.action[1].kind",
@@ -114,16 +94,8 @@ fn mistakes_name_their_path_and_a_remedy() {
             "task.action[1].stiffness",
             "of its own",
         ),
-        (
-            "[[command]]\nname = \"c\"\nrange = []",
-            "task.command[0].range",
-            "no components",
-        ),
-        (
-            "[[command]]\nname = \"c\"\nrange = [[2, 1]]",
-            "task.command[0].range[0]",
-            "[1, 2]",
-        ),
+        ("[[command]]\nname = \"c\"\nrange = []", "task.command[0].range", "no components"),
+        ("[[command]]\nname = \"c\"\nrange = [[2, 1]]", "task.command[0].range[0]", "[1, 2]"),
         (
             "[[command]]\nname = \"c\"\nrange = [[1, 2]]\nresample_s = 0.001",
             "task.command[0].resample_s",
@@ -134,64 +106,26 @@ fn mistakes_name_their_path_and_a_remedy() {
             "task.reset[0].target",
             "joint_pos",
         ),
-        (
-            "[[reset]]\ntarget = \"joint_pos(slidr)\"\nvalue = 1",
-            "task.reset[0].target",
-            "slider",
-        ),
-        (
-            "[[reset]]\ntarget = \"joint_pos\"\nvalue = 1",
-            "task.reset[0].target",
-            "needs a name",
-        ),
+        ("[[reset]]\ntarget = \"joint_pos(slidr)\"\nvalue = 1", "task.reset[0].target", "slider"),
+        ("[[reset]]\ntarget = \"joint_pos\"\nvalue = 1", "task.reset[0].target", "needs a name"),
         (
             "[[reset]]\ntarget = \"qpos(slider)\"\nvalue = 1",
             "task.reset[0].target",
             "takes no name",
         ),
-        (
-            "[[reset]]\ntarget = \"pos(cart)\"\nvalue = 1",
-            "task.reset[0].target",
-            "free joint",
-        ),
-        (
-            "[[reset]]\ntarget = \"keyframe(hihg)\"",
-            "task.reset[0].target",
-            "high",
-        ),
-        (
-            "[[reset]]\ntarget = \"keyframe(high)\"\nnormal = 1",
-            "task.reset[0]",
-            "takes no numbers",
-        ),
-        (
-            "[[reset]]\ntarget = \"qpos\"",
-            "task.reset[0]",
-            "does nothing",
-        ),
-        (
-            "[[reset]]\ntarget = \"qpos\"\nnormal = 1\nuniform = [0, 1]",
-            "task.reset[0]",
-            "both",
-        ),
-        (
-            "[[reset]]\ntarget = \"qpos\"\nnormal = -1",
-            "task.reset[0].normal",
-            "negative",
-        ),
-        (
-            "[[reset]]\ntarget = \"qpos\"\nvalue = [1, 2]",
-            "task.reset[0].value",
-            "2 numbers for 9",
-        ),
+        ("[[reset]]\ntarget = \"pos(cart)\"\nvalue = 1", "task.reset[0].target", "free joint"),
+        ("[[reset]]\ntarget = \"keyframe(hihg)\"", "task.reset[0].target", "high"),
+        ("[[reset]]\ntarget = \"keyframe(high)\"\nnormal = 1", "task.reset[0]", "takes no numbers"),
+        ("[[reset]]\ntarget = \"qpos\"", "task.reset[0]", "does nothing"),
+        ("[[reset]]\ntarget = \"qpos\"\nnormal = 1\nuniform = [0, 1]", "task.reset[0]", "both"),
+        ("[[reset]]\ntarget = \"qpos\"\nnormal = -1", "task.reset[0].normal", "negative"),
+        ("[[reset]]\ntarget = \"qpos\"\nvalue = [1, 2]", "task.reset[0].value", "2 numbers for 9"),
     ] {
         let e = mistake(&format!("{GOOD}{extra}"));
         assert_eq!(e.path, path, "{e}");
         assert!(e.to_string().contains(part), "{e}");
     }
-    let e = mistake(&format!(
-        "{GOOD}[[reward]]\nname = \"s\"\nexpr = \"2 * height(bal)\""
-    ));
+    let e = mistake(&format!("{GOOD}[[reward]]\nname = \"s\"\nexpr = \"2 * height(bal)\""));
     assert_eq!(e.span, Some(11..14), "{e}");
     for missing in ["action", "observation", "reward"] {
         let rest: String = GOOD
@@ -218,109 +152,40 @@ fn limit(
 #[test]
 fn impossible_numbers_of_the_batch_are_refused_by_name() {
     for (env, path) in [
-        (
-            EnvConfig {
-                num_envs: 0,
-                ..EnvConfig::default()
-            },
-            "env.num_envs",
-        ),
-        (
-            EnvConfig {
-                num_envs: usize::MAX,
-                ..EnvConfig::default()
-            },
-            "env.num_envs",
-        ),
-        (
-            EnvConfig {
-                decimation: 0,
-                ..EnvConfig::default()
-            },
-            "env.decimation",
-        ),
-        (
-            EnvConfig {
-                episode_length_s: -1.0,
-                ..EnvConfig::default()
-            },
-            "env.episode_length_s",
-        ),
-        (
-            EnvConfig {
-                episode_length_s: f64::NAN,
-                ..EnvConfig::default()
-            },
-            "env.episode_length_s",
-        ),
+        (EnvConfig { num_envs: 0, ..EnvConfig::default() }, "env.num_envs"),
+        (EnvConfig { num_envs: usize::MAX, ..EnvConfig::default() }, "env.num_envs"),
+        (EnvConfig { decimation: 0, ..EnvConfig::default() }, "env.decimation"),
+        (EnvConfig { episode_length_s: -1.0, ..EnvConfig::default() }, "env.episode_length_s"),
+        (EnvConfig { episode_length_s: f64::NAN, ..EnvConfig::default() }, "env.episode_length_s"),
     ] {
         assert_eq!(env.validate().unwrap_err().path, path);
     }
     for (sim, path) in [
+        (SimConfig { dt: -0.01, ..SimConfig::default() }, "sim.dt"),
+        (SimConfig { dt: f64::INFINITY, ..SimConfig::default() }, "sim.dt"),
+        (SimConfig { max_speed: 0.0, ..SimConfig::default() }, "sim.max_speed"),
         (
-            SimConfig {
-                dt: -0.01,
-                ..SimConfig::default()
-            },
-            "sim.dt",
-        ),
-        (
-            SimConfig {
-                dt: f64::INFINITY,
-                ..SimConfig::default()
-            },
-            "sim.dt",
-        ),
-        (
-            SimConfig {
-                max_speed: 0.0,
-                ..SimConfig::default()
-            },
-            "sim.max_speed",
-        ),
-        (
-            SimConfig {
-                limit: limit(&["slider"], Some(1.0), Some(-1.0)),
-                ..SimConfig::default()
-            },
+            SimConfig { limit: limit(&["slider"], Some(1.0), Some(-1.0)), ..SimConfig::default() },
             "sim.limit[0].max_position",
         ),
         (
-            SimConfig {
-                limit: limit(&["slider"], None, None),
-                ..SimConfig::default()
-            },
+            SimConfig { limit: limit(&["slider"], None, None), ..SimConfig::default() },
             "sim.limit[0]",
         ),
         (
-            SimConfig {
-                limit: limit(&[], Some(1.0), None),
-                ..SimConfig::default()
-            },
+            SimConfig { limit: limit(&[], Some(1.0), None), ..SimConfig::default() },
             "sim.limit[0].joints",
         ),
         (
-            SimConfig {
-                threads: ostler_sim::config::Auto::N(0),
-                ..SimConfig::default()
-            },
+            SimConfig { threads: ostler_sim::config::Auto::N(0), ..SimConfig::default() },
             "sim.threads",
         ),
     ] {
         assert_eq!(sim.validate().unwrap_err().path, path);
     }
-    let short = EnvConfig {
-        episode_length_s: 0.01,
-        ..EnvConfig::default()
-    };
-    assert_eq!(
-        short.max_episode_steps(0.02).unwrap_err().path,
-        "env.episode_length_s"
-    );
-    let gym = EnvConfig {
-        episode_length_s: 40.0,
-        ..EnvConfig::default()
-    };
+    let short = EnvConfig { episode_length_s: 0.01, ..EnvConfig::default() };
+    assert_eq!(short.max_episode_steps(0.02).unwrap_err().path, "env.episode_length_s");
+    let gym = EnvConfig { episode_length_s: 40.0, ..EnvConfig::default() };
     assert_eq!(gym.max_episode_steps(0.02 * 2.0), Ok(1000));
 }
 

@@ -149,13 +149,7 @@ uniform = [-1, 1]
         assert_eq!(out.policy, vec![0.0; 70 * 29], "{step}");
         out.step(&mut env, &act(70, step));
         assert_eq!(out.reward, vec![0.0; 70], "{step}");
-        assert_eq!(
-            out.final_policy
-                .iter()
-                .filter(|x| **x != 7.0 && **x != 0.0)
-                .count(),
-            0
-        );
+        assert_eq!(out.final_policy.iter().filter(|x| **x != 7.0 && **x != 0.0).count(), 0);
     }
 }
 
@@ -197,11 +191,7 @@ expr = "native.counts[0] + 100 * native.counts[1]"
         // Before rewards: the state is that before the step, and what is remembered, too.
         let (one, told) = (calls + 1.0, 2.0 * actions[0]);
         let reward = one + 100.0 * (sum + (told + steps));
-        assert!(
-            (out.reward[0] - reward).abs() < 1e-4,
-            "{step}: {} {reward}",
-            out.reward[0]
-        );
+        assert!((out.reward[0] - reward).abs() < 1e-4, "{step}: {} {reward}", out.reward[0]);
         // Before observations: the state after the step.
         steps += 1.0;
         sum += told + steps;
@@ -214,10 +204,7 @@ expr = "native.counts[0] + 100 * native.counts[1]"
             false => &out.policy[..6],
         };
         let apart = shown.iter().zip(row).map(|(x, y)| (x - y).abs());
-        assert!(
-            apart.fold(0.0, f32::max) < 1e-5,
-            "{step}: {shown:?} {row:?}"
-        );
+        assert!(apart.fold(0.0, f32::max) < 1e-5, "{step}: {shown:?} {row:?}");
         if ends {
             assert_eq!(out.policy[..6], first);
             (calls, sum, steps) = (1.0, 0.0, 0.0);
@@ -280,21 +267,13 @@ fn played(
 #[test]
 fn bits_depend_on_no_thread_block_shard_or_snapshot() {
     let task = mixed();
-    let b = Batch {
-        n: 150,
-        steps: 9,
-        ..SMALL
-    };
+    let b = Batch { n: 150, steps: 9, ..SMALL };
     let mut whole = built(b, &task);
     let rows = played(&mut whole, 0, 150, 0..30, true);
     let mut threads = built(Batch { threads: 3, ..b }, &task);
     assert_eq!(rows, played(&mut threads, 0, 150, 0..30, true));
     // A part that begins in the midst of a block.
-    let part = Batch {
-        n: 40,
-        first: 50,
-        ..b
-    };
+    let part = Batch { n: 40, first: 50, ..b };
     let mut part = built(part, &task);
     let own = played(&mut part, 50, 150, 0..30, true);
     let width = part.spec().obs.policy;
@@ -304,10 +283,7 @@ fn bits_depend_on_no_thread_block_shard_or_snapshot() {
     // Draws differ between environments and steps, and are the same within a step.
     let chance =
         |step: usize, env: usize| [0, 1, 2].map(|k| f32::from_bits(rows[step][env * width + k]));
-    assert!(
-        (chance(3, 0)[0] - chance(3, 0)[2]).abs() < 0.05,
-        "noise alone is between them"
-    );
+    assert!((chance(3, 0)[0] - chance(3, 0)[2]).abs() < 0.05, "noise alone is between them");
     assert_ne!(chance(3, 0)[0], chance(4, 0)[0]);
     assert_ne!(chance(3, 0)[0], chance(3, 1)[0]);
     let mut going = built(b, &task);
@@ -356,10 +332,7 @@ expr = "1"
             .zip(stats.causes.iter().copied())
             .filter(|(_, count)| *count > 0)
             .collect();
-        assert_eq!(
-            counted,
-            [("nan/native/breaks", 1), ("inf/native/breaks", 1)]
-        );
+        assert_eq!(counted, [("nan/native/breaks", 1), ("inf/native/breaks", 1)]);
         // The new episodes are well.
         out.step(&mut env, &[0.0; 6]);
         assert_eq!(out.valid, [1.0; 3]);
@@ -398,27 +371,16 @@ expr = "native.{agent}_counts[1]"
     let rows = env.spec().rows();
     out.policy = vec![7.0; rows * 4];
     out.final_policy = vec![7.0; rows * 4];
-    for x in [
-        &mut out.reward,
-        &mut out.terminated,
-        &mut out.truncated,
-        &mut out.valid,
-    ] {
+    for x in [&mut out.reward, &mut out.terminated, &mut out.truncated, &mut out.valid] {
         *x = vec![7.0; rows];
     }
     out.final_slot = vec![7; rows];
     out.reset(&mut env, false);
     let agents = |rows: &[f32]| [rows[..4].to_vec(), rows[4..8].to_vec()];
-    assert_eq!(
-        agents(&out.policy),
-        [[1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0]]
-    );
+    assert_eq!(agents(&out.policy), [[1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.0]]);
     out.step(&mut env, &[0.25, 0.5, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(out.reward[..2], [0.5, 3.0]);
-    assert_eq!(
-        agents(&out.policy),
-        [[2.0, 0.5, 0.0, 0.5], [2.0, 3.0, 0.0, 0.5]]
-    );
+    assert_eq!(agents(&out.policy), [[2.0, 0.5, 0.0, 0.5], [2.0, 3.0, 0.0, 0.5]]);
     let names = &env.spec().reward_names;
     assert_eq!(names, &["push/own", "servo/own"]);
 }
@@ -479,62 +441,28 @@ fn refused(native: &str, header: &str) -> String {
 #[test]
 fn mistakes_are_named_with_the_way_out() {
     let term = |rest: &str| format!("[[native]]\nname = \"f\"\n{rest}\n");
-    let own = |rest: &str| {
-        term(&format!(
-            "file = \"own.cuh\"\nfunction = \"chance\"\n{rest}"
-        ))
-    };
+    let own = |rest: &str| term(&format!("file = \"own.cuh\"\nfunction = \"chance\"\n{rest}"));
     for (native, words) in [
         (term("file = \"none.cuh\""), "there is no file"),
         (term("file = \"own.toml\""), "is not the name of a header"),
-        (
-            term("file = \"../outside.cuh\""),
-            "outside of the configuration's folder",
-        ),
-        (
-            term("file = \"/etc/x.h\""),
-            "outside of the configuration's folder",
-        ),
+        (term("file = \"../outside.cuh\""), "outside of the configuration's folder"),
+        (term("file = \"/etc/x.h\""), "outside of the configuration's folder"),
         (term("file = \"folder.h\""), "it is a folder"),
         (term("file = \"own.cuh\""), "has no function called \"f\""),
-        (
-            term("file = \"own.cuh\"\nfunction = \"chanse\""),
-            "did you mean \"chance\"?",
-        ),
+        (term("file = \"own.cuh\"\nfunction = \"chanse\""), "did you mean \"chance\"?"),
         (own("outputs = 0"), "0 outputs"),
         (own("outputs = 5000"), "5000 outputs"),
         (own("memory = 5000"), "5000 numbers to remember"),
         (own("unit = \"parsec\""), "the unit \"parsec\" is not known"),
         (own("outputs = 3\nunit = [\"m\"]"), "1 units for 3 outputs"),
         (own("inputs = [\"pos(bal)\"]"), "did you mean \"ball\"?"),
-        (
-            own("inputs = [\"native.f\"]"),
-            "native.f has no value here yet",
-        ),
-        (
-            own("inputs = [\"previous(native.f)\"]"),
-            "begins with what a native function gives",
-        ),
-        (
-            own("checksum = \"00\""),
-            "is not the file that the checksum is of",
-        ),
-        (
-            format!("{}{}", own(""), own("")),
-            "the name \"f\" is used twice",
-        ),
-        (
-            own("").replace("\"f\"", "\"1f\""),
-            "cannot be a native function's name",
-        ),
-        (
-            own("").replace("\"chance\"", "\"a b\""),
-            "cannot be a function's name",
-        ),
-        (
-            own("inputs = [\"height({agent})\"]"),
-            "is the world's, but mentions {agent}",
-        ),
+        (own("inputs = [\"native.f\"]"), "native.f has no value here yet"),
+        (own("inputs = [\"previous(native.f)\"]"), "begins with what a native function gives"),
+        (own("checksum = \"00\""), "is not the file that the checksum is of"),
+        (format!("{}{}", own(""), own("")), "the name \"f\" is used twice"),
+        (own("").replace("\"f\"", "\"1f\""), "cannot be a native function's name"),
+        (own("").replace("\"chance\"", "\"a b\""), "cannot be a function's name"),
+        (own("inputs = [\"height({agent})\"]"), "is the world's, but mentions {agent}"),
     ] {
         let error = refused(&native, "");
         assert!(error.contains(words), "{native}: {error}");
@@ -547,26 +475,14 @@ fn what_does_not_compile_is_shown_with_file_and_line() {
     let term = "[[native]]\nname = \"f\"\nfile = \"bad.cuh\"\ninputs = [\"qpos\"]\noutputs = 2\n";
     let f = "OSTLER_NATIVE void f(const Env& env, const float (&in)[9], float (&out)[2]) {";
     for (header, words) in [
-        (
-            format!("\n{f}\n  out[0] = speed;\n}}"),
-            vec!["bad.cuh:3:12", "speed"],
-        ),
-        (
-            format!("{f}\n  out[0] = sinf(in[0]);\n}}"),
-            vec!["bad.cuh:2:", "sinf"],
-        ),
+        (format!("\n{f}\n  out[0] = speed;\n}}"), vec!["bad.cuh:3:12", "speed"]),
+        (format!("{f}\n  out[0] = sinf(in[0]);\n}}"), vec!["bad.cuh:2:", "sinf"]),
         (
             format!("#include <math.h>\n{f}}}"),
             vec!["bad.cuh:1: #include <math.h>", "namespace ostler"],
         ),
-        (
-            format!("#include \"../x.h\"\n{f}}}"),
-            vec!["leaves the header's folder"],
-        ),
-        (
-            format!("\n#include \"x.h\"\n{f}}}"),
-            vec!["there is no file", "included at bad.cuh:2"],
-        ),
+        (format!("#include \"../x.h\"\n{f}}}"), vec!["leaves the header's folder"]),
+        (format!("\n#include \"x.h\"\n{f}}}"), vec!["there is no file", "included at bad.cuh:2"]),
         (
             f.replace("in)[9]", "in)[8]") + "}",
             vec![
@@ -574,10 +490,7 @@ fn what_does_not_compile_is_shown_with_file_and_line() {
                 "declare it as OSTLER_NATIVE void f(const Env& env, const float (&in)[9], float (&out)[2])",
             ],
         ),
-        (
-            f.replace("float (&out)[2]", "float (&out)[3]") + "}",
-            vec!["declare it as"],
-        ),
+        (f.replace("float (&out)[2]", "float (&out)[3]") + "}", vec!["declare it as"]),
         (f.replace(" f(", " g(") + "} // f", vec!["declare it as"]),
     ] {
         let error = refused(term, &header);
@@ -628,11 +541,6 @@ expr = "[native.counts[1], native.again[1], native.more]"
     out.reset(&mut env, false);
     assert_eq!(out.policy[..3], [4.0, 8.0, 16.0]);
     let task = env.compiled();
-    let when: Vec<[bool; 2]> = task
-        .natives
-        .functions
-        .iter()
-        .map(|f| [f.judged, f.seen])
-        .collect();
+    let when: Vec<[bool; 2]> = task.natives.functions.iter().map(|f| [f.judged, f.seen]).collect();
     assert_eq!(when, [[false, true]; 3], "no reward follows from them");
 }

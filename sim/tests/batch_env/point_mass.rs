@@ -63,12 +63,7 @@ impl PointMass {
                 s.body_quat[(4 + k) * n + e] = upright;
                 s.body_quat[(8 + k) * n + e] = s.qpos[(5 + k) * n + e];
             }
-            let values = s
-                .qpos
-                .iter()
-                .skip(e)
-                .step_by(n)
-                .chain(s.qvel.iter().skip(e).step_by(n));
+            let values = s.qpos.iter().skip(e).step_by(n).chain(s.qvel.iter().skip(e).step_by(n));
             if !values.copied().all(f32::is_finite) {
                 s.fault[e] |= fault::NON_FINITE;
             }
@@ -141,10 +136,7 @@ impl Physics for PointMass {
     }
 
     fn shortfalls(&self) -> Shortfalls {
-        Shortfalls {
-            contact_overflow: u64::from(self.steps),
-            unsolved: 3 * u64::from(self.steps),
-        }
+        Shortfalls { contact_overflow: u64::from(self.steps), unsolved: 3 * u64::from(self.steps) }
     }
 
     fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
@@ -160,10 +152,8 @@ impl Physics for PointMass {
         let s = &mut self.state;
         let n = s.num_envs;
         let per_env = (s.qpos.len() + s.qvel.len() + s.body_pos.len()) / n + 1;
-        let words: Vec<u32> = blob
-            .chunks_exact(4)
-            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect();
+        let words: Vec<u32> =
+            blob.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let stored = words.len().saturating_sub(1) / per_env;
         if blob.len() != 4 * (stored * per_env + 1) {
             return Err(SnapshotError::Unfit("of another length".into()));
@@ -177,32 +167,23 @@ impl Physics for PointMass {
                 at += stored;
             }
         }
-        s.fault
-            .iter_mut()
-            .zip(&words[at + from..at + stored])
-            .for_each(|(x, w)| *x = *w);
+        s.fault.iter_mut().zip(&words[at + from..at + stored]).for_each(|(x, w)| *x = *w);
         self.steps = words[words.len() - 1];
         Ok((stored - from).min(n))
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        let mut words = blob
-            .chunks_exact(4)
-            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let mut words = blob.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let s = &mut self.state;
         for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_pos] {
             for x in buffer {
                 *x = f32::from_bits(
-                    words
-                        .next()
-                        .ok_or_else(|| SnapshotError::Unfit("short".into()))?,
+                    words.next().ok_or_else(|| SnapshotError::Unfit("short".into()))?,
                 );
             }
         }
         for x in s.fault.iter_mut().chain([&mut self.steps]) {
-            *x = words
-                .next()
-                .ok_or_else(|| SnapshotError::Unfit("short".into()))?;
+            *x = words.next().ok_or_else(|| SnapshotError::Unfit("short".into()))?;
         }
         Ok(())
     }
@@ -223,26 +204,14 @@ pub struct Batch {
     pub steps: u32,
 }
 
-pub const SMALL: Batch = Batch {
-    n: 3,
-    threads: 1,
-    seed: 1,
-    first: 0,
-    steps: 5,
-};
+pub const SMALL: Batch = Batch { n: 3, threads: 1, seed: 1, first: 0, steps: 5 };
 
 /// Control steps are of two physics steps, 0.02 s.
 pub fn build(b: Batch, task: &TaskConfig) -> Result<BatchEnv, EnvError> {
     let model = model();
-    let physics = Box::new(PointMass {
-        state: State::new(&model, b.n).unwrap(),
-        steps: 0,
-    });
-    let env = EnvConfig {
-        num_envs: b.n,
-        decimation: 2,
-        episode_length_s: 0.02 * f64::from(b.steps),
-    };
+    let physics = Box::new(PointMass { state: State::new(&model, b.n).unwrap(), steps: 0 });
+    let env =
+        EnvConfig { num_envs: b.n, decimation: 2, episode_length_s: 0.02 * f64::from(b.steps) };
     BatchEnv::with_physics(
         model,
         physics,
@@ -288,10 +257,7 @@ impl Out {
     pub fn reset(&mut self, env: &mut BatchEnv, spread: bool) {
         env.reset(
             spread,
-            &mut Groups {
-                policy: &mut self.policy,
-                critic: self.critic.as_deref_mut(),
-            },
+            &mut Groups { policy: &mut self.policy, critic: self.critic.as_deref_mut() },
         );
     }
 
@@ -299,10 +265,7 @@ impl Out {
         env.step(
             actions,
             &mut StepOut {
-                obs: Groups {
-                    policy: &mut self.policy,
-                    critic: self.critic.as_deref_mut(),
-                },
+                obs: Groups { policy: &mut self.policy, critic: self.critic.as_deref_mut() },
                 reward: &mut self.reward,
                 terminated: &mut self.terminated,
                 truncated: &mut self.truncated,

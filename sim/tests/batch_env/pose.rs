@@ -14,9 +14,7 @@ fn seen(head: &str, terms: &str) -> TaskConfig {
     for expr in ["joint_pos_rel", "joint_pos", "ctrl"] {
         text += &format!("\n[[observation]]\nname = \"{expr}\"\nexpr = \"{expr}\"");
     }
-    task(&format!(
-        "{text}\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{terms}"
-    ))
+    task(&format!("{text}\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{terms}"))
 }
 
 fn one(cfg: &TaskConfig) -> (BatchEnv, Out) {
@@ -134,10 +132,7 @@ fn a_keyframe_of_another_models_size_is_refused() {
     let short: fn(&mut Keyframe) = |k| k.qpos.truncate(3);
     let long: fn(&mut Keyframe) = |k| k.qvel.push(0.0);
     for (damage, part) in [
-        (
-            short,
-            "qpos of keyframe \"high\" has 3 numbers, the robot 9",
-        ),
+        (short, "qpos of keyframe \"high\" has 3 numbers, the robot 9"),
         (long, "qvel of keyframe \"high\" has 9 numbers, the robot 8"),
     ] {
         let robot = Arc::make_mut(&mut robot);

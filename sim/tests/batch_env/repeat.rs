@@ -89,24 +89,11 @@ normal = 0.1
     )
 }
 
-pub const BATCH: Batch = Batch {
-    n: 200,
-    threads: 1,
-    seed: 11,
-    first: 0,
-    steps: 30,
-};
+pub const BATCH: Batch = Batch { n: 200, threads: 1, seed: 11, first: 0, steps: 30 };
 
 fn actions(b: Batch, step: u64) -> Vec<f32> {
     let mut a = vec![0.0; 2 * b.n];
-    fill_uniform(
-        5,
-        b.first..b.first + b.n as u32,
-        Purpose::ActionNoise,
-        step,
-        2,
-        &mut a,
-    );
+    fill_uniform(5, b.first..b.first + b.n as u32, Purpose::ActionNoise, step, 2, &mut a);
     a.iter_mut().for_each(|x| *x = 2.2 * *x - 1.1);
     if step == 17 && b.first == 0 {
         a[7] = f32::NAN;
@@ -130,13 +117,8 @@ pub fn play(
             seen.extend(row.iter().map(|x| x.to_bits()));
             seen.extend(critic[18 * e..18 * e + 18].iter().map(|x| x.to_bits()));
             seen.extend(
-                [
-                    out.reward[e],
-                    out.terminated[e],
-                    out.truncated[e],
-                    out.valid[e],
-                ]
-                .map(f32::to_bits),
+                [out.reward[e], out.terminated[e], out.truncated[e], out.valid[e]]
+                    .map(f32::to_bits),
             );
             seen.push(out.final_slot[e] as u32);
         }
@@ -170,12 +152,7 @@ fn an_environment_behaves_the_same_in_any_batch_and_shard() {
     let all = run(BATCH);
     let few = run(Batch { n: 8, ..BATCH });
     assert!(few[..] == all[..8]);
-    let shard = run(Batch {
-        n: 70,
-        first: 100,
-        threads: 2,
-        ..BATCH
-    });
+    let shard = run(Batch { n: 70, first: 100, threads: 2, ..BATCH });
     assert!(shard[..] == all[100..170]);
 }
 
@@ -196,10 +173,7 @@ fn a_snapshot_goes_on_with_the_same_bits() {
     assert_eq!(straight_stats.shortfalls.unsolved, 150);
     assert!(straight_stats.episodes > 50 && straight_stats.faults.iter().sum::<u64>() == 1);
 
-    let (mut other, mut other_out) = fresh(Batch {
-        threads: 3,
-        ..BATCH
-    });
+    let (mut other, mut other_out) = fresh(Batch { threads: 3, ..BATCH });
     other.restore(&blob[6..]).unwrap();
     assert!(play(&mut other, &mut other_out, BATCH, 23..60) == straight);
     let mut stats = EpisodeStats::default();

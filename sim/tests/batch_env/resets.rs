@@ -42,41 +42,18 @@ fn numbers_of_joints_that_are_named_go_in_the_order_of_the_names() {
             assert_eq!(row[..2], [0.5, 0.25], "{target} {how}");
         }
     }
-    let row = &starts(
-        1,
-        &reset("joint_vel([turn, slider])", "value = [0.25, 0.5]"),
-    )[0];
+    let row = &starts(1, &reset("joint_vel([turn, slider])", "value = [0.25, 0.5]"))[0];
     assert_eq!(row[9..11], [0.5, 0.25]);
     let named = reset("joint_pos(both)", "value = [0.25, 0.5]");
     let named = format!("{named}[names]\nboth = [\"turn\", \"slider\"]\n");
     assert_eq!(starts(1, &named)[0][..2], [0.5, 0.25]);
     for (target, how, wrong) in [
-        (
-            "joint_pos([\"t*\", slider])",
-            "value = [0.25, 0.5]",
-            "in the model's order",
-        ),
-        (
-            "joint_pos([\"t*\", slider])",
-            "choice = [[0.25, 0.5]]",
-            "in the model's order",
-        ),
-        (
-            "joint_pos([\"t*\", slider])",
-            "expr = \"concat(0.1, 0.2)\"",
-            "in the model's order",
-        ),
-        (
-            "joint_pos([turn, turn])",
-            "value = 0.5",
-            "\"turn\" is in the list twice",
-        ),
+        ("joint_pos([\"t*\", slider])", "value = [0.25, 0.5]", "in the model's order"),
+        ("joint_pos([\"t*\", slider])", "choice = [[0.25, 0.5]]", "in the model's order"),
+        ("joint_pos([\"t*\", slider])", "expr = \"concat(0.1, 0.2)\"", "in the model's order"),
+        ("joint_pos([turn, turn])", "value = 0.5", "\"turn\" is in the list twice"),
         ("joint_pos([])", "value = 0.5", "the list is empty"),
-        (
-            "joint_pos([turn, slidr])",
-            "value = 0.5",
-            "did you mean \"slider\"?",
-        ),
+        ("joint_pos([turn, slidr])", "value = 0.5", "did you mean \"slider\"?"),
     ] {
         let text = format!(
             "[[action]]\nactuators = [\"push\"]\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{}",
@@ -105,10 +82,7 @@ fn each_target_moves_its_coordinates_and_no_others() {
         ("yaw(ball)", 5..9),
     ] {
         let rest = starts(1, "")[0].clone();
-        for (i, row) in starts(50, &reset(target, "uniform = [0.1, 0.2]"))
-            .iter()
-            .enumerate()
-        {
+        for (i, row) in starts(50, &reset(target, "uniform = [0.1, 0.2]")).iter().enumerate() {
             for k in 0..17 {
                 if !touched.contains(&k) {
                     assert_eq!(row[k], rest[k], "{target} moved {k} in {i}");
@@ -135,9 +109,7 @@ fn values_replace_keyframes_set_all_and_terms_add_up_in_order() {
     let key = starts(1, &reset("keyframe(\"high\")", ""));
     assert_eq!(
         key[0],
-        [
-            0.5, 0.25, 1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0
-        ]
+        [0.5, 0.25, 1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
     );
     let both = [
         reset("keyframe(high)", ""),
@@ -146,17 +118,11 @@ fn values_replace_keyframes_set_all_and_terms_add_up_in_order() {
     ]
     .concat();
     let row = &starts(1, &both)[0];
-    assert_eq!(
-        (&row[..5], row[9]),
-        ([0.5, 0.25, 7.0, 8.0, 9.0].as_slice(), 0.0)
-    );
+    assert_eq!((&row[..5], row[9]), ([0.5, 0.25, 7.0, 8.0, 9.0].as_slice(), 0.0));
     let turned = &starts(1, &reset("yaw(ball)", "value = 1.5707963"))[0];
     assert!((turned[5] - 0.5f32.sqrt()).abs() < 1e-6 && (turned[8] - 0.5f32.sqrt()).abs() < 1e-6);
     // A value and a spread: around the value.
-    for row in starts(
-        20,
-        &reset("joint_pos(turn)", "value = 4.0\nuniform = [-0.5, 0.5]"),
-    ) {
+    for row in starts(20, &reset("joint_pos(turn)", "value = 4.0\nuniform = [-0.5, 0.5]")) {
         assert!((3.5..=4.5).contains(&row[1]) && row[1] != 4.0);
     }
 }
@@ -164,10 +130,8 @@ fn values_replace_keyframes_set_all_and_terms_add_up_in_order() {
 #[test]
 fn draws_differ_between_coordinates_environments_and_episodes_and_have_the_right_spread() {
     let rows = starts(4000, &reset("qvel", "normal = 2.0"));
-    let values: Vec<f64> = rows
-        .iter()
-        .flat_map(|r| r[9..17].iter().map(|&x| f64::from(x)))
-        .collect();
+    let values: Vec<f64> =
+        rows.iter().flat_map(|r| r[9..17].iter().map(|&x| f64::from(x))).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|x| x * x).sum::<f64>() / n;
@@ -184,15 +148,11 @@ fn draws_differ_between_coordinates_environments_and_episodes_and_have_the_right
 /// Coordinates of many starts.
 fn columns(terms: &str) -> Vec<Vec<f32>> {
     let rows = starts(2000, terms);
-    (0..17)
-        .map(|k| rows.iter().map(|r| r[k]).collect())
-        .collect()
+    (0..17).map(|k| rows.iter().map(|r| r[k]).collect()).collect()
 }
 
 fn between(column: &[f32], low: f32, high: f32) {
-    let (least, most) = column
-        .iter()
-        .fold((f32::MAX, f32::MIN), |m, x| (m.0.min(*x), m.1.max(*x)));
+    let (least, most) = column.iter().fold((f32::MAX, f32::MIN), |m, x| (m.0.min(*x), m.1.max(*x)));
     let width = high - low;
     assert!(least >= low - 1e-5 && most <= high + 1e-5, "{least} {most}");
     assert!(
@@ -203,23 +163,14 @@ fn between(column: &[f32], low: f32, high: f32) {
 
 #[test]
 fn every_axis_and_every_joint_may_have_a_range_of_its_own() {
-    let pos = columns(&reset(
-        "pos(ball)",
-        "uniform = [[-0.1, 0.1], [-0.25, 0.25], [0, 0]]",
-    ));
+    let pos = columns(&reset("pos(ball)", "uniform = [[-0.1, 0.1], [-0.25, 0.25], [0, 0]]"));
     between(&pos[2], -0.1, 0.1);
     between(&pos[3], -0.25, 0.25);
     assert!(pos[4].iter().all(|z| *z == 1.0));
-    let named = columns(&reset(
-        "joint_pos(*)",
-        "uniform = { \"sli*\" = [1, 2], turn = [-3, -1] }",
-    ));
+    let named = columns(&reset("joint_pos(*)", "uniform = { \"sli*\" = [1, 2], turn = [-3, -1] }"));
     between(&named[0], 1.0, 2.0);
     between(&named[1], -3.0, -1.0);
-    let value = starts(
-        1,
-        &reset("joint_pos(*)", "value = { slider = 0.5, \"t*\" = 0.25 }"),
-    );
+    let value = starts(1, &reset("joint_pos(*)", "value = { slider = 0.5, \"t*\" = 0.25 }"));
     assert_eq!(value[0][..2], [0.5, 0.25]);
     let spread = columns(&reset("lin_vel(ball)", "normal = [0, 0.5, 2]"));
     let variance = |x: &[f32]| x.iter().map(|x| f64::from(x * x)).sum::<f64>() / 2000.0;
@@ -232,10 +183,7 @@ fn every_axis_and_every_joint_may_have_a_range_of_its_own() {
 #[test]
 fn values_are_scaled_and_offsets_may_be_log_uniform() {
     let high = reset("keyframe(high)", "");
-    let scaled = columns(&format!(
-        "{high}{}",
-        reset("joint_pos(*)", "scale = [0.5, 1.5]")
-    ));
+    let scaled = columns(&format!("{high}{}", reset("joint_pos(*)", "scale = [0.5, 1.5]")));
     between(&scaled[0], 0.25, 0.75);
     between(&scaled[1], 0.125, 0.375);
     let log = columns(&reset("joint_pos(slider)", "log_uniform = [0.1, 10]"));
@@ -263,10 +211,8 @@ fn bodies_are_turned_about_their_axes() {
     // About the body's own axis: upside down it turns the other way.
     let turned = |terms: &str| starts(1, terms)[0][5..9].to_vec();
     let over = reset("quat(ball)", "value = [0, 1, 0, 0]");
-    let yaw = turned(&format!(
-        "{over}{}",
-        reset("rpy(ball)", "uniform = [[0, 0], [0, 0], [1, 1]]")
-    ));
+    let yaw =
+        turned(&format!("{over}{}", reset("rpy(ball)", "uniform = [[0, 0], [0, 0], [1, 1]]")));
     let (s, c) = half(1.0);
     for (a, b) in yaw.iter().zip([0.0, c, -s, 0.0]) {
         assert!((a - b).abs() < 1e-6, "{yaw:?}");
@@ -275,10 +221,7 @@ fn bodies_are_turned_about_their_axes() {
         let one = turned(&reset(target, "uniform = [0.5, 0.5]"));
         let mut wanted = [0.25_f32.cos(), 0.0, 0.0, 0.0];
         wanted[at] = 0.25_f32.sin();
-        assert!(
-            one.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6),
-            "{one:?}"
-        );
+        assert!(one.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6), "{one:?}");
     }
 }
 
@@ -290,14 +233,9 @@ fn a_rotation_without_a_range_is_any_rotation() {
     for (k, of) in quats.iter().enumerate().skip(5).take(4) {
         let mean: f32 = of.iter().sum::<f32>() / 2000.0;
         let square: f32 = of.iter().map(|x| x * x).sum::<f32>() / 2000.0;
-        assert!(
-            mean.abs() < 0.06 && (square - 0.25).abs() < 0.03,
-            "{k}: {mean} {square}"
-        );
+        assert!(mean.abs() < 0.06 && (square - 0.25).abs() < 0.03, "{k}: {mean} {square}");
     }
-    let angles = quats[5]
-        .iter()
-        .map(|w| 2.0 * f64::from(w.abs().min(1.0)).acos());
+    let angles = quats[5].iter().map(|w| 2.0 * f64::from(w.abs().min(1.0)).acos());
     let mean = angles.sum::<f64>() / 2000.0;
     let pi = std::f64::consts::PI;
     assert!((mean - (pi / 2.0 + 2.0 / pi)).abs() < 0.06, "{mean}");
@@ -305,10 +243,7 @@ fn a_rotation_without_a_range_is_any_rotation() {
 
 #[test]
 fn one_of_some_poses_is_chosen_as_a_whole() {
-    let poses = columns(&reset(
-        "joint_pos(*)",
-        "choice = [[1, 10], [2, 20], [3, 30]]",
-    ));
+    let poses = columns(&reset("joint_pos(*)", "choice = [[1, 10], [2, 20], [3, 30]]"));
     for (a, b) in poses[0].iter().zip(&poses[1]) {
         assert!(*b == 10.0 * a && [1.0, 2.0, 3.0].contains(a));
     }
@@ -337,83 +272,23 @@ fn a_choice_without_chance_is_the_first() {
 #[test]
 fn resets_that_mean_nothing_are_refused() {
     for (target, how, path, part) in [
-        (
-            "pos(ball)",
-            "uniform = [[0, 1]]",
-            ".uniform",
-            "1 ranges for 3 coordinates",
-        ),
-        (
-            "pos(ball)",
-            "uniform = { x = [0, 1] }",
-            ".uniform",
-            "no names",
-        ),
-        (
-            "joint_pos(*)",
-            "uniform = { slider = [0, 1] }",
-            ".uniform",
-            "\"turn\" fits no pattern",
-        ),
-        (
-            "joint_pos(*)",
-            "log_uniform = [0, 1]",
-            ".log_uniform",
-            "no logarithm",
-        ),
-        (
-            "joint_pos(*)",
-            "uniform = [0, 1]\nscale = [0, 1]",
-            "",
-            "both `uniform` and `scale`",
-        ),
-        (
-            "joint_pos(*)",
-            "value = 1\nscale = [0, 1]",
-            ".scale",
-            "two terms",
-        ),
-        (
-            "joint_pos(*)",
-            "choice = [[1]]",
-            ".choice[0]",
-            "1 numbers for 2",
-        ),
-        (
-            "joint_pos(*)",
-            "choice = [[1, 2]]\nvalue = 1",
-            ".choice",
-            "two terms",
-        ),
-        (
-            "joint_pos(*)",
-            "within_limits = 0.9",
-            ".within_limits",
-            "no limits",
-        ),
-        (
-            "joint_pos(*)",
-            "within_limits = 1.5",
-            ".within_limits",
-            "share",
-        ),
+        ("pos(ball)", "uniform = [[0, 1]]", ".uniform", "1 ranges for 3 coordinates"),
+        ("pos(ball)", "uniform = { x = [0, 1] }", ".uniform", "no names"),
+        ("joint_pos(*)", "uniform = { slider = [0, 1] }", ".uniform", "\"turn\" fits no pattern"),
+        ("joint_pos(*)", "log_uniform = [0, 1]", ".log_uniform", "no logarithm"),
+        ("joint_pos(*)", "uniform = [0, 1]\nscale = [0, 1]", "", "both `uniform` and `scale`"),
+        ("joint_pos(*)", "value = 1\nscale = [0, 1]", ".scale", "two terms"),
+        ("joint_pos(*)", "choice = [[1]]", ".choice[0]", "1 numbers for 2"),
+        ("joint_pos(*)", "choice = [[1, 2]]\nvalue = 1", ".choice", "two terms"),
+        ("joint_pos(*)", "within_limits = 0.9", ".within_limits", "no limits"),
+        ("joint_pos(*)", "within_limits = 1.5", ".within_limits", "share"),
         ("qpos", "within_limits = 0.9", ".within_limits", "joint_pos"),
-        (
-            "joint_vel(*)",
-            "within_limits = 0.9",
-            ".within_limits",
-            "joint_pos",
-        ),
+        ("joint_vel(*)", "within_limits = 0.9", ".within_limits", "joint_pos"),
         ("roll(ball)", "value = 1", ".value", "rpy(BODY)"),
         ("pitch(ball)", "scale = [1, 2]", ".scale", "no factor"),
         ("quat(ball)", "uniform = [0, 1]", "", "rpy(BODY)"),
         ("rpy(ball)", "scale = [0, 1]", "", "rpy takes"),
-        (
-            "keyframe([high, hihg])",
-            "",
-            ".target",
-            "did you mean \"high\"",
-        ),
+        ("keyframe([high, hihg])", "", ".target", "did you mean \"high\""),
         ("keyframe([])", "", ".target", "empty"),
         ("keyframe([high])", "value = 1", "", "no numbers"),
         ("joint_pos(*)", "", "", "does nothing"),

@@ -63,19 +63,10 @@ fn an_expression_sets_its_target_from_commands_parameters_and_the_pose_so_far() 
         reset("joint_pos(slider)", "uniform = [-1, 1]"),
         // A mirror image, in rad of m.
         reset("joint_pos(turn)", "expr = \"-1 * joint_pos(slider)\""),
-        reset(
-            "pos(ball)",
-            "expr = \"[command.goal, param.ahead + joint_pos(slider)]\"",
-        ),
-        reset(
-            "lin_vel(ball)",
-            "expr = \"(pos(ball) - pos(cart)) / 2.0 * 1\"",
-        ),
+        reset("pos(ball)", "expr = \"[command.goal, param.ahead + joint_pos(slider)]\""),
+        reset("lin_vel(ball)", "expr = \"(pos(ball) - pos(cart)) / 2.0 * 1\""),
         reset("ang_vel(ball)", "expr = \"3\""),
-        reset(
-            "yaw(ball)",
-            "expr = \"atan2(command.goal.y, command.goal.x)\"",
-        ),
+        reset("yaw(ball)", "expr = \"atan2(command.goal.y, command.goal.x)\""),
         reset("joint_vel(slider)", "expr = \"norm(lin_vel(ball))\""),
     ]
     .concat();
@@ -93,10 +84,7 @@ fn an_expression_sets_its_target_from_commands_parameters_and_the_pose_so_far() 
         assert_eq!(v[5..8], [3.0; 3]);
         let yaw = 2.0 * q[8].atan2(q[5]);
         let error = yaw - goal[1].atan2(goal[0]);
-        assert!(
-            error.sin().abs() < 1e-5 && error.cos() > 0.0,
-            "{yaw} {goal:?}"
-        );
+        assert!(error.sin().abs() < 1e-5 && error.cos() > 0.0, "{yaw} {goal:?}");
         let speed = v[2..5].iter().map(|x| x * x).sum::<f32>().sqrt();
         near(v[0], speed);
     }
@@ -143,10 +131,7 @@ name = "twist"
 expr = "command.twist"
 {}{}"#,
         reset("yaw(ball)", "uniform = [-3, 3]"),
-        reset(
-            "joint_vel(*)",
-            "expr = \"[command.twist.x, 1 * command.twist.z]\""
-        ),
+        reset("joint_vel(*)", "expr = \"[command.twist.x, 1 * command.twist.z]\""),
     );
     let rows = starts(400, &terms);
     for row in &rows {
@@ -161,10 +146,7 @@ expr = "command.twist"
 fn moments(x: &[f32]) -> (f64, f64) {
     let n = x.len() as f64;
     let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / n;
-    let square = x
-        .iter()
-        .map(|x| (f64::from(*x) - mean).powi(2))
-        .sum::<f64>();
+    let square = x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>();
     (mean, square / n)
 }
 
@@ -194,47 +176,25 @@ fn draws_have_their_distributions() {
         (7, 0.0, 1.0),
     ] {
         let (m, v) = moments(&of(k));
-        assert!(
-            (m - mean).abs() < sigma * f64::sqrt(variance),
-            "{k}: mean {m}"
-        );
-        assert!(
-            (v - variance).abs() < 2.0 * sigma * variance,
-            "{k}: variance {v}"
-        );
+        assert!((m - mean).abs() < sigma * f64::sqrt(variance), "{k}: mean {m}");
+        assert!((v - variance).abs() < 2.0 * sigma * variance, "{k}: variance {v}");
     }
     let logs: Vec<f32> = of(2).iter().map(|x| x.log10()).collect();
     let (m, v) = moments(&logs);
-    assert!(
-        m.abs() < sigma * 0.6 && (v - 1.0 / 3.0).abs() < sigma,
-        "{m} {v}"
-    );
+    assert!(m.abs() < sigma * 0.6 && (v - 1.0 / 3.0).abs() < sigma, "{m} {v}");
     // Components are drawn by themselves.
-    let both = of(6)
-        .iter()
-        .zip(of(7))
-        .map(|(a, b)| a * b)
-        .collect::<Vec<_>>();
+    let both = of(6).iter().zip(of(7)).map(|(a, b)| a * b).collect::<Vec<_>>();
     assert!(moments(&both).0.abs() < sigma);
     assert!(of(5).iter().all(|x| [1.0, 5.0, 6.0].contains(x)));
     // All orientations alike: each axis of the body points everywhere.
     let turned = starts(N, &reset("quat(ball)", "expr = \"random_quat\""));
     for k in 5..9 {
         let (m, v) = moments(&column(&turned, k));
-        assert!(
-            m.abs() < sigma * 0.5 && (v - 0.25).abs() < sigma * 0.25,
-            "{m} {v}"
-        );
+        assert!(m.abs() < sigma * 0.5 && (v - 0.25).abs() < sigma * 0.25, "{m} {v}");
     }
-    let up: Vec<f32> = turned
-        .iter()
-        .map(|q| 1.0 - 2.0 * (q[6] * q[6] + q[7] * q[7]))
-        .collect();
+    let up: Vec<f32> = turned.iter().map(|q| 1.0 - 2.0 * (q[6] * q[6] + q[7] * q[7])).collect();
     let (m, v) = moments(&up);
-    assert!(
-        m.abs() < sigma * 0.6 && (v - 1.0 / 3.0).abs() < sigma,
-        "{m} {v}"
-    );
+    assert!(m.abs() < sigma * 0.6 && (v - 1.0 / 3.0).abs() < sigma, "{m} {v}");
 }
 
 #[test]
@@ -291,11 +251,7 @@ fn distance(row: &[f32]) -> f64 {
 fn starts_are_drawn_until_their_conditions_hold() {
     const N: usize = 6000;
     let free = starts(N, &apart(1).replace("0.8", "-1"));
-    let kept: Vec<f64> = free
-        .iter()
-        .map(|r| distance(r))
-        .filter(|d| *d > 0.8)
-        .collect();
+    let kept: Vec<f64> = free.iter().map(|r| distance(r)).filter(|d| *d > 0.8).collect();
     let (mut env, out) = batch(N, &apart(100));
     let rows: Vec<Vec<f32>> = out.policy.chunks(WIDTH).map(<[f32]>::to_vec).collect();
     let found: Vec<f64> = rows.iter().map(|r| distance(r)).collect();
@@ -305,19 +261,11 @@ fn starts_are_drawn_until_their_conditions_hold() {
     assert_eq!(same, kept.len());
     // The distribution is that of draws under the condition.
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    assert!(
-        (mean(&found) - mean(&kept)).abs() < 0.03,
-        "{} {}",
-        mean(&found),
-        mean(&kept)
-    );
+    assert!((mean(&found) - mean(&kept)).abs() < 0.03, "{} {}", mean(&found), mean(&kept));
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
     assert_eq!((stats.starts.count, stats.starts.gave_up), (N as u64, 0));
-    let (tries, share) = (
-        stats.starts.tries as f64 / N as f64,
-        kept.len() as f64 / N as f64,
-    );
+    let (tries, share) = (stats.starts.tries as f64 / N as f64, kept.len() as f64 / N as f64);
     assert!((tries - 1.0 / share).abs() < 0.06, "{tries} {share}");
 }
 
@@ -326,11 +274,7 @@ fn after_all_tries_the_last_draw_counts_and_is_counted() {
     const N: usize = 4000;
     let share = |tries: u32| {
         let (mut env, out) = batch(N, &apart(tries));
-        let failed = out
-            .policy
-            .chunks(WIDTH)
-            .filter(|r| distance(r) <= 0.8)
-            .count();
+        let failed = out.policy.chunks(WIDTH).filter(|r| distance(r) <= 0.8).count();
         let mut stats = EpisodeStats::default();
         env.take_stats(&mut stats);
         assert_eq!(stats.starts.gave_up, failed as u64);
@@ -402,25 +346,14 @@ fn fresh(b: Batch) -> (BatchEnv, Out) {
 
 #[test]
 fn starts_are_the_same_bits_for_any_threads_shard_and_after_a_snapshot() {
-    let b = Batch {
-        n: 150,
-        steps: 9,
-        ..SMALL
-    };
+    let b = Batch { n: 150, steps: 9, ..SMALL };
     let (mut env, mut out) = fresh(b);
     let one = play(&mut env, &mut out, b.n, 40);
     for threads in [2, 5] {
         let (mut env, mut out) = fresh(Batch { threads, ..b });
-        assert!(
-            play(&mut env, &mut out, b.n, 40) == one,
-            "{threads} threads"
-        );
+        assert!(play(&mut env, &mut out, b.n, 40) == one, "{threads} threads");
     }
-    let (mut env, mut out) = fresh(Batch {
-        n: 50,
-        first: 70,
-        ..b
-    });
+    let (mut env, mut out) = fresh(Batch { n: 50, first: 70, ..b });
     assert!(play(&mut env, &mut out, 50, 40) == one[70..120]);
 
     let (mut env, mut out) = fresh(b);
@@ -476,30 +409,10 @@ fn mistakes_in_starts_name_their_place_and_a_remedy() {
             "[m/s]",
             "multiply by a constant",
         ),
-        (
-            term("yaw(ball)", "pos(ball).x"),
-            "task.reset[0].expr",
-            "[m]",
-            "multiply",
-        ),
-        (
-            term("pos(ball)", "height(bal)"),
-            "task.reset[0].expr",
-            "bal",
-            "ball",
-        ),
-        (
-            term("pos(ball)", "pos(ball).z > 1"),
-            "task.reset[0].expr",
-            "a condition",
-            "if(",
-        ),
-        (
-            term("pos(ball)", "action[0]"),
-            "task.reset[0].expr",
-            "no action",
-            "command",
-        ),
+        (term("yaw(ball)", "pos(ball).x"), "task.reset[0].expr", "[m]", "multiply"),
+        (term("pos(ball)", "height(bal)"), "task.reset[0].expr", "bal", "ball"),
+        (term("pos(ball)", "pos(ball).z > 1"), "task.reset[0].expr", "a condition", "if("),
+        (term("pos(ball)", "action[0]"), "task.reset[0].expr", "no action", "command"),
         (
             term("pos(ball)", "contact_force(ball)"),
             "task.reset[0].expr",
@@ -518,84 +431,24 @@ fn mistakes_in_starts_name_their_place_and_a_remedy() {
             "follows from this",
             "default_pose",
         ),
-        (
-            term("pos(ball)", "1 * time"),
-            "task.reset[0].expr",
-            "no time",
-            "drawn so far",
-        ),
-        (
-            term("roll(ball)", "1"),
-            "task.reset[0].expr",
-            "adds",
-            "rpy(BODY)",
-        ),
-        (
-            term("keyframe(high)", "1"),
-            "task.reset[0]",
-            "no expression",
-            "another reset",
-        ),
-        (
-            reset("qpos", "expr = \"1\"\nvalue = 1"),
-            "task.reset[0]",
-            "another key",
-            "two terms",
-        ),
+        (term("pos(ball)", "1 * time"), "task.reset[0].expr", "no time", "drawn so far"),
+        (term("roll(ball)", "1"), "task.reset[0].expr", "adds", "rpy(BODY)"),
+        (term("keyframe(high)", "1"), "task.reset[0]", "no expression", "another reset"),
+        (reset("qpos", "expr = \"1\"\nvalue = 1"), "task.reset[0]", "another key", "two terms"),
         (
             reset("qpos", "expr = \"1\"\nscale = [1, 2]"),
             "task.reset[0]",
             "another key",
             "two terms",
         ),
-        (
-            reset("yaw(ball)", "expr = \"1\"\nuniform = [1, 2]"),
-            "task.reset[0]",
-            "not both",
-            "",
-        ),
-        (
-            until("\"pos(ball).z\""),
-            "task.start.until",
-            "a number",
-            "compare",
-        ),
-        (
-            until("[]"),
-            "task.start.until",
-            "no condition",
-            "for example",
-        ),
-        (
-            until("[\"true\", \"height(bal) > 0\"]"),
-            "task.start.until[1]",
-            "bal",
-            "ball",
-        ),
-        (
-            until("\"contact(ball)\""),
-            "task.start.until",
-            "contacts",
-            "",
-        ),
-        (
-            until("\"qpos > 0\""),
-            "task.start.until",
-            "9 conditions",
-            "all(",
-        ),
-        (
-            until("\"true\"\ntries = 0"),
-            "task.start.tries",
-            "0 is not",
-            "last draw",
-        ),
-        (
-            until("\"true\"\ntries = 4000"),
-            "task.start.tries",
-            "4000",
-            "last draw",
-        ),
+        (reset("yaw(ball)", "expr = \"1\"\nuniform = [1, 2]"), "task.reset[0]", "not both", ""),
+        (until("\"pos(ball).z\""), "task.start.until", "a number", "compare"),
+        (until("[]"), "task.start.until", "no condition", "for example"),
+        (until("[\"true\", \"height(bal) > 0\"]"), "task.start.until[1]", "bal", "ball"),
+        (until("\"contact(ball)\""), "task.start.until", "contacts", ""),
+        (until("\"qpos > 0\""), "task.start.until", "9 conditions", "all("),
+        (until("\"true\"\ntries = 0"), "task.start.tries", "0 is not", "last draw"),
+        (until("\"true\"\ntries = 4000"), "task.start.tries", "4000", "last draw"),
         (
             "[[reward]]\nname = \"x\"\nexpr = \"uniform(0, 1)\"".to_string(),
             "task.reward[1].expr",
@@ -608,21 +461,13 @@ fn mistakes_in_starts_name_their_place_and_a_remedy() {
             "where an episode begins",
             "init",
         ),
-        (
-            term("pos(ball)", "uniform(0, qvel[0])"),
-            "task.reset[0].expr",
-            "[m/s]",
-            "",
-        ),
+        (term("pos(ball)", "uniform(0, qvel[0])"), "task.reset[0].expr", "[m/s]", ""),
     ] {
         let e = match build(SMALL, &task(&text(&terms))) {
             Err(EnvError::Config(e)) => e,
             other => panic!("{terms}: {other:?}"),
         };
-        assert!(
-            e.path == path && e.message.contains(message),
-            "{terms}: {e:?}"
-        );
+        assert!(e.path == path && e.message.contains(message), "{terms}: {e:?}");
         let found = e.help.clone().unwrap_or_default();
         assert!(found.contains(help), "{terms}: {e:?}");
     }

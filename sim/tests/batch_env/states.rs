@@ -93,18 +93,13 @@ fn action(env: usize, step: u32) -> [f32; 2] {
 
 #[test]
 fn rewards_see_the_value_before_the_step_and_observations_the_one_after() {
-    let b = Batch {
-        steps: 100,
-        ..SMALL
-    };
+    let b = Batch { steps: 100, ..SMALL };
     let mut env = build(b, &counted()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(env.spec().obs.policy, WIDTH);
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
     let first = |peak: &[f32; 2]| {
-        vec![
-            0.0, -1.0, peak[0], peak[1], 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-        ]
+        vec![0.0, -1.0, peak[0], peak[1], 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     };
     for row in out.policy.chunks(WIDTH) {
         assert_eq!(row, first(&[0.0; 2]));
@@ -149,15 +144,7 @@ fn rewards_see_the_value_before_the_step_and_observations_the_one_after() {
             let want = [
                 &[n, n - 1.0, peak[0], peak[1]],
                 &turned[..],
-                &[
-                    f32::from(u8::from(*ever)),
-                    0.0,
-                    0.0,
-                    0.0,
-                    n - 1.0,
-                    2.0 * n,
-                    2.0 * n,
-                ],
+                &[f32::from(u8::from(*ever)), 0.0, 0.0, 0.0, n - 1.0, 2.0 * n, 2.0 * n],
             ];
             assert_eq!(row, want.concat(), "{step}, {e}");
         }
@@ -169,10 +156,7 @@ fn rewards_see_the_value_before_the_step_and_observations_the_one_after() {
 fn observations_before_a_reset_have_the_value_after_the_last_step() {
     let mut task = counted();
     task.termination[0].truncate = true;
-    let b = Batch {
-        steps: 100,
-        ..SMALL
-    };
+    let b = Batch { steps: 100, ..SMALL };
     let mut env = build(b, &task).unwrap();
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
@@ -207,10 +191,7 @@ expr = "1"
 name = "edge"
 expr = "1 / (3 - state.n)"
 "#;
-    let b = Batch {
-        steps: 100,
-        ..SMALL
-    };
+    let b = Batch { steps: 100, ..SMALL };
     let mut env = build(b, &task(text)).unwrap();
     let mut out = Out::new(env.spec(), 1);
     out.reset(&mut env, false);
@@ -221,9 +202,8 @@ expr = "1 / (3 - state.n)"
     let mut stats = ostler_sim::EpisodeStats::default();
     env.take_stats(&mut stats);
     let names = &env.spec().cause_names;
-    let causes: Vec<&str> = (stats.breaks.iter())
-        .map(|b| names[b.cause as usize].as_str())
-        .collect();
+    let causes: Vec<&str> =
+        (stats.breaks.iter()).map(|b| names[b.cause as usize].as_str()).collect();
     assert_eq!(causes, ["inf/reward/edge"; 3]);
 }
 
@@ -275,30 +255,10 @@ expr = "1"
     let state = |name: &str, rest: &str| format!("[[state]]\nname = \"{name}\"\n{rest}\n");
     let plain = "init = \"0\"\nupdate = \"1\"";
     for (states, path, message, help) in [
-        (
-            state("", plain),
-            "task.state[0].name",
-            "the name is empty",
-            "",
-        ),
-        (
-            state("a b", plain),
-            "task.state[0].name",
-            "cannot be a state's name",
-            "letters",
-        ),
-        (
-            state("{fot}", plain),
-            "task.state[0].name",
-            "cannot be a state's name",
-            "letters",
-        ),
-        (
-            state("a", plain) + &state("a", plain),
-            "task.state[1].name",
-            "used twice",
-            "",
-        ),
+        (state("", plain), "task.state[0].name", "the name is empty", ""),
+        (state("a b", plain), "task.state[0].name", "cannot be a state's name", "letters"),
+        (state("{fot}", plain), "task.state[0].name", "cannot be a state's name", "letters"),
+        (state("a", plain) + &state("a", plain), "task.state[1].name", "used twice", ""),
         (
             state("a", "init = \"0\"\nupdate = \"state.b + 1\""),
             "task.state[0].update",
@@ -347,12 +307,7 @@ expr = "1"
             "`update` has 3 components, `init` has 2",
             "",
         ),
-        (
-            state("a", "init = \"0\"\nupdate = \"[state.a, 1]\""),
-            "task.state[0]",
-            "",
-            "",
-        ),
+        (state("a", "init = \"0\"\nupdate = \"[state.a, 1]\""), "task.state[0]", "", ""),
         (
             state("a", "init = \"0\"\nupdate = \"time > 1\""),
             "task.state[0].update",
@@ -390,9 +345,6 @@ expr = "1"
         };
         assert!(error.path.starts_with(path), "{states}: {error}");
         assert!(error.message.contains(message), "{states}: {error}");
-        assert!(
-            error.help.clone().unwrap_or_default().contains(help),
-            "{states}: {error}"
-        );
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{states}: {error}");
     }
 }

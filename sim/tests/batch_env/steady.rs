@@ -63,13 +63,7 @@ expr = "abs(joint_pos(slider)) > 0.01"
 target = "qpos"
 normal = 0.01
 "#;
-    let batch = Batch {
-        n: 150,
-        threads: 1,
-        seed: 1,
-        first: 0,
-        steps: 6,
-    };
+    let batch = Batch { n: 150, threads: 1, seed: 1, first: 0, steps: 6 };
     let mut env = build(batch, &task(text)).unwrap();
     let mut out = Out::new(env.spec(), 4);
     let mut stats = EpisodeStats::default();

@@ -30,23 +30,13 @@ fn library(compiler: &str, folder: &Path) -> PathBuf {
     let path = folder.join("libcollide_check.so");
     let out = Command::new(compiler)
         .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-ffp-contract=off"])
-        .args([
-            "-fno-math-errno",
-            "-fno-trapping-math",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-        ])
+        .args(["-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror"])
         .arg("-o")
         .arg(&path)
         .arg(root.join("kernels/tests/collide_check.cpp"))
         .output()
         .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     path
 }
 

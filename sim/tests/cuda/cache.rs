@@ -84,12 +84,8 @@ fn what_is_not_whole_is_ignored_and_made_again() {
         ("empty", &|| write(&[])),
         ("no file", &|| fs::remove_file(&file).unwrap()),
         ("no checksum", &|| fs::remove_file(&checksum).unwrap()),
-        ("another entry's file, with its checksum", &|| {
-            signed(&foreign)
-        }),
-        ("another program's file", &|| {
-            signed(b"{\"hello\": 1}\nworld")
-        }),
+        ("another entry's file, with its checksum", &|| signed(&foreign)),
+        ("another program's file", &|| signed(b"{\"hello\": 1}\nworld")),
         ("no line", &|| signed(b"\x7fELF")),
     ];
     for (what, damage) in damages {
@@ -155,12 +151,7 @@ fn several_processes_at_once_compile_once() {
     }
     let start = || {
         Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "--ignored",
-                "--nocapture",
-                "cache::one_of_several",
-            ])
+            .args(["--exact", "--ignored", "--nocapture", "cache::one_of_several"])
             .env("TEST_CUBINS", folder.path())
             .stdout(Stdio::piped())
             .spawn()

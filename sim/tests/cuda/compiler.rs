@@ -19,9 +19,7 @@ fn a_program_becomes_code_and_its_needs_are_known() {
         let compiled = compiler.compile(&fill(), architecture).unwrap();
         assert_eq!(compiled.cubin[..4], *b"\x7fELF");
         assert_eq!(compiled.architecture, architecture);
-        let [fill] = &compiled.needs[..] else {
-            panic!("{:?}", compiled.needs)
-        };
+        let [fill] = &compiled.needs[..] else { panic!("{:?}", compiled.needs) };
         assert_eq!(fill.entry, "fill");
         let needs = fill.needs;
         assert!((4..64).contains(&needs.registers), "{needs:?}");
@@ -59,10 +57,7 @@ extern "C" __global__ void large(int* a) {
     let mut program = program;
     program.entries.push("missing".into());
     let error = compiler.compile(&program, "sm_90").unwrap_err();
-    assert!(
-        matches!(&error, DeviceError::Defect(e) if e.contains("missing")),
-        "{error}"
-    );
+    assert!(matches!(&error, DeviceError::Defect(e) if e.contains("missing")), "{error}");
 }
 
 #[test]
@@ -79,32 +74,24 @@ extern "C" __global__ void step(float* out) {
 }
 "#
         .into(),
-        places: [
-            ("task.reward[0].expr", "1 + 2"),
-            ("task.reward[1].expr", "speed + 2"),
-        ]
-        .map(|(name, text)| SourceRange {
-            name: name.into(),
-            key: name.into(),
-            text: text.into(),
-        })
-        .into(),
+        places: [("task.reward[0].expr", "1 + 2"), ("task.reward[1].expr", "speed + 2")]
+            .map(|(name, text)| SourceRange {
+                name: name.into(),
+                key: name.into(),
+                text: text.into(),
+            })
+            .into(),
         entries: vec!["step".into()],
     };
     let error = compiler.compile(&program, "sm_90").unwrap_err();
     let text = error.to_string();
-    let DeviceError::Compile(error) = error else {
-        panic!("{text}")
-    };
+    let DeviceError::Compile(error) = error else { panic!("{text}") };
     let place = ("task.reward[1].expr".to_owned(), "speed + 2".to_owned());
     assert_eq!(error.place, Some(place));
     assert_eq!(error.target, "sm_90");
     assert!(error.message.contains("\"speed\" is undefined"), "{text}");
     assert!(error.log.contains("1 error detected"), "{}", error.log);
-    assert!(
-        text.contains("in task.reward[1].expr = \"speed + 2\""),
-        "{text}"
-    );
+    assert!(text.contains("in task.reward[1].expr = \"speed + 2\""), "{text}");
 }
 
 #[test]
@@ -119,15 +106,9 @@ fn devices_get_the_nearest_code_that_they_run() {
     assert_eq!(of((8, 9)).unwrap(), "sm_89");
     assert_eq!(of((9, 9)).unwrap(), "sm_90");
     let error = of((99, 0)).unwrap_err().to_string();
-    assert!(
-        error.contains("sm_990") && error.contains("a newer one"),
-        "{error}"
-    );
+    assert!(error.contains("sm_990") && error.contains("a newer one"), "{error}");
     let error = of((3, 5)).unwrap_err().to_string();
-    assert!(
-        error.contains("sm_35") && error.contains("an older one"),
-        "{error}"
-    );
+    assert!(error.contains("sm_35") && error.contains("an older one"), "{error}");
 }
 
 #[test]

@@ -21,10 +21,7 @@ fn refusal(fake: Fake) -> String {
 fn says_why() {
     let ordinal = std::env::var("TEST_ORDINAL").map_or(0, |n| n.parse().unwrap());
     let maps = || std::fs::read_to_string("/proc/self/maps").unwrap();
-    assert!(
-        !maps().contains("libcuda"),
-        "mapped before it was asked for"
-    );
+    assert!(!maps().contains("libcuda"), "mapped before it was asked for");
     let error = Cuda::open(ordinal).unwrap_err();
     let mapped = !matches!(error, Unavailable::NoDriver { .. });
     assert_eq!(maps().contains("libcuda"), mapped);
@@ -37,25 +34,13 @@ fn says_why() {
 }
 
 /// A scenario, its environment variables, the reason and the message.
-type Case = (
-    &'static [(&'static str, &'static str)],
-    &'static str,
-    &'static [&'static str],
-);
+type Case = (&'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
 
 #[test]
 fn every_reason_is_told_from_the_others() {
     let cases: [Case; 12] = [
-        (
-            &[("FAKE_VERSION", "11040")],
-            "DriverTooOld",
-            &["CUDA 11.4", "12.0", "driver 525"],
-        ),
-        (
-            &[("FAKE_FAIL", "cuInit=100")],
-            "NoDevice",
-            &["nvidia-smi -L"],
-        ),
+        (&[("FAKE_VERSION", "11040")], "DriverTooOld", &["CUDA 11.4", "12.0", "driver 525"]),
+        (&[("FAKE_FAIL", "cuInit=100")], "NoDevice", &["nvidia-smi -L"]),
         (&[("FAKE_DEVICES", "0")], "NoDevice", &["/dev/nvidia0"]),
         (
             &[("FAKE_FAIL", "cuInit=100"), ("CUDA_VISIBLE_DEVICES", "")],
@@ -72,17 +57,9 @@ fn every_reason_is_told_from_the_others() {
             "NoDevice",
             &["none with CUDA_VISIBLE_DEVICES=\"9\""],
         ),
+        (&[("TEST_ORDINAL", "5")], "OrdinalOutOfRange", &["no cuda:5", "2 GPUs", "last is cuda:1"]),
         (
-            &[("TEST_ORDINAL", "5")],
-            "OrdinalOutOfRange",
-            &["no cuda:5", "2 GPUs", "last is cuda:1"],
-        ),
-        (
-            &[
-                ("TEST_ORDINAL", "1"),
-                ("FAKE_DEVICES", "1"),
-                ("CUDA_VISIBLE_DEVICES", "3"),
-            ],
+            &[("TEST_ORDINAL", "1"), ("FAKE_DEVICES", "1"), ("CUDA_VISIBLE_DEVICES", "3")],
             "OrdinalOutOfRange",
             &["1 GPU,", "CUDA_VISIBLE_DEVICES=3"],
         ),
@@ -96,11 +73,7 @@ fn every_reason_is_told_from_the_others() {
             "Refused",
             &["cuda:0", "CUDA_ERROR_OUT_OF_MEMORY", "other processes"],
         ),
-        (
-            &[("FAKE_FAIL", "cuDriverGetVersion=34")],
-            "Stub",
-            &["lib64/stubs", "LD_LIBRARY_PATH"],
-        ),
+        (&[("FAKE_FAIL", "cuDriverGetVersion=34")], "Stub", &["lib64/stubs", "LD_LIBRARY_PATH"]),
         (
             &[("OSTLER_NVRTC", "/nonexistent")],
             "NamedNvrtc",
@@ -139,9 +112,7 @@ fn a_compiler_newer_than_the_driver_is_refused() {
         return;
     };
     // The referees' compiler is one of CUDA 13.
-    let fake = fake
-        .env("OSTLER_NVRTC", folder)
-        .env("FAKE_VERSION", "12040");
+    let fake = fake.env("OSTLER_NVRTC", folder).env("FAKE_VERSION", "12040");
     let reason = refusal(fake);
     assert!(reason.starts_with("NvrtcTooNew"), "{reason}");
     for part in ["NVRTC 13.", "CUDA 12.4", "NVRTC of CUDA 12"] {
@@ -178,10 +149,7 @@ fn what_is_started_is_done_in_order() {
     };
     let (_, log) = fake.run();
     // Threads spread over the device: 1000 are 32 blocks on 132 multiprocessors.
-    assert!(
-        log.contains(&"cuLaunchKernel 32 x 32".to_owned()),
-        "{log:?}"
-    );
+    assert!(log.contains(&"cuLaunchKernel 32 x 32".to_owned()), "{log:?}");
     let count = |name: &str| log.iter().filter(|l| l.starts_with(name)).count();
     // Once each: in `synchronize`, which is asked for once.
     assert_eq!(count("cuCtxSynchronize"), 1);
@@ -191,11 +159,7 @@ fn what_is_started_is_done_in_order() {
     assert_eq!(count("cuMemAlloc"), count("cuMemFree_v2"));
     assert_eq!(count("cuMemHostAlloc"), count("cuMemFreeHost"));
     // A copy to the host is followed by its mark, and that is what is waited for.
-    for (at, _) in log
-        .iter()
-        .enumerate()
-        .filter(|(_, l)| l.starts_with("cuMemcpyDtoH"))
-    {
+    for (at, _) in log.iter().enumerate().filter(|(_, l)| l.starts_with("cuMemcpyDtoH")) {
         assert_eq!(log[at + 1], "cuEventRecord");
         assert_eq!(log[at + 2], "cuEventSynchronize");
     }
@@ -228,11 +192,7 @@ fn works() {
 
 /// Fills a block of 16 numbers.
 fn launch(kernels: &dyn Kernels, there: &Block) -> Result<(), DeviceError> {
-    let args = Args {
-        out: there.address(),
-        n: 16,
-        value: 3,
-    };
+    let args = Args { out: there.address(), n: 16, value: 3 };
     // SAFETY: the block has 16 numbers.
     unsafe { kernels.launch(0, 16, bytemuck::bytes_of(&args)) }
 }
@@ -242,11 +202,7 @@ fn out_of_memory_is_told_and_survived() {
     let Some(fake) = scenario("runs_out_of_memory") else {
         return;
     };
-    fake.env(
-        "FAKE_FAIL",
-        "cuMemHostAlloc@1=2;cuMemAlloc_v2@2=2;cuLaunchKernel@1=2",
-    )
-    .run();
+    fake.env("FAKE_FAIL", "cuMemHostAlloc@1=2;cuMemAlloc_v2@2=2;cuLaunchKernel@1=2").run();
 }
 
 #[test]

@@ -23,9 +23,6 @@ fn a_gpu_goes_on_after_it_ran_out_of_memory() {
     use ostler_sim::device::Memory;
     let Some(cuda) = gpu() else { return };
     let error = cuda.memory().zeroed("far too much", 1 << 50).unwrap_err();
-    assert_eq!(
-        (error.what.as_str(), error.bytes),
-        ("far too much", 1 << 50)
-    );
+    assert_eq!((error.what.as_str(), error.bytes), ("far too much", 1 << 50));
     work::launches_and_copies_keep_their_order(&cuda);
 }

@@ -73,28 +73,18 @@ pub fn launches_and_copies_keep_their_order(cuda: &Arc<Cuda>) {
     assert_eq!(numbers(reader.bytes()), [0; N as usize]);
     let before = cuda.traffic();
     for round in 0..50 {
-        let args = |n, value| Args {
-            out: numbers_on_device.address(),
-            n,
-            value,
-        };
+        let args = |n, value| Args { out: numbers_on_device.address(), n, value };
         // SAFETY: the block has N numbers.
         unsafe {
             let all = args(N, round);
-            kernels
-                .launch(0, N as usize, bytemuck::bytes_of(&all))
-                .unwrap();
+            kernels.launch(0, N as usize, bytemuck::bytes_of(&all)).unwrap();
             // The first three are overwritten from the host, then the first by a launch.
             let mut mine = [7, 8, round + 9];
             let from = bytemuck::cast_slice(&mine);
             cuda.upload(from, numbers_on_device.address()).unwrap();
             mine.fill(u32::MAX);
-            kernels
-                .launch(0, 1, bytemuck::bytes_of(&args(1, 5)))
-                .unwrap();
-            kernels
-                .launch(0, 0, bytemuck::bytes_of(&args(0, 5)))
-                .unwrap();
+            kernels.launch(0, 1, bytemuck::bytes_of(&args(1, 5))).unwrap();
+            kernels.launch(0, 0, bytemuck::bytes_of(&args(0, 5))).unwrap();
         }
         reader = read(reader, &numbers_on_device).unwrap();
         let mut expected: Vec<u32> = (0..N).map(|i| round + i).collect();
@@ -103,12 +93,7 @@ pub fn launches_and_copies_keep_their_order(cuda: &Arc<Cuda>) {
     }
     let traffic = cuda.traffic().since(before);
     // Nothing is waited for but what is read.
-    let expected = Traffic {
-        launches: 100,
-        uploads: 50,
-        downloads: 50,
-        waits: 50,
-    };
+    let expected = Traffic { launches: 100, uploads: 50, downloads: 50, waits: 50 };
     assert_eq!(traffic, expected);
     cuda.fence().unwrap();
     cuda.synchronize().unwrap();
@@ -128,13 +113,7 @@ pub fn uploads_are_independent_of_what_becomes_of_their_bytes(cuda: &Arc<Cuda>) 
         unsafe { cuda.upload(&mine, there.address()) }.unwrap();
         mine.fill(0xff);
         reader = read(reader, &there).unwrap();
-        assert!(
-            reader
-                .bytes()
-                .iter()
-                .enumerate()
-                .all(|(i, &b)| b == value(i))
-        );
+        assert!(reader.bytes().iter().enumerate().all(|(i, &b)| b == value(i)));
     }
     // SAFETY: nothing is written.
     unsafe { cuda.upload(&[], there.address()) }.unwrap();

@@ -33,10 +33,7 @@ macro_rules! touching {
 
 /// Files that mean the same here and in MuJoCo.
 pub const MODELS: &[(&str, &str)] = &[
-    (
-        "elliptic",
-        touching!(r#"<option cone="elliptic" impratio="5"/>"#),
-    ),
+    ("elliptic", touching!(r#"<option cone="elliptic" impratio="5"/>"#)),
     ("pyramidal", touching!(r#"<option impratio="3"/>"#)),
     (
         "unfiltered",

@@ -40,11 +40,7 @@ struct Seen {
 fn compare(path: &str, theirs: &Value, seen: &mut Seen) {
     let model = mjcf::load(Path::new(path)).unwrap_or_else(|e| panic!("{e}"));
     let plan = lower(&model, &LowerOptions::default()).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let case = Case {
-        path,
-        model: &model,
-        plan: &plan,
-    };
+    let case = Case { path, model: &model, plan: &plan };
     case.weights(theirs);
     case.mass_pattern(theirs);
     case.candidates(theirs);
@@ -106,11 +102,7 @@ impl Case<'_> {
     fn geoms(&self, k: usize) -> [i32; 2] {
         let p = self.plan;
         let geoms = [p.pair_g1[k], p.pair_g2[k]].map(|g| p.cg_geom[g as usize]);
-        if p.pair_flip[k] == 0 {
-            geoms
-        } else {
-            [geoms[1], geoms[0]]
-        }
+        if p.pair_flip[k] == 0 { geoms } else { [geoms[1], geoms[0]] }
     }
 
     fn candidates(&self, theirs: &Value) {
@@ -136,18 +128,12 @@ impl Case<'_> {
         let sum = |adr: &[i32], qpos: &[i32], coef: &[f64]| -> Vec<f64> {
             adr.windows(2)
                 .map(|w| {
-                    (w[0] as usize..w[1] as usize)
-                        .map(|i| coef[i] * q[qpos[i] as usize])
-                        .sum()
+                    (w[0] as usize..w[1] as usize).map(|i| coef[i] * q[qpos[i] as usize]).sum()
                 })
                 .collect()
         };
         let actuators = sum(&p.act_adr, &p.act_qpos, &p.act_coef);
-        self.same(
-            "actuator_length",
-            &actuators,
-            &numbers(&state["actuator_length"]),
-        );
+        self.same("actuator_length", &actuators, &numbers(&state["actuator_length"]));
         let tendons = sum(&p.ten_adr, &p.ten_qpos, &p.ten_coef);
         self.same("ten_length", &tendons, &numbers(&state["tendon_length"]));
     }
@@ -230,13 +216,7 @@ fn every_feature_is_what_mujoco_makes_of_it() {
         compare(path, theirs, &mut seen);
     }
     assert!(seen.contacts > 1000 && seen.rows > 1000, "{seen:?}");
-    for kind in [
-        "equality",
-        "friction_dof",
-        "friction_tendon",
-        "limit_joint",
-        "limit_tendon",
-    ] {
+    for kind in ["equality", "friction_dof", "friction_tendon", "limit_joint", "limit_tendon"] {
         assert!(seen.kinds.contains(kind), "no {kind}: {seen:?}");
     }
 }

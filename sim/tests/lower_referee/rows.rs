@@ -78,11 +78,7 @@ impl Case<'_> {
         let kbi = [ours.k(), ours.b(), ours.impedance(pos)];
         self.same(&format!("{what}: KBI"), &kbi, &theirs[..3]);
         let r = row["R"].as_f64().unwrap();
-        self.same(
-            &format!("{what}: R"),
-            &[ours.regularisation(pos) / r],
-            &[1.0],
-        );
+        self.same(&format!("{what}: R"), &[ours.regularisation(pos) / r], &[1.0]);
         let margin = row["margin"].as_f64().unwrap();
         self.same(&format!("{what}: margin"), &[ours.margin()], &[margin]);
     }
@@ -98,11 +94,7 @@ impl Case<'_> {
             })
             .unwrap();
         let q = numbers(&state["qpos"])[p.lim_qpos[k] as usize];
-        let pos = if lower {
-            q - p.lim_lo[k]
-        } else {
-            p.lim_hi[k] - q
-        };
+        let pos = if lower { q - p.lim_lo[k] } else { p.lim_hi[k] - q };
         self.same("limit", &[pos], &[row["pos"].as_f64().unwrap()]);
         self.soft(&joint.name, soft::packed(&p.lim_soft, k), pos, row);
         1
@@ -119,10 +111,8 @@ impl Case<'_> {
             _ => true,
         };
         let ours = positions(p, item, lower, state);
-        let theirs: Vec<f64> = rows[..end - first]
-            .iter()
-            .map(|r| r["pos"].as_f64().unwrap())
-            .collect();
+        let theirs: Vec<f64> =
+            rows[..end - first].iter().map(|r| r["pos"].as_f64().unwrap()).collect();
         self.same(&format!("{what}: pos"), &ours, &theirs);
         let norm = match p.item_kind[item] {
             2 | 3 => ours.iter().map(|x| x * x).sum::<f64>().sqrt(),
@@ -157,11 +147,7 @@ fn positions(p: &RobotTables, item: usize, lower: bool, state: &Value) -> Vec<f6
             .sum()
     };
     let coupled = |value: &dyn Fn(i32) -> f64| {
-        let d = if ints[1] < 0 {
-            0.0
-        } else {
-            value(ints[1]) - reals[6]
-        };
+        let d = if ints[1] < 0 { 0.0 } else { value(ints[1]) - reals[6] };
         let polynomial = (0..5).map(|k| reals[k] * d.powi(k as i32)).sum::<f64>();
         vec![value(ints[0]) - reals[5] - polynomial]
     };

@@ -85,10 +85,7 @@ pub const PARTS: &[(&str, &str)] = &[
 
 macro_rules! model {
     ($name:literal $text:literal) => {
-        (
-            $name,
-            concat!("<mujoco model=\"", $name, "\">", $text, "</mujoco>"),
-        )
+        ($name, concat!("<mujoco model=\"", $name, "\">", $text, "</mujoco>"))
     };
 }
 

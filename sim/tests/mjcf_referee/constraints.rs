@@ -15,12 +15,7 @@ fn tendons(m: &Model, c: &Check) {
     c.names("tendon", m.tendons.iter().map(|t| t.name.as_str()));
     for (i, t) in m.tendons.iter().enumerate() {
         c.range("tendon_limited", "tendon_range", i, t.range);
-        c.range(
-            "tendon_actfrclimited",
-            "tendon_actfrcrange",
-            i,
-            t.actfrcrange,
-        );
+        c.range("tendon_actfrclimited", "tendon_actfrcrange", i, t.actfrcrange);
         c.field("tendon_margin", i, &[t.margin]);
         c.field("tendon_stiffness", i, &[t.stiffness]);
         c.field("tendon_damping", i, &[t.damping]);
@@ -68,19 +63,14 @@ fn equalities(m: &Model, c: &Check) {
         c.field("eq_active0", i, &[f64::from(e.active)]);
         c.field("eq_solref", i, &e.solref);
         c.field("eq_solimp", i, &e.solimp);
-        let ids = [
-            row(c.theirs, "eq_obj1id", i)[0],
-            row(c.theirs, "eq_obj2id", i)[0],
-        ];
+        let ids = [row(c.theirs, "eq_obj1id", i)[0], row(c.theirs, "eq_obj2id", i)[0]];
         let data = row(c.theirs, "eq_data", i);
         let sites = row(c.theirs, "eq_objtype", i)[0] == 6.0;
         let (kind, ours) = match e.kind {
             EqualityKind::Connect { body1, body2, .. } => (0.0, [Some(body1), Some(body2)]),
             EqualityKind::Weld { body1, body2, .. } => (1.0, [Some(body1), Some(body2)]),
             EqualityKind::Joint { joint1, joint2, .. } => (2.0, [Some(joint1), joint2]),
-            EqualityKind::Tendon {
-                tendon1, tendon2, ..
-            } => (3.0, [Some(tendon1), tendon2]),
+            EqualityKind::Tendon { tendon1, tendon2, .. } => (3.0, [Some(tendon1), tendon2]),
         };
         c.field("eq_type", i, &[kind]);
         let ours = ours.map(|x| x.map_or(-1.0, |x| x as f64));
@@ -92,22 +82,14 @@ fn equalities(m: &Model, c: &Check) {
             c.same("eq_objid", &ours, &ids);
         }
         match e.kind {
-            EqualityKind::Connect {
-                anchor1, anchor2, ..
-            } if sites => {
+            EqualityKind::Connect { anchor1, anchor2, .. } if sites => {
                 c.same("anchor1", &anchor1, &site("site_pos", 0));
                 c.same("anchor2", &anchor2, &site("site_pos", 1));
             }
-            EqualityKind::Connect {
-                anchor1, anchor2, ..
-            } => c.same("eq_data", &[anchor1, anchor2].concat(), &data[..6]),
-            EqualityKind::Weld {
-                anchor,
-                relpos,
-                relquat,
-                torquescale,
-                ..
-            } => {
+            EqualityKind::Connect { anchor1, anchor2, .. } => {
+                c.same("eq_data", &[anchor1, anchor2].concat(), &data[..6])
+            }
+            EqualityKind::Weld { anchor, relpos, relquat, torquescale, .. } => {
                 // The next numbers say whether the pose was derived.
                 c.same("torquescale", &[torquescale], &data[10..11]);
                 if sites {

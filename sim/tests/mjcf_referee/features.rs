@@ -403,35 +403,14 @@ pub const MODELS: &[(&str, &str)] = &[
 /// Files that neither accepts.
 pub const WRONG: &[(&str, &str)] = &[
     ("root", "<mujoko/>"),
-    (
-        "attribute",
-        r#"<mujoco><worldbody><geom size="1" sise="2"/></worldbody></mujoco>"#,
-    ),
+    ("attribute", r#"<mujoco><worldbody><geom size="1" sise="2"/></worldbody></mujoco>"#),
     ("element", "<mujoco><worldbody><gem/></worldbody></mujoco>"),
-    (
-        "number",
-        r#"<mujoco><worldbody><geom size="1x"/></worldbody></mujoco>"#,
-    ),
-    (
-        "count",
-        r#"<mujoco><worldbody><geom size="1" pos="1 2"/></worldbody></mujoco>"#,
-    ),
-    (
-        "too_many",
-        r#"<mujoco><worldbody><geom size="1 2 3 4"/></worldbody></mujoco>"#,
-    ),
-    (
-        "size",
-        r#"<mujoco><worldbody><geom size="0"/></worldbody></mujoco>"#,
-    ),
-    (
-        "class",
-        r#"<mujoco><worldbody><geom size="1" class="x"/></worldbody></mujoco>"#,
-    ),
-    (
-        "massless",
-        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>",
-    ),
+    ("number", r#"<mujoco><worldbody><geom size="1x"/></worldbody></mujoco>"#),
+    ("count", r#"<mujoco><worldbody><geom size="1" pos="1 2"/></worldbody></mujoco>"#),
+    ("too_many", r#"<mujoco><worldbody><geom size="1 2 3 4"/></worldbody></mujoco>"#),
+    ("size", r#"<mujoco><worldbody><geom size="0"/></worldbody></mujoco>"#),
+    ("class", r#"<mujoco><worldbody><geom size="1" class="x"/></worldbody></mujoco>"#),
+    ("massless", "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"),
     (
         "negative",
         r#"<mujoco><worldbody><body><joint/><geom size="1" mass="-1"/></body></worldbody></mujoco>"#,
@@ -464,26 +443,14 @@ pub const WRONG: &[(&str, &str)] = &[
         "names",
         r#"<mujoco><worldbody><geom name="a" size="1"/><geom name="a" size="1"/></worldbody></mujoco>"#,
     ),
-    (
-        "target",
-        r#"<mujoco><worldbody/><actuator><motor joint="x"/></actuator></mujoco>"#,
-    ),
-    (
-        "no_target",
-        r#"<mujoco><worldbody/><actuator><motor/></actuator></mujoco>"#,
-    ),
+    ("target", r#"<mujoco><worldbody/><actuator><motor joint="x"/></actuator></mujoco>"#),
+    ("no_target", r#"<mujoco><worldbody/><actuator><motor/></actuator></mujoco>"#),
     (
         "orientation",
         r#"<mujoco><worldbody><geom size="1" quat="1 0 0 0" euler="0 0 0"/></worldbody></mujoco>"#,
     ),
-    (
-        "zero_quat",
-        r#"<mujoco><worldbody><geom size="1" quat="0 0 0 0"/></worldbody></mujoco>"#,
-    ),
-    (
-        "fromto",
-        r#"<mujoco><worldbody><geom size="1" fromto="0 0 0 1 1 1"/></worldbody></mujoco>"#,
-    ),
+    ("zero_quat", r#"<mujoco><worldbody><geom size="1" quat="0 0 0 0"/></worldbody></mujoco>"#),
+    ("fromto", r#"<mujoco><worldbody><geom size="1" fromto="0 0 0 1 1 1"/></worldbody></mujoco>"#),
     (
         "fromto_pos",
         r#"<mujoco><worldbody><geom type="capsule" size="1" pos="1 0 0" fromto="0 0 0 1 1 1"/></worldbody></mujoco>"#,
@@ -496,18 +463,9 @@ pub const WRONG: &[(&str, &str)] = &[
         "plane",
         r#"<mujoco><worldbody><body><joint/><geom size="1"/><geom type="plane" size="1 1 1"/></body></worldbody></mujoco>"#,
     ),
-    (
-        "condim",
-        r#"<mujoco><worldbody><geom size="1" condim="2"/></worldbody></mujoco>"#,
-    ),
-    (
-        "key",
-        r#"<mujoco><worldbody/><keyframe><key qpos="1 2 3"/></keyframe></mujoco>"#,
-    ),
-    (
-        "world_joint",
-        "<mujoco><worldbody><joint/></worldbody></mujoco>",
-    ),
+    ("condim", r#"<mujoco><worldbody><geom size="1" condim="2"/></worldbody></mujoco>"#),
+    ("key", r#"<mujoco><worldbody/><keyframe><key qpos="1 2 3"/></keyframe></mujoco>"#),
+    ("world_joint", "<mujoco><worldbody><joint/></worldbody></mujoco>"),
     (
         "world_inertial",
         r#"<mujoco><worldbody><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></worldbody></mujoco>"#,
@@ -524,26 +482,11 @@ pub const WRONG: &[(&str, &str)] = &[
         "default_twice",
         r#"<mujoco><default><default class="a"/><default class="a"/></default><worldbody/></mujoco>"#,
     ),
-    (
-        "default_unnamed",
-        r#"<mujoco><default><default/></default><worldbody/></mujoco>"#,
-    ),
-    (
-        "main_renamed",
-        r#"<mujoco><default class="x"/><worldbody/></mujoco>"#,
-    ),
-    (
-        "global",
-        r#"<mujoco><compiler coordinate="global"/><worldbody/></mujoco>"#,
-    ),
-    (
-        "keyword",
-        r#"<mujoco><option integrator="Eular"/><worldbody/></mujoco>"#,
-    ),
-    (
-        "include",
-        r#"<mujoco><include file="not_there.xml"/><worldbody/></mujoco>"#,
-    ),
+    ("default_unnamed", r#"<mujoco><default><default/></default><worldbody/></mujoco>"#),
+    ("main_renamed", r#"<mujoco><default class="x"/><worldbody/></mujoco>"#),
+    ("global", r#"<mujoco><compiler coordinate="global"/><worldbody/></mujoco>"#),
+    ("keyword", r#"<mujoco><option integrator="Eular"/><worldbody/></mujoco>"#),
+    ("include", r#"<mujoco><include file="not_there.xml"/><worldbody/></mujoco>"#),
     (
         "exclude",
         r#"<mujoco><worldbody/><contact><exclude body1="a" body2="b"/></contact></mujoco>"#,

@@ -69,10 +69,7 @@ fn gymnasiums_files_load_and_mean_what_mujoco_says() {
         let model = mjcf::load(Path::new(path)).unwrap_or_else(|e| panic!("{e}"));
         compare(&model, theirs);
         for ignored in &model.ignored {
-            assert!(
-                !ignored.why.is_empty() && ignored.place.contains(".xml:"),
-                "{ignored:?}"
-            );
+            assert!(!ignored.why.is_empty() && ignored.place.contains(".xml:"), "{ignored:?}");
         }
         if path.contains("humanoid.xml") {
             assert_eq!(model.tendons.len(), 2);
@@ -92,24 +89,15 @@ fn shipped_robots_move_like_gymnasiums() {
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
     let path = |name: &str| folder.join(format!("{name}.xml"));
-    let args: Vec<PathBuf> = pairs
-        .iter()
-        .flat_map(|(ours, theirs, _)| [path(ours), PathBuf::from(theirs)])
-        .collect();
+    let args: Vec<PathBuf> =
+        pairs.iter().flat_map(|(ours, theirs, _)| [path(ours), PathBuf::from(theirs)]).collect();
     let Some(answer) = ask("same_dynamics.py", &args) else {
         return;
     };
     for (ours, _, touches) in pairs {
         let result = &answer[&path(ours).display().to_string()];
-        assert!(
-            result["error"].as_f64().unwrap() < 1e-11,
-            "{ours}: {result}"
-        );
-        assert_eq!(
-            result["contacts"].as_u64().unwrap() > 100,
-            touches,
-            "{ours}: {result}"
-        );
+        assert!(result["error"].as_f64().unwrap() < 1e-11, "{ours}: {result}");
+        assert_eq!(result["contacts"].as_u64().unwrap() > 100, touches, "{ours}: {result}");
     }
 }
 
@@ -202,12 +190,7 @@ impl Check<'_> {
     #[track_caller]
     fn quat(&self, field: &str, i: usize, ours: [f64; 4]) {
         let theirs = row(self.theirs, field, i);
-        let sign = ours
-            .iter()
-            .zip(&theirs)
-            .map(|(a, b)| a * b)
-            .sum::<f64>()
-            .signum();
+        let sign = ours.iter().zip(&theirs).map(|(a, b)| a * b).sum::<f64>().signum();
         self.same(&format!("{field}[{i}]"), &ours.map(|x| sign * x), &theirs);
     }
 
@@ -233,10 +216,7 @@ impl Check<'_> {
 }
 
 fn compare(m: &Model, theirs: &Value) {
-    let c = Check {
-        file: &m.name,
-        theirs,
-    };
+    let c = Check { file: &m.name, theirs };
     assert!(theirs.get("error").is_none(), "{theirs}");
     let size = |f: &str| theirs[f].as_f64().unwrap() as usize;
     assert_eq!(
@@ -273,10 +253,7 @@ fn compare(m: &Model, theirs: &Value) {
         c.field("key_act", i, &k.act);
         c.field("key_ctrl", i, &k.ctrl);
     }
-    assert_eq!(
-        m.excludes.len(),
-        theirs["exclude_signature"].as_array().unwrap().len()
-    );
+    assert_eq!(m.excludes.len(), theirs["exclude_signature"].as_array().unwrap().len());
     for (a, b) in &m.excludes {
         let signature = ((a << 16) + b) as f64;
         let found = theirs["exclude_signature"].as_array().unwrap();
@@ -385,19 +362,11 @@ fn joints(m: &Model, c: &Check) {
         c.field("jnt_actgravcomp", i, &[f64::from(j.actuator_gravcomp)]);
         c.field("jnt_margin", i, &[j.margin]);
         // A polynomial in MuJoCo 4; its other coefficients are refused.
-        c.same(
-            "jnt_stiffness",
-            &[j.stiffness],
-            &row(c.theirs, "jnt_stiffness", i)[..1],
-        );
+        c.same("jnt_stiffness", &[j.stiffness], &row(c.theirs, "jnt_stiffness", i)[..1]);
         c.field("jnt_solref", i, &j.solref_limit);
         c.field("jnt_solimp", i, &j.solimp_limit);
         for dof in j.dof_adr..j.dof_adr + j.kind.nv() {
-            c.same(
-                "dof_damping",
-                &[j.damping],
-                &row(c.theirs, "dof_damping", dof)[..1],
-            );
+            c.same("dof_damping", &[j.damping], &row(c.theirs, "dof_damping", dof)[..1]);
             c.field("dof_armature", dof, &[j.armature]);
             c.field("dof_frictionloss", dof, &[j.frictionloss]);
             c.field("dof_solref", dof, &j.solref_friction);
@@ -434,11 +403,7 @@ fn geoms(m: &Model, c: &Check) {
         } else if m.meshes.is_empty() && !c.theirs["fitted"].as_bool().unwrap() {
             c.field("geom_pos", i, &g.pos);
             c.quat("geom_quat", i, g.quat);
-            c.same(
-                "geom_size",
-                &g.size[..sizes],
-                &row(c.theirs, "geom_size", i)[..sizes],
-            );
+            c.same("geom_size", &g.size[..sizes], &row(c.theirs, "geom_size", i)[..sizes]);
         } else {
             meshes::same_place(g, &g.size[..sizes], i, c);
         }
@@ -495,19 +460,12 @@ fn actuators(m: &Model, c: &Check) {
         let (kind, ids) = match a.transmission {
             Transmission::Joint(j) => (0, vec![j]),
             Transmission::JointInParent(j) => (1, vec![j]),
-            Transmission::SliderCrank {
-                crank,
-                slider,
-                length,
-            } => {
+            Transmission::SliderCrank { crank, slider, length } => {
                 c.field("actuator_cranklength", i, &[length]);
                 (2, vec![crank, slider])
             }
             Transmission::Tendon(t) => (3, vec![t]),
-            Transmission::Site {
-                site,
-                reference: Some(reference),
-            } => (4, vec![site, reference]),
+            Transmission::Site { site, reference: Some(reference) } => (4, vec![site, reference]),
             Transmission::Site { site, .. } => (4, vec![site]),
         };
         // In the parent's frame or not is one for hinges and slides.
@@ -518,38 +476,21 @@ fn actuators(m: &Model, c: &Check) {
         let theirs = row(c.theirs, "actuator_trnid", i);
         c.same("actuator_trnid", &ids, &theirs[..ids.len()]);
         c.field("actuator_dyntype", i, &[f64::from(a.dynamics as u8)]);
-        c.same(
-            "dynprm",
-            &a.dynprm,
-            &row(c.theirs, "actuator_dynprm", i)[..3],
-        );
+        c.same("dynprm", &a.dynprm, &row(c.theirs, "actuator_dynprm", i)[..3]);
         c.range("actuator_actlimited", "actuator_actrange", i, a.actrange);
         c.field("actuator_actearly", i, &[f64::from(a.actearly)]);
         let adr = a.act_adr.map_or(-1.0, |x| x as f64);
         c.field("actuator_actadr", i, &[adr]);
         c.field("actuator_gear", i, &a.gear);
         c.range("actuator_ctrllimited", "actuator_ctrlrange", i, a.ctrlrange);
-        c.range(
-            "actuator_forcelimited",
-            "actuator_forcerange",
-            i,
-            a.forcerange,
-        );
+        c.range("actuator_forcelimited", "actuator_forcerange", i, a.forcerange);
         let gain = row(c.theirs, "actuator_gainprm", i);
         let affine = row(c.theirs, "actuator_gaintype", i)[0] != 0.0;
-        let theirs = if affine {
-            [gain[0], gain[1], gain[2]]
-        } else {
-            [gain[0], 0.0, 0.0]
-        };
+        let theirs = if affine { [gain[0], gain[1], gain[2]] } else { [gain[0], 0.0, 0.0] };
         c.same("gain", &a.gain, &theirs);
         let bias = row(c.theirs, "actuator_biasprm", i);
         let affine = row(c.theirs, "actuator_biastype", i)[0] != 0.0;
-        let theirs = if affine {
-            [bias[0], bias[1], bias[2]]
-        } else {
-            [0.0; 3]
-        };
+        let theirs = if affine { [bias[0], bias[1], bias[2]] } else { [0.0; 3] };
         c.same("bias", &a.bias, &theirs);
     }
 }

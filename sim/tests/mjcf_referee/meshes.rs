@@ -10,39 +10,18 @@ pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("wedge.stl", stl()),
         ("blob.obj", OBJ.into()),
-        (
-            "hills.png",
-            picture(png::ColorType::Grayscale, png::BitDepth::Eight),
-        ),
-        (
-            "hills16.png",
-            picture(png::ColorType::Grayscale, png::BitDepth::Sixteen),
-        ),
-        (
-            "hills_rgb.png",
-            picture(png::ColorType::Rgb, png::BitDepth::Eight),
-        ),
+        ("hills.png", picture(png::ColorType::Grayscale, png::BitDepth::Eight)),
+        ("hills16.png", picture(png::ColorType::Grayscale, png::BitDepth::Sixteen)),
+        ("hills_rgb.png", picture(png::ColorType::Rgb, png::BitDepth::Eight)),
         ("hills.bin", hills()),
     ]
 }
 
 /// A wedge with an inner corner, so that hull and surface differ.
 fn stl() -> Vec<u8> {
-    let v: [[f32; 3]; 5] = [
-        [0.0, 0.0, 0.0],
-        [0.3, 0.0, 0.0],
-        [0.0, 0.2, 0.0],
-        [0.0, 0.0, 0.25],
-        [0.05, 0.05, 0.04],
-    ];
-    let faces = [
-        [0, 2, 1],
-        [0, 1, 3],
-        [0, 3, 2],
-        [1, 2, 4],
-        [2, 3, 4],
-        [3, 1, 4],
-    ];
+    let v: [[f32; 3]; 5] =
+        [[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.25], [0.05, 0.05, 0.04]];
+    let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 4], [2, 3, 4], [3, 1, 4]];
     let mut out = vec![0; 80];
     out.extend((faces.len() as u32).to_le_bytes());
     for f in faces {
@@ -71,12 +50,7 @@ fn picture(color: png::ColorType, depth: png::BitDepth) -> Vec<u8> {
     let mut encoder = png::Encoder::new(&mut out, width, height);
     encoder.set_color(color);
     encoder.set_depth(depth);
-    let per_pixel = color.samples()
-        * if depth == png::BitDepth::Sixteen {
-            2
-        } else {
-            1
-        };
+    let per_pixel = color.samples() * if depth == png::BitDepth::Sixteen { 2 } else { 1 };
     let data: Vec<u8> = (0..width as usize * height as usize * per_pixel)
         .map(|i| (31 * (i / per_pixel) % 200 + 40 + 7 * (i % per_pixel)) as u8)
         .collect();
@@ -177,15 +151,8 @@ const NEAR: f64 = 2e-6;
 pub fn near(what: &str, ours: &[f64], theirs: &[f64], c: &Check) {
     let scale = theirs.iter().fold(1e-6_f64, |a, x| a.max(x.abs()));
     let equal = ours.len() == theirs.len()
-        && ours
-            .iter()
-            .zip(theirs)
-            .all(|(a, b)| (a - b).abs() < NEAR * scale);
-    assert!(
-        equal,
-        "{}: {what}: ours {ours:?}, MuJoCo's {theirs:?}",
-        c.file
-    );
+        && ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < NEAR * scale);
+    assert!(equal, "{}: {what}: ours {ours:?}, MuJoCo's {theirs:?}", c.file);
 }
 
 fn turn(q: &[f64]) -> UnitQuaternion<f64> {
@@ -203,29 +170,17 @@ pub fn same_hull(m: &Model, g: &Geom, mesh: usize, i: usize, c: &Check) {
         turn(quat) * v + Vector3::from_column_slice(pos)
     };
     let theirs: Vec<Vector3<f64>> = (first..first + count)
-        .map(|k| {
-            place(
-                Vector3::from_vec(row(c.theirs, "mesh_vert", k)),
-                &pos,
-                &quat,
-            )
-        })
+        .map(|k| place(Vector3::from_vec(row(c.theirs, "mesh_vert", k)), &pos, &quat))
         .collect();
     let corner = |v: &[f32; 3]| Vector3::from(*v).map(f64::from);
-    let ours: Vec<Vector3<f64>> = m.meshes[mesh]
-        .vertices
-        .iter()
-        .map(|v| place(corner(v), &g.pos, &g.quat))
-        .collect();
+    let ours: Vec<Vector3<f64>> =
+        m.meshes[mesh].vertices.iter().map(|v| place(corner(v), &g.pos, &g.quat)).collect();
     near("geom_pos", &g.pos, &pos, c);
     for k in 0..200 {
         let k = f64::from(k);
         let direction = Vector3::new((1.1 * k).sin(), (2.3 * k).sin(), (0.7 * k).cos()).normalize();
         let support = |points: &[Vector3<f64>]| {
-            points
-                .iter()
-                .map(|p| p.dot(&direction))
-                .fold(f64::MIN, f64::max)
+            points.iter().map(|p| p.dot(&direction)).fold(f64::MIN, f64::max)
         };
         let (a, b) = (support(&ours), support(&theirs));
         assert!((a - b).abs() < 5e-6, "{}: {} {a} {b}", c.file, g.name);
@@ -246,12 +201,7 @@ pub fn same_hull(m: &Model, g: &Geom, mesh: usize, i: usize, c: &Check) {
 /// Up to half turns about the shape's own axes.
 #[track_caller]
 pub fn same_place(g: &Geom, size: &[f64], i: usize, c: &Check) {
-    near(
-        "geom_size",
-        size,
-        &row(c.theirs, "geom_size", i)[..size.len()],
-        c,
-    );
+    near("geom_size", size, &row(c.theirs, "geom_size", i)[..size.len()], c);
     near("geom_pos", &g.pos, &row(c.theirs, "geom_pos", i), c);
     let between = turn(&g.quat).inverse() * turn(&row(c.theirs, "geom_quat", i));
     let between = between.to_rotation_matrix();

@@ -57,11 +57,7 @@ pub fn compare(m: &Model, c: &Check) {
             SensorKind::Rangefinder(s) | SensorKind::Magnetometer(s) => *s,
             SensorKind::Accelerometer(s) | SensorKind::Touch(s) => *s,
             SensorKind::Force(s) | SensorKind::Torque(s) => *s,
-            SensorKind::Frame {
-                frame: of,
-                relative,
-                ..
-            } => {
+            SensorKind::Frame { frame: of, relative, .. } => {
                 let relative = relative.as_ref().map_or(-1.0, |f| frame(f) as f64);
                 c.field("sensor_refid", i, &[relative]);
                 frame(of)

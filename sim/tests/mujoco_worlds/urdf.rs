@@ -21,14 +21,7 @@ fn tree(seed: usize) -> String {
         drawn += 1;
         (n as f32 * 0.5 * (1.0 + draw(seed, drawn, n))) as usize % n.max(1)
     };
-    let kinds = [
-        "fixed",
-        "continuous",
-        "revolute",
-        "prismatic",
-        "fixed",
-        "planar",
-    ];
+    let kinds = ["fixed", "continuous", "revolute", "prismatic", "fixed", "planar"];
     let (mut links, mut joints, mut still) = (vec![], vec![], vec![true]);
     for i in 0..10 {
         let parent = below(i);
@@ -51,17 +44,11 @@ fn tree(seed: usize) -> String {
                 n * below(3)
             ),
         };
-        let mass = if kind == "fixed" && below(2) == 0 {
-            ""
-        } else {
-            MASS
-        };
+        let mass = if kind == "fixed" && below(2) == 0 { "" } else { MASS };
         links.push(format!(r#"<link name="l{i}">{mass}{shape}</link>"#));
     }
     let mut shuffled = |mut list: Vec<String>| {
-        (1..list.len())
-            .rev()
-            .for_each(|i| list.swap(i, below(i + 1)));
+        (1..list.len()).rev().for_each(|i| list.swap(i, below(i + 1)));
         list.concat()
     };
     let (links, joints) = (shuffled(links), shuffled(joints));
@@ -99,13 +86,7 @@ fn a_urdfs_followers_go_as_mujocos() {
     };
     let links: String = ["palm", "a", "b", "c", "d"].map(link).concat();
     let joints = [
-        joint(
-            "tip",
-            "prismatic",
-            "b",
-            "c",
-            r#"<mimic joint="follow" multiplier="0.1"/>"#,
-        ),
+        joint("tip", "prismatic", "b", "c", r#"<mimic joint="follow" multiplier="0.1"/>"#),
         joint(
             "still",
             "revolute",

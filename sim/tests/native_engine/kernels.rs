@@ -10,9 +10,7 @@ use ostler_sim::physics::native::InstructionSet;
 /// size.
 fn difference(a: &[f32], b: &[f32]) -> f32 {
     let pairs = a.iter().zip(b);
-    pairs
-        .map(|(x, y)| (x - y).abs() / x.abs().max(1.0))
-        .fold(0.0, f32::max)
+    pairs.map(|(x, y)| (x - y).abs() / x.abs().max(1.0)).fold(0.0, f32::max)
 }
 
 #[test]
@@ -35,10 +33,7 @@ fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
         ("implicit", feature("integrator_implicit_fluid")),
     ] {
         let ids: Vec<usize> = (0..21).collect();
-        let own = SimConfig {
-            specialize: Specialize::Wait,
-            ..config("auto")
-        };
+        let own = SimConfig { specialize: Specialize::Wait, ..config("auto") };
         let mut special = worlds(&model, &own, ids.len(), 1);
         assert!(
             !special.kernel().starts_with("generic"),
@@ -64,10 +59,7 @@ fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
     let lost = config("avx2-0000");
     let pool = std::sync::Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
     let error = ostler_sim::physics::native::new(&robot("hopper"), &lost, 1, &pool).unwrap_err();
-    assert!(
-        error.to_string().contains("sim.kernel = \"auto\""),
-        "{error}"
-    );
+    assert!(error.to_string().contains("sim.kernel = \"auto\""), "{error}");
 }
 
 #[test]
@@ -79,11 +71,7 @@ fn a_kernel_of_named_instructions_is_had_or_refused() {
             .map(|worlds| worlds.kernel().to_string())
             .map_err(|error| error.to_string())
     };
-    for set in [
-        InstructionSet::Portable,
-        InstructionSet::Avx2,
-        InstructionSet::Avx512,
-    ] {
+    for set in [InstructionSet::Portable, InstructionSet::Avx2, InstructionSet::Avx512] {
         let found = kernel(&format!("auto-{}", set.name()));
         if set.is_available() {
             assert_eq!(found, Ok(format!("generic-{}", set.name())));

@@ -11,15 +11,11 @@ const ROBOTS: [&str; 4] = ["hopper", "half_cheetah", "ant", "quadruped"];
 const SENSING: [&str; 3] = ["sensor_touch", "sensor_force", "sensor_planar"];
 
 fn generic_kernels() -> Vec<String> {
-    [
-        InstructionSet::Portable,
-        InstructionSet::Avx2,
-        InstructionSet::Avx512,
-    ]
-    .into_iter()
-    .filter(|set| set.is_available())
-    .map(|set| format!("generic-{}", set.name()))
-    .collect()
+    [InstructionSet::Portable, InstructionSet::Avx2, InstructionSet::Avx512]
+        .into_iter()
+        .filter(|set| set.is_available())
+        .map(|set| format!("generic-{}", set.name()))
+        .collect()
 }
 
 #[test]
@@ -36,21 +32,11 @@ fn a_world_has_the_same_bits_beside_any_others() {
                 start(&model, &mut few, &ids);
                 run(&model, &mut few, &ids, 0..60);
                 for (e, id) in ids.iter().enumerate() {
-                    assert_eq!(
-                        bits(&few, e),
-                        bits(&batch, *id),
-                        "{kernel} {name} world {id}"
-                    );
+                    assert_eq!(bits(&few, e), bits(&batch, *id), "{kernel} {name} world {id}");
                 }
             }
             let moved = (0..37).filter(|e| {
-                batch
-                    .state()
-                    .contact_force
-                    .iter()
-                    .skip(*e)
-                    .step_by(37)
-                    .any(|f| *f > 0.0)
+                batch.state().contact_force.iter().skip(*e).step_by(37).any(|f| *f > 0.0)
             });
             assert!(moved.count() > 5, "{name}: contacts took part in this test");
         }
@@ -125,11 +111,7 @@ fn a_broken_world_is_flagged_stays_as_it_was_and_breaks_nobody() {
         assert_eq!(s.fault[5], fault::NON_FINITE);
         assert_eq!(s.fault[6], fault::NON_FINITE);
         assert_eq!(s.fault[7], fault::CONTROL);
-        assert!(
-            bits(&broken, 7)
-                .iter()
-                .all(|b| f32::from_bits(*b).is_finite())
-        );
+        assert!(bits(&broken, 7).iter().all(|b| f32::from_bits(*b).is_finite()));
         let before = bits(&broken, 5);
         broken.step(&vec![0.1; nu * n], 4);
         assert_eq!(bits(&broken, 5), before, "a broken world waits");
@@ -142,12 +124,8 @@ fn absurd_states_and_controls_end_and_are_flagged() {
     let n = 8;
     let mut physics = worlds(&model, &config("auto"), n, 1);
     for scale in [1e3_f32, 1e8, 1e20, 1e38] {
-        let qpos: Vec<f32> = (0..model.nq * n)
-            .map(|i| scale * ((i % 7) as f32 - 3.0))
-            .collect();
-        let qvel: Vec<f32> = (0..model.nv * n)
-            .map(|i| scale * ((i % 5) as f32 - 2.0))
-            .collect();
+        let qpos: Vec<f32> = (0..model.nq * n).map(|i| scale * ((i % 7) as f32 - 3.0)).collect();
+        let qvel: Vec<f32> = (0..model.nv * n).map(|i| scale * ((i % 5) as f32 - 2.0)).collect();
         physics.reset(&vec![1; n], &qpos, &qvel);
         physics.step(&vec![scale; model.nu() * n], 20);
         physics.step(&vec![-scale; model.nu() * n], 20);
@@ -213,11 +191,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
         let before = bits(&other, 3);
         assert!(other.restore(&kept).is_err());
         assert!(other.restore_range(&kept[..kept.len() - 1], 0).is_err());
-        assert_eq!(
-            bits(&other, 3),
-            before,
-            "a refused snapshot changes nothing"
-        );
+        assert_eq!(bits(&other, 3), before, "a refused snapshot changes nothing");
     }
 }
 
@@ -229,10 +203,7 @@ fn the_joint_that_broke_a_world_is_found() {
     for kernel in generic_kernels() {
         for dof in [0, 6, 9, 13] {
             let evidence = |value: f32, max_speed: f64| {
-                let config = SimConfig {
-                    max_speed,
-                    ..config(&kernel)
-                };
+                let config = SimConfig { max_speed, ..config(&kernel) };
                 let mut physics = worlds(&model, &config, n, 2);
                 start(&model, &mut physics, &ids);
                 run(&model, &mut physics, &ids, 0..3);

@@ -44,10 +44,7 @@ pub fn table(
     // One state of 1,000 may be beyond `most`: a share of the states is too small to count
     // these. In part 99 % are held to it, and every state to `all` as ever.
     if precision == Precision::F32 && !share::in_full() && reference.states.count >= MANY {
-        let wide = Gate {
-            most: gate.all,
-            ..gate
-        };
+        let wide = Gate { most: gate.all, ..gate };
         let mut table = compare(model, label, &ours?, reference, wide);
         for (what, q) in [("qacc", &table.qacc), ("next state", &table.next)] {
             if q.p99 > gate.most {
@@ -75,10 +72,7 @@ impl Findings {
     /// without damping or armature near the edge of what a rod reaches), and many rest: the
     /// largest acceleration is then below 1, the forces that cancel in it are of hundreds.
     pub fn of_features() -> Self {
-        Self {
-            features: true,
-            ..Self::default()
-        }
+        Self { features: true, ..Self::default() }
     }
 
     /// Compares one model in both precisions, prints the tables.
@@ -88,10 +82,7 @@ impl Findings {
             let ours = evaluate(model, precision, &reference.states.view());
             let table = if self.features && precision == Precision::F32 {
                 let gate = gate(precision);
-                let wide = Gate {
-                    most: gate.all,
-                    ..gate
-                };
+                let wide = Gate { most: gate.all, ..gate };
                 ours.map(|ours| compare(model, label, &ours, reference, wide))
             } else {
                 table(model, label, precision, ours, reference)
@@ -135,11 +126,7 @@ impl Findings {
     #[track_caller]
     pub fn finish(self) {
         if !self.known.is_empty() {
-            println!(
-                "{} known differences:\n{}",
-                self.known.len(),
-                self.known.join("\n")
-            );
+            println!("{} known differences:\n{}", self.known.len(), self.known.join("\n"));
         }
         assert!(
             self.different.is_empty(),

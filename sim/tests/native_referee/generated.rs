@@ -54,11 +54,7 @@ fn judge(mujoco: &mut MuJoCo, node: &Node) -> Outcome {
         Err(e) => return Outcome::Refused(e),
     };
     // Of 24 states a few; the shares hold for all models together.
-    let gate_of = |precision| Gate {
-        excused: 0.125,
-        choice: 0.5,
-        ..gate(precision).scaled(SLACK)
-    };
+    let gate_of = |precision| Gate { excused: 0.125, choice: 0.5, ..gate(precision).scaled(SLACK) };
     let table = compare(&model, "f64", &double, &answers, gate_of(Precision::F64));
     let single = match evaluate(&model, Precision::F32, &states) {
         Ok(ours) => ours,
@@ -172,10 +168,7 @@ fn generated_models_mean_what_mujoco_says() {
         (invalid + known + different) * 3 <= all.max(3),
         "{invalid} of {all} models are no models, {known} are refused, {different} differ as known"
     );
-    assert!(
-        excused as f64 <= 0.005 * states as f64,
-        "{excused} of {states} states are excused"
-    );
+    assert!(excused as f64 <= 0.005 * states as f64, "{excused} of {states} states are excused");
     assert!(
         chosen as f64 <= 0.01 * choices as f64,
         "another contact chosen in {chosen} of {choices} states"

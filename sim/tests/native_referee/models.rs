@@ -63,23 +63,12 @@ fn gymnasiums(names: &[&str]) {
 
 #[test]
 fn gymnasiums_pendulums_and_arms_agree_with_mujoco() {
-    gymnasiums(&[
-        "inverted_pendulum",
-        "inverted_double_pendulum",
-        "reacher",
-        "pusher",
-    ]);
+    gymnasiums(&["inverted_pendulum", "inverted_double_pendulum", "reacher", "pusher"]);
 }
 
 #[test]
 fn gymnasiums_planar_robots_agree_with_mujoco() {
-    gymnasiums(&[
-        "swimmer",
-        "hopper",
-        "walker2d",
-        "walker2d_v5",
-        "half_cheetah",
-    ]);
+    gymnasiums(&["swimmer", "hopper", "walker2d", "walker2d_v5", "half_cheetah"]);
 }
 
 #[test]

@@ -12,28 +12,13 @@ const PENDING: &[(&str, &str)] = &[
         "sphere_ellipsoid",
         "MuJoCo's distance of the centre ends where it falls by 1e-15 no more: 5e-5",
     ),
-    (
-        "cylinder_cylinder",
-        "another of several equally wide quadrilaterals in 11 % of the contacts",
-    ),
-    (
-        "hfield",
-        "MuJoCo ends the search of a prism and a polytope early, on its path",
-    ),
-    (
-        "plane_cylinder",
-        "an upright cylinder's three points turn with rounding of its axis",
-    ),
+    ("cylinder_cylinder", "another of several equally wide quadrilaterals in 11 % of the contacts"),
+    ("hfield", "MuJoCo ends the search of a prism and a polytope early, on its path"),
+    ("plane_cylinder", "an upright cylinder's three points turn with rounding of its axis"),
     ("humanoidstandup", "single precision: 1.3e-4 at 99.9 %"),
-    (
-        "walker2d",
-        "single precision: 1.1e-4 at 99.9 %; its systems have a condition of 2e4",
-    ),
+    ("walker2d", "single precision: 1.1e-4 at 99.9 %; its systems have a condition of 2e4"),
     ("walker2d_v5", "single precision: 3.2e-3 in one state"),
-    (
-        "disable_filterparent",
-        "capsules whose axis passes through a box",
-    ),
+    ("disable_filterparent", "capsules whose axis passes through a box"),
     ("generated 451", "the same"),
     (
         "gripper",
@@ -60,10 +45,7 @@ const PENDING: &[(&str, &str)] = &[
          and the normal is that gap by its length",
     ),
     ("planar_medium: kp kd effort", "the same: 1.05e-3"),
-    (
-        "tendon_spatial_inside",
-        "1e-8: the search of MuJoCo inside a ring ends early",
-    ),
+    ("tendon_spatial_inside", "1e-8: the search of MuJoCo inside a ring ends early"),
 ];
 
 /// Reasons for which generated models may be refused: a part of the refusal's words. They are
@@ -98,9 +80,7 @@ pub fn pending(name: &str) -> Option<&'static str> {
 fn the_page_names_every_robot_that_is_off_in_single_precision() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/physics.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let off = PENDING
-        .iter()
-        .filter(|(_, why)| why.starts_with("single precision"));
+    let off = PENDING.iter().filter(|(_, why)| why.starts_with("single precision"));
     for (robot, why) in off {
         let sentences = page.split("In single precision they agree").skip(1);
         let after: String = sentences.collect();

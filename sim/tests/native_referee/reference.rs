@@ -67,11 +67,8 @@ pub fn cached(
         request["out"] = serde_json::json!(part);
         mujoco.ask(&request)?;
         // Not a rename: the folders may lie on different disks.
-        let whole = folder.join(format!(
-            "{}-{:?}.part",
-            std::process::id(),
-            std::thread::current().id()
-        ));
+        let whole =
+            folder.join(format!("{}-{:?}.part", std::process::id(), std::thread::current().id()));
         std::fs::copy(&part, &whole).unwrap();
         std::fs::rename(&whole, &file).unwrap();
     }

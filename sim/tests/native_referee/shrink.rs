@@ -57,9 +57,7 @@ fn attributes(node: &Node) -> usize {
 fn what_does_not_matter_is_taken_out() {
     let leaf = |name| Node::new(name).with("a", 1).with("b", 2);
     let tree = Node::new("root").holding(leaf("x")).holding(
-        leaf("mid")
-            .holding(leaf("y").holding(leaf("z")))
-            .holding(leaf("x").holding(leaf("x"))),
+        leaf("mid").holding(leaf("y").holding(leaf("z"))).holding(leaf("x").holding(leaf("x"))),
     );
     let mut asked = 0;
     let small = shrink(tree, 1000, &mut |n| {

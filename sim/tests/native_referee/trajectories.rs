@@ -17,14 +17,8 @@ const HOLD: usize = 5;
 
 /// Arrays of a file without checks of their number of rows.
 fn array(file: &mut Npz, name: &str, columns: usize) -> Vec<f64> {
-    let expected = Expected {
-        rows: None,
-        columns: Some(columns),
-        label: "n",
-    };
-    file.finite(name, expected)
-        .unwrap_or_else(|e| panic!("{e}"))
-        .0
+    let expected = Expected { rows: None, columns: Some(columns), label: "n" };
+    file.finite(name, expected).unwrap_or_else(|e| panic!("{e}")).0
 }
 
 /// States that are stepped together.
@@ -36,13 +30,8 @@ struct Walk {
 
 impl Walk {
     fn step(&mut self, model: &Model, precision: Precision, ctrl: &[f64]) -> Result<(), String> {
-        let states = States {
-            qpos: &self.qpos,
-            qvel: &self.qvel,
-            ctrl,
-            act: &self.act,
-            varied: &[],
-        };
+        let states =
+            States { qpos: &self.qpos, qvel: &self.qvel, ctrl, act: &self.act, varied: &[] };
         let next = evaluate(model, precision, &states)?;
         (self.qpos, self.qvel, self.act) = (next.qpos_next, next.qvel_next, next.act_next);
         Ok(())
@@ -55,15 +44,10 @@ fn distances(a: &[f64], b: &[f64], nq: usize) -> Vec<f64> {
     let rows = STEPS / HOLD;
     let mut all = vec![Vec::new(); rows];
     for (i, (x, y)) in a.chunks_exact(nq).zip(b.chunks_exact(nq)).enumerate() {
-        let gaps = x
-            .iter()
-            .zip(y)
-            .map(|(p, q)| (p - q).abs() / q.abs().max(1.0));
+        let gaps = x.iter().zip(y).map(|(p, q)| (p - q).abs() / q.abs().max(1.0));
         all[i % rows].push(gaps.fold(0.0_f64, f64::max));
     }
-    all.into_iter()
-        .map(|gaps| Quantiles::of(gaps).median)
-        .collect()
+    all.into_iter().map(|gaps| Quantiles::of(gaps).median).collect()
 }
 
 /// Our path beside MuJoCo's: `[B, S, nq]`.
@@ -115,11 +99,7 @@ fn follow(mujoco: &mut MuJoCo, findings: &mut Findings, name: &str, file: &Path)
         let at = |steps: usize| steps / HOLD - 1;
         print!("{name} {label}: apart after");
         for steps in [10, 50, 100, 200, 500, 1000] {
-            print!(
-                "  {steps}: {:.0e} ({:.0e})",
-                apart[at(steps)],
-                ulp[at(steps)]
-            );
+            print!("  {steps}: {:.0e} ({:.0e})", apart[at(steps)], ulp[at(steps)]);
         }
         println!("  (MuJoCo one float32 ulp away)");
         // Double stays below what a float32 ulp becomes; single within what a few
@@ -167,29 +147,20 @@ fn gymnasiums_robots_go_where_mujocos_go() {
 
 /// Energy, momentum and angular momentum of states.
 fn invariants(mujoco: &mut MuJoCo, model: &Model, file: &Path, states: &[Walk]) -> Vec<[f64; 7]> {
-    let (given, out) = (
-        mujoco.scratch("given.npz"),
-        mujoco.scratch("invariants.npz"),
-    );
+    let (given, out) = (mujoco.scratch("given.npz"), mujoco.scratch("invariants.npz"));
     let all = |of: &dyn Fn(&Walk) -> &[f64]| -> Vec<f64> {
         states.iter().flat_map(|w| of(w).to_vec()).collect()
     };
     let (qpos, qvel) = (all(&|w| &w.qpos), all(&|w| &w.qvel));
     let mut npz = NpzWriter::create(&given).unwrap();
-    npz.array("qpos", &[qpos.len() / model.nq, model.nq], &qpos)
-        .unwrap();
-    npz.array("qvel", &[qvel.len() / model.nv, model.nv], &qvel)
-        .unwrap();
+    npz.array("qpos", &[qpos.len() / model.nq, model.nq], &qpos).unwrap();
+    npz.array("qvel", &[qvel.len() / model.nv, model.nv], &qvel).unwrap();
     npz.finish().unwrap();
     mujoco
         .ask(&json!({"op": "invariants", "model": file, "states": given, "out": out}))
         .unwrap_or_else(|e| panic!("{e}"));
     let mut npz = Npz::open(&out).unwrap();
-    let scalar = Expected {
-        rows: None,
-        columns: None,
-        label: "",
-    };
+    let scalar = Expected { rows: None, columns: None, label: "" };
     let energy = npz.finite("energy", scalar).unwrap().0;
     let (momentum, spin) = (array(&mut npz, "momentum", 3), array(&mut npz, "spin", 3));
     (0..energy.len())
@@ -213,11 +184,7 @@ fn closed_systems_keep_energy_and_momentum_as_mujocos_do() {
             }))
             .unwrap_or_else(|e| panic!("{e}"));
         let mut npz = Npz::open(&out).unwrap();
-        let start = || Walk {
-            qpos: Vec::new(),
-            qvel: Vec::new(),
-            act: Vec::new(),
-        };
+        let start = || Walk { qpos: Vec::new(), qvel: Vec::new(), act: Vec::new() };
         for (label, precision) in PRECISIONS {
             let mut walk = Walk {
                 qpos: array(&mut npz, "qpos", model.nq),
@@ -228,15 +195,10 @@ fn closed_systems_keep_energy_and_momentum_as_mujocos_do() {
                 &mut mujoco,
                 &model,
                 &file,
-                &[Walk {
-                    qpos: walk.qpos.clone(),
-                    qvel: walk.qvel.clone(),
-                    ..start()
-                }],
+                &[Walk { qpos: walk.qpos.clone(), qvel: walk.qvel.clone(), ..start() }],
             );
             for _ in 0..STEPS {
-                walk.step(&model, precision, &[])
-                    .unwrap_or_else(|e| panic!("{name}: {e}"));
+                walk.step(&model, precision, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
             }
             let last = invariants(&mut mujoco, &model, &file, &[walk]);
             let floating = model.joints[0].kind == ostler_sim::model::JointKind::Free;
@@ -244,9 +206,7 @@ fn closed_systems_keep_energy_and_momentum_as_mujocos_do() {
             let drift = |range: std::ops::Range<usize>| {
                 let pairs = first.iter().zip(&last);
                 pairs.fold(0.0_f64, |m, (a, b)| {
-                    range
-                        .clone()
-                        .fold(m, |m, i| m.max((a[i] - b[i]).abs() / scale))
+                    range.clone().fold(m, |m, i| m.max((a[i] - b[i]).abs() / scale))
                 })
             };
             let (energy, momentum) = (drift(0..1), drift(1..7));
@@ -256,14 +216,8 @@ fn closed_systems_keep_energy_and_momentum_as_mujocos_do() {
                 Precision::F64 => (1e-6, 1e-6),
                 Precision::F32 => (1e-3, 1e-3),
             };
-            assert!(
-                energy < allowed,
-                "{name} {label}: energy drifts by {energy}"
-            );
-            assert!(
-                !floating || momentum < kept,
-                "{name} {label}: momenta drift by {momentum}"
-            );
+            assert!(energy < allowed, "{name} {label}: energy drifts by {energy}");
+            assert!(!floating || momentum < kept, "{name} {label}: momenta drift by {momentum}");
         }
     }
 }

@@ -42,21 +42,15 @@ fn elements(model: &Model, field: Field) -> Vec<Varied> {
                 .filter(|b| model.bodies[*b].mass > 0.0)
                 .collect()
         }
-        Field::Friction => (0..model.geoms.len())
-            .filter(|g| named(&model.geoms[*g].name, "geom"))
-            .collect(),
+        Field::Friction => {
+            (0..model.geoms.len()).filter(|g| named(&model.geoms[*g].name, "geom")).collect()
+        }
         // Only motors with laws of their own have one: sim/tests/task_robot.rs.
         Field::Delay => Vec::new(),
         Field::Kp | Field::Kd => (0..model.nu()).filter(servo).collect(),
-        Field::Effort => (0..model.nu())
-            .filter(|u| model.actuators[*u].muscle.is_none())
-            .collect(),
-        Field::Qpos0 => (0..model.joints.len())
-            .filter(|j| model.joints[*j].is_scalar())
-            .collect(),
-        _ => (0..model.joints.len())
-            .filter(|j| model.joints[*j].kind != JointKind::Free)
-            .collect(),
+        Field::Effort => (0..model.nu()).filter(|u| model.actuators[*u].muscle.is_none()).collect(),
+        Field::Qpos0 => (0..model.joints.len()).filter(|j| model.joints[*j].is_scalar()).collect(),
+        _ => (0..model.joints.len()).filter(|j| model.joints[*j].kind != JointKind::Free).collect(),
     };
     let elements = elements.into_iter();
     elements.map(|element| Varied { field, element }).collect()
@@ -69,9 +63,8 @@ fn reference(
     states: usize,
 ) -> Result<Reference, RefereeError> {
     let pairs = model.varied.iter();
-    let pairs: Vec<[serde_json::Value; 2]> = pairs
-        .map(|v| [v.field.name().into(), model.varied_name(*v)])
-        .collect();
+    let pairs: Vec<[serde_json::Value; 2]> =
+        pairs.map(|v| [v.field.name().into(), model.varied_name(*v)]).collect();
     let request = serde_json::json!({
         "op": "varied", "model": path, "states": states, "seed": 2, "varied": pairs,
     });
@@ -91,11 +84,7 @@ fn check(
         return;
     }
     let label = match fields.len() {
-        1..=4 => fields
-            .iter()
-            .map(|f| f.name())
-            .collect::<Vec<_>>()
-            .join(" "),
+        1..=4 => fields.iter().map(|f| f.name()).collect::<Vec<_>>().join(" "),
         many => format!("{many} fields"),
     };
     let label = format!("{stem}: {label}");
@@ -138,10 +127,7 @@ fn all_fields_together_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
     let mut findings = Findings::default();
     // Two forms of one field.
-    let all: Vec<Field> = Field::ALL
-        .into_iter()
-        .filter(|f| *f != Field::Tensor)
-        .collect();
+    let all: Vec<Field> = Field::ALL.into_iter().filter(|f| *f != Field::Tensor).collect();
     for robot in files("configs/robots") {
         check(&mut mujoco, &mut findings, &robot, &all);
     }
@@ -156,12 +142,7 @@ fn fields_of_features_agree_with_mujoco() {
     let groups: [&[Field]; 4] = [
         &[Field::Mass, Field::Com, Field::Moments, Field::Armature],
         &[Field::Friction, Field::Wrench, Field::Gravity],
-        &[
-            Field::Damping,
-            Field::Frictionloss,
-            Field::Stiffness,
-            Field::Qpos0,
-        ],
+        &[Field::Damping, Field::Frictionloss, Field::Stiffness, Field::Qpos0],
         &[Field::Kp, Field::Kd, Field::Effort],
     ];
     for model in files("tests/referee/features") {

@@ -47,10 +47,7 @@ struct Draw(u64);
 
 impl Draw {
     fn unit(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -101,19 +98,10 @@ fn a_finger_moves_on_where_its_tendon_begins_to_wrap() {
         if step % 20 == 0 {
             ctrl.iter_mut().for_each(|c| *c = draw.between(-1.0, 1.0));
         }
-        let states = States {
-            qpos: &qpos,
-            qvel: &qvel,
-            ctrl: &ctrl,
-            act: &[],
-            varied: &[],
-        };
+        let states = States { qpos: &qpos, qvel: &qvel, ctrl: &ctrl, act: &[], varied: &[] };
         let next = evaluate(&model, Precision::F32, &states).unwrap();
         // A newton on arms of 2 cm gives these links some 1,000 rad/s2 at most.
-        let wild = next
-            .qacc
-            .iter()
-            .filter(|a| a.abs().is_nan() || a.abs() > 1e5);
+        let wild = next.qacc.iter().filter(|a| a.abs().is_nan() || a.abs() > 1e5);
         broken += wild.count() + next.fault.iter().filter(|f| **f != 0).count();
         (qpos, qvel) = (next.qpos_next, next.qvel_next);
     }
@@ -142,11 +130,7 @@ impl Scene {
             r#"<joint axis="0 0 1"/><joint axis="0 1 0"/><geom name="w" type="{}" size="{RADIUS} 0.1" mass="0"/><site name="side" pos="{at}"/>"#,
             if cylinder { "cylinder" } else { "sphere" },
         );
-        let by = if side.is_some() {
-            r#" sidesite="side""#
-        } else {
-            ""
-        };
+        let by = if side.is_some() { r#" sidesite="side""# } else { "" };
         let wound = format!(r#"<site site="a"/><geom geom="w"{by}/><site site="b"/>"#);
         // Behind a pulley the same again, and on.
         let more = match pulley {
@@ -161,11 +145,7 @@ impl Scene {
             body("b", ""),
             body("middle", &drum),
         );
-        Self {
-            model: model(&text),
-            text,
-            cylinder,
-        }
+        Self { model: model(&text), text, cylinder }
     }
 
     /// Positions for ends given in the geom's frame: in the plane of the circle, where `x`
@@ -174,11 +154,7 @@ impl Scene {
         let at = [0.0; 3].map(|_| draw.between(-0.3, 0.3));
         let (yaw, pitch) = (draw.between(-3.0, 3.0), draw.between(-1.0, 1.0));
         // The plane's second axis: any of a sphere.
-        let tilt = if self.cylinder {
-            0.0
-        } else {
-            draw.between(-3.0, 3.0)
-        };
+        let tilt = if self.cylinder { 0.0 } else { draw.between(-3.0, 3.0) };
         let heights = [0.0; 2].map(|_| match self.cylinder && draw.unit() < 0.7 {
             true => draw.between(-0.1, 0.1),
             false => 0.0,
@@ -190,24 +166,15 @@ impl Scene {
             let [x, y] = ends[i];
             let p = [x, y * ct, y * st + heights[i]];
             let q = [cp * p[0] + sp * p[2], p[1], cp * p[2] - sp * p[0]];
-            [
-                cy * q[0] - sy * q[1] + at[0],
-                sy * q[0] + cy * q[1] + at[1],
-                q[2] + at[2],
-            ]
+            [cy * q[0] - sy * q[1] + at[0], sy * q[0] + cy * q[1] + at[1], q[2] + at[2]]
         });
         [&points[0][..], &points[1], &at, &[yaw, pitch]].concat()
     }
 
     /// Accelerations at `qpos`, at rest.
     fn qacc(&self, precision: Precision, qpos: &[f64]) -> Vec<f64> {
-        let states = States {
-            qpos,
-            qvel: &vec![0.0; qpos.len()],
-            ctrl: &[],
-            act: &[],
-            varied: &[],
-        };
+        let states =
+            States { qpos, qvel: &vec![0.0; qpos.len()], ctrl: &[], act: &[], varied: &[] };
         evaluate(&self.model, precision, &states).unwrap().qacc
     }
 }
@@ -241,15 +208,13 @@ fn ends(draw: &mut Draw, situation: &str) -> [[f64; 2]; 2] {
             [[at + lean * far, far], [at - lean * other, -other]]
         }
         "middle" => [polar(angle, far), polar(angle + PI + slight, other)],
-        "surface" => [
-            polar(angle, RADIUS * (1.0 + slight)),
-            polar(angle + draw.between(-2.0, 2.0), far),
-        ],
+        "surface" => {
+            [polar(angle, RADIUS * (1.0 + slight)), polar(angle + draw.between(-2.0, 2.0), far)]
+        }
         // Along the axis, or one end behind the other.
-        _ => [
-            polar(angle, far),
-            polar(angle + slight, if draw.unit() < 0.5 { far } else { other }),
-        ],
+        _ => {
+            [polar(angle, far), polar(angle + slight, if draw.unit() < 0.5 { far } else { other })]
+        }
     }
 }
 
@@ -266,11 +231,7 @@ fn gap(a: &[f64], b: &[f64]) -> f64 {
 fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
     let mut mujoco = mujoco();
     let folder = tempfile::tempdir().unwrap();
-    let sides = [
-        None,
-        Some([2.0 * RADIUS, 0.0, 0.0]),
-        Some([0.2 * RADIUS, 0.0, 0.0]),
-    ];
+    let sides = [None, Some([2.0 * RADIUS, 0.0, 0.0]), Some([0.2 * RADIUS, 0.0, 0.0])];
     for (cylinder, side, pulley) in [false, true]
         .into_iter()
         .flat_map(|c| sides.map(|s| (c, s, false)))
@@ -302,10 +263,8 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
             let single = scene.qacc(Precision::F32, &qpos);
             let mut nearby = vec![double.clone()];
             for size in [4e-7, 1e-7, 4e-8].repeat(8) {
-                let near: Vec<f64> = qpos
-                    .iter()
-                    .map(|x| x + size * draw.between(-1.0, 1.0))
-                    .collect();
+                let near: Vec<f64> =
+                    qpos.iter().map(|x| x + size * draw.between(-1.0, 1.0)).collect();
                 nearby.push(scene.qacc(Precision::F64, &near));
             }
             // Behind a pulley each winding falls on either side of a cylinder's middle, and in
@@ -329,9 +288,7 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
                     off.min(apart(ours, &between))
                 })
                 .collect();
-            let far: Vec<_> = (0..STATES)
-                .filter(|i| off[*i].is_nan() || off[*i] > 1e-2)
-                .collect();
+            let far: Vec<_> = (0..STATES).filter(|i| off[*i].is_nan() || off[*i] > 1e-2).collect();
             assert!(
                 far.is_empty(),
                 "{label}: {} of {STATES} in single precision, {:?} where double precision has {:?} at {:?}",
@@ -352,8 +309,7 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
             std::fs::write(&path, &scene.text).unwrap();
             let mut file = NpzWriter::create(&given).unwrap();
             file.array("qpos", &[STATES, width], &qpos).unwrap();
-            file.array("qvel", &[STATES, width], &vec![0.0; qpos.len()])
-                .unwrap();
+            file.array("qvel", &[STATES, width], &vec![0.0; qpos.len()]).unwrap();
             file.finish().unwrap();
             let out = folder.path().join("answers.npz");
             mujoco

@@ -10,11 +10,7 @@ pub struct Node {
 
 impl Node {
     pub fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            attributes: Vec::new(),
-            children: Vec::new(),
-        }
+        Self { name, attributes: Vec::new(), children: Vec::new() }
     }
 
     /// With one more attribute.

@@ -127,15 +127,9 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     let all = ARCHITECTURES.len() * shipped.len();
     let few = share::of(all, "programs and architectures", shipped.len());
     let chosen = |i: &usize, a: &usize| few == all || i % ARCHITECTURES.len() == *a;
-    let for_all = for_all
-        .filter(|(i, a, _)| chosen(i, a))
-        .map(|(.., work)| work);
+    let for_all = for_all.filter(|(i, a, _)| chosen(i, a)).map(|(.., work)| work);
     let for_one = others.iter().map(|(n, p)| (n.as_str(), p, ONE));
-    let found = compiled(
-        &compiler,
-        &nvdisasm,
-        &for_all.chain(for_one).collect::<Vec<_>>(),
-    );
+    let found = compiled(&compiler, &nvdisasm, &for_all.chain(for_one).collect::<Vec<_>>());
     let found: Vec<_> = found
         .into_iter()
         .filter(|row| {
@@ -146,10 +140,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
 
     let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nvrtc/needs.json");
     if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
-        assert!(
-            share::in_full(),
-            "OSTLER_WRITE_NEEDS=1 writes all: OSTLER_FULL=1"
-        );
+        assert!(share::in_full(), "OSTLER_WRITE_NEEDS=1 writes all: OSTLER_FULL=1");
         std::fs::write(&table, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
     }
     let recorded: Vec<Row> =
@@ -181,20 +172,15 @@ fn what_does_not_compile_is_told_by_the_expression_it_came_of() {
     };
     let compiler = Compiler::without_cache(Nvrtc::in_folder(&folder).unwrap());
     let whole = programs::named("cartpole");
-    let expressions: Vec<_> = whole
-        .places
-        .iter()
-        .filter(|place| place.name.contains("expr"))
-        .collect();
+    let expressions: Vec<_> =
+        whole.places.iter().filter(|place| place.name.contains("expr")).collect();
     assert!(expressions.len() > 2, "{:?}", whole.places);
     for place in [expressions[0], expressions[expressions.len() - 1]] {
         let mark = format!("\"{}\"", place.name);
         let line = whole.text.find(&mark).unwrap();
         let at = line + whole.text[line..].find("const float").unwrap();
         let mut program = whole.clone();
-        program
-            .text
-            .insert_str(at, "const float broken = nowhere;\n  ");
+        program.text.insert_str(at, "const float broken = nowhere;\n  ");
         let error = compiler.compile(&program, ONE).unwrap_err();
         let text = error.to_string();
         let said = format!("in {} = \"{}\"", place.name, place.text);
@@ -212,9 +198,7 @@ fn native_functions_compile_with_the_program_of_their_task() {
     let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
     let whole = programs::natives();
     for arch in ["sm_80", "sm_90"] {
-        compiler
-            .compile(&whole, arch)
-            .unwrap_or_else(|e| panic!("{arch}: {e}"));
+        compiler.compile(&whole, arch).unwrap_or_else(|e| panic!("{arch}: {e}"));
     }
     let compiler = Compiler::without_cache(Nvrtc::in_folder(&folder).unwrap());
     let mut program = whole.clone();
@@ -222,12 +206,6 @@ fn native_functions_compile_with_the_program_of_their_task() {
     assert!(program.text.contains(whole));
     program.text = program.text.replacen(whole, wrong, 1);
     let error = compiler.compile(&program, ONE).unwrap_err().to_string();
-    assert!(
-        error.contains("in task.native[0].file = \"parts/table.cuh\""),
-        "{error}"
-    );
-    assert!(
-        error.contains("parts/table.cuh(5)") && error.contains("nowhere"),
-        "{error}"
-    );
+    assert!(error.contains("in task.native[0].file = \"parts/table.cuh\""), "{error}");
+    assert!(error.contains("parts/table.cuh(5)") && error.contains("nowhere"), "{error}");
 }

@@ -67,12 +67,7 @@ impl Shipped {
         task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
         let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
         let model = ostler_sim::task::robot(&Arc::new(model), &task).unwrap();
-        Self {
-            model,
-            sim,
-            env,
-            task,
-        }
+        Self { model, sim, env, task }
     }
 
     fn program(&self, changing: bool) -> Program {
@@ -106,28 +101,16 @@ pub fn named(name: &str) -> Program {
 /// Robots and tasks as they are shipped.
 pub fn shipped() -> Vec<(String, Program)> {
     let all = std::fs::read_dir(root().join("configs")).unwrap();
-    let all = all.filter(|f| {
-        f.as_ref()
-            .unwrap()
-            .path()
-            .extension()
-            .is_some_and(|e| e == "toml")
-    });
-    assert_eq!(
-        all.count(),
-        SHIPPED.len() + VARIANTS.len(),
-        "a configuration is not in the list"
-    );
+    let all = all.filter(|f| f.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml"));
+    assert_eq!(all.count(), SHIPPED.len() + VARIANTS.len(), "a configuration is not in the list");
     let of = |name: &str| (name.to_string(), named(name));
     SHIPPED.into_iter().map(of).collect()
 }
 
 /// Physics alone of other models, and a task whose numbers a curriculum changes.
 pub fn others() -> Vec<(String, Program)> {
-    let mut programs = vec![(
-        "changing cartpole".to_string(),
-        Shipped::new("cartpole").program(true),
-    )];
+    let mut programs =
+        vec![("changing cartpole".to_string(), Shipped::new("cartpole").program(true))];
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
         programs.push((name.to_string(), physics(&path)));
@@ -156,9 +139,7 @@ fn motors() -> Model {
     let mut model = mjcf::parse(Path::new("motors.xml"), text).unwrap();
     let layer = |inputs: usize, outputs: usize, then: Activation| Layer {
         inputs,
-        weight: (0..inputs * outputs)
-            .map(|i| 0.3 - 0.01 * i as f64)
-            .collect(),
+        weight: (0..inputs * outputs).map(|i| 0.3 - 0.01 * i as f64).collect(),
         bias: vec![0.1; outputs],
         then,
     };
@@ -170,14 +151,8 @@ fn motors() -> Model {
         kind,
         layers,
     };
-    let mlp = NetworkKind::Mlp {
-        steps: vec![0, 2],
-        velocities_first: false,
-    };
-    let lstm = NetworkKind::Lstm {
-        cells: vec![layer(10, 32, Activation::Nothing)],
-        width: 8,
-    };
+    let mlp = NetworkKind::Mlp { steps: vec![0, 2], velocities_first: false };
+    let lstm = NetworkKind::Lstm { cells: vec![layer(10, 32, Activation::Nothing)], width: 8 };
     model.networks = vec![
         network(
             mlp,
@@ -189,24 +164,11 @@ fn motors() -> Model {
         ),
         network(lstm, vec![layer(8, 1, Activation::Nothing)]),
     ];
-    let limit = EffortLimit {
-        effort: 5.0,
-        fall: Some([6.0, 20.0]),
-    };
-    let pd = MotorLaw::Pd {
-        stiffness: 20.0,
-        damping: 0.5,
-        limit,
-    };
+    let limit = EffortLimit { effort: 5.0, fall: Some([6.0, 20.0]) };
+    let pd = MotorLaw::Pd { stiffness: 20.0, damping: 0.5, limit };
     let of = |network| MotorLaw::Network { network, limit };
     for (actuator, law) in model.actuators.iter_mut().zip([pd, of(0), of(1)]) {
-        actuator.motor = Some(Motor {
-            law,
-            delay: 2,
-            most_delay: 2,
-            group: 0,
-            redraw: None,
-        });
+        actuator.motor = Some(Motor { law, delay: 2, most_delay: 2, group: 0, redraw: None });
     }
     model
 }

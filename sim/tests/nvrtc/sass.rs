@@ -34,19 +34,15 @@ impl Sass {
     fn read(text: &str) -> Self {
         let mut found = Self::default();
         for line in text.lines() {
-            let Some((address, rest)) = line
-                .trim()
-                .strip_prefix("/*")
-                .and_then(|l| l.split_once("*/"))
+            let Some((address, rest)) =
+                line.trim().strip_prefix("/*").and_then(|l| l.split_once("*/"))
             else {
                 continue;
             };
             if u64::from_str_radix(address, 16).is_err() {
                 continue;
             }
-            let mut words = rest
-                .split_whitespace()
-                .filter(|word| !word.starts_with('@'));
+            let mut words = rest.split_whitespace().filter(|word| !word.starts_with('@'));
             let name = words.next().unwrap_or_default();
             match name.split('.').next().unwrap_or_default() {
                 "" => continue,
@@ -72,11 +68,6 @@ fn instructions_are_counted_by_their_names() {
 .L_x_0:
         /*0040*/                   BRA `(.L_x_0);
 ";
-    let expected = Sass {
-        code: 80,
-        local_loads: 1,
-        local_stores: 1,
-        calls: 1,
-    };
+    let expected = Sass { code: 80, local_loads: 1, local_stores: 1, calls: 1 };
     assert_eq!(Sass::read(text), expected);
 }

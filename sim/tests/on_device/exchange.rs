@@ -25,10 +25,7 @@ fn take(host: &mut Host_, device: &mut Device_, steps: std::ops::Range<u64>) {
 
 fn same(host: &Host_, device: &Device_, t: u64) {
     for ((what, x), (_, y)) in host.rows.all().iter().zip(device.rows.all()) {
-        let wrong = x
-            .iter()
-            .zip(y)
-            .position(|(x, y)| x.to_bits() != y.to_bits());
+        let wrong = x.iter().zip(y).position(|(x, y)| x.to_bits() != y.to_bits());
         assert_eq!(wrong, None, "{what} in step {t}");
     }
 }
@@ -241,10 +238,7 @@ fn a_state_captured_in_place_is_restored_on_the_device_itself() {
     device.env.capture_in_place().unwrap();
     device.env.capture_in_place().unwrap();
     let crossed = device.env.traffic().since(before);
-    assert_eq!(
-        (crossed.launches, crossed.downloads, crossed.uploads),
-        (4, 1, 0)
-    );
+    assert_eq!((crossed.launches, crossed.downloads, crossed.uploads), (4, 1, 0));
     let mut then = Vec::new();
     device.env.capture(&mut then).unwrap();
 

@@ -39,10 +39,7 @@ fn compare(
         host.step(&a);
         device.step(&mut a, None);
         for ((what, x), (_, y)) in host.rows.all().iter().zip(device.rows.all()) {
-            let wrong = x
-                .iter()
-                .zip(y)
-                .position(|(x, y)| x.to_bits() != y.to_bits());
+            let wrong = x.iter().zip(y).position(|(x, y)| x.to_bits() != y.to_bits());
             assert_eq!(wrong, None, "{name}: {what} in step {t}");
         }
         assert_eq!(host.rows.final_slot, device.rows.final_slot, "{name}, {t}");
@@ -270,14 +267,7 @@ fn motors_have_the_hosts_bits() {
     s.env.episode_length_s = 0.4;
     for (name, tensors) in [
         ("mlp", &[("0.weight", [16, 6]), ("2.weight", [1, 16])][..]),
-        (
-            "lstm",
-            &[
-                ("weight_ih_l0", [32, 2]),
-                ("weight_hh_l0", [32, 8]),
-                ("out.weight", [1, 8]),
-            ],
-        ),
+        ("lstm", &[("weight_ih_l0", [32, 2]), ("weight_hh_l0", [32, 8]), ("out.weight", [1, 8])]),
     ] {
         let numbers = |count: usize| -> Vec<u8> {
             let each = (0..count).map(|i| ((i * 37 % 101) as f32 - 50.0) / 120.0);
@@ -362,13 +352,11 @@ fn the_policys_random_numbers_are_the_collectors() {
 
 /// `[[sim.limit]]`, one entry each: joints, `max_speed`, `max_position`.
 fn limits(of: &[(&str, Option<f64>, Option<f64>)]) -> Vec<JointLimit> {
-    let limit = of
-        .iter()
-        .map(|&(joints, max_speed, max_position)| JointLimit {
-            joints: vec![joints.into()],
-            max_speed,
-            max_position,
-        });
+    let limit = of.iter().map(|&(joints, max_speed, max_position)| JointLimit {
+        joints: vec![joints.into()],
+        max_speed,
+        max_position,
+    });
     limit.collect()
 }
 
@@ -410,21 +398,16 @@ fn what_is_seen_late_and_with_errors_has_the_hosts_bits() {
         if !several {
             let one = s.task.observation[0].clone();
             let more = ["policy", "policy", "critic"].iter().zip(["a", "b", "c"]);
-            s.task
-                .observation
-                .extend(more.map(|(group, name)| ObservationTerm {
-                    name: name.into(),
-                    group: ObservationGroup::from(group.to_string()),
-                    ..one.clone()
-                }));
+            s.task.observation.extend(more.map(|(group, name)| ObservationTerm {
+                name: name.into(),
+                group: ObservationGroup::from(group.to_string()),
+                ..one.clone()
+            }));
         }
         for (i, term) in s.task.action.iter_mut().enumerate() {
             let steps = DelaySteps::Range([0, 3]);
-            term.delay = Some(Delay::Table(DelayConfig {
-                steps,
-                redraw: i as u32,
-                hold: 0.2 * i as f64,
-            }));
+            term.delay =
+                Some(Delay::Table(DelayConfig { steps, redraw: i as u32, hold: 0.2 * i as f64 }));
         }
         for (i, term) in s.task.observation.iter_mut().enumerate() {
             let seen = sight(i);
@@ -448,10 +431,7 @@ fn what_is_seen_late_and_with_errors_has_the_hosts_bits() {
             t.critic = None;
         });
         for group in ["policy", "critic"] {
-            let options = GroupOptions {
-                history: Some(4),
-                stack: Stack::Time,
-            };
+            let options = GroupOptions { history: Some(4), stack: Stack::Time };
             s.task.observations.insert(group.into(), options);
         }
         compare(name, &s, 60, true, |_, _| {});

@@ -25,11 +25,7 @@ pub fn setup(name: &str, n: usize) -> Setup {
     let path = configs().join(format!("{name}.toml"));
     let text = std::fs::read_to_string(&path).unwrap();
     let mut table: toml::Table = toml::from_str(&text).unwrap();
-    let mut part = |key: &str| {
-        table
-            .remove(key)
-            .unwrap_or(toml::Value::Table(toml::Table::new()))
-    };
+    let mut part = |key: &str| table.remove(key).unwrap_or(toml::Value::Table(toml::Table::new()));
     let mut sim: SimConfig = part("sim").try_into().unwrap();
     let mut env: EnvConfig = part("env").try_into().unwrap();
     let mut task: TaskConfig = part("task").try_into().unwrap();
@@ -37,12 +33,7 @@ pub fn setup(name: &str, n: usize) -> Setup {
     env.num_envs = n;
     sim.specialize = ostler_sim::config::Specialize::Wait;
     let model = ostler_sim::model::mjcf::load(&configs().join(&task.robot)).unwrap();
-    Setup {
-        model: Arc::new(model),
-        sim,
-        env,
-        task,
-    }
+    Setup { model: Arc::new(model), sim, env, task }
 }
 
 /// A model of the referee's features that has actuators, with a task that reads its state.
@@ -56,10 +47,7 @@ pub fn feature(name: &str, n: usize) -> Setup {
 pub fn heap(n: usize) -> Setup {
     let balls: String = (0..6)
         .map(|i| {
-            let (x, z) = (
-                0.11 * f64::from(i % 3) - 0.11,
-                0.2 + 0.09 * f64::from(i / 3),
-            );
+            let (x, z) = (0.11 * f64::from(i % 3) - 0.11, 0.2 + 0.09 * f64::from(i / 3));
             format!(
                 r#"<body pos="{x} {} {z}"><freejoint/><geom size="0.06" mass="0.2"/></body>"#,
                 0.01 * f64::from(i % 2)
@@ -256,15 +244,8 @@ clip = [-0.8, 0.95]
     });
     Setup {
         model: Arc::new(ostler_sim::model::mjcf::load(&path).unwrap()),
-        sim: SimConfig {
-            specialize: ostler_sim::config::Specialize::Wait,
-            ..SimConfig::default()
-        },
-        env: EnvConfig {
-            num_envs: n,
-            decimation: 2,
-            episode_length_s: 0.8,
-        },
+        sim: SimConfig { specialize: ostler_sim::config::Specialize::Wait, ..SimConfig::default() },
+        env: EnvConfig { num_envs: n, decimation: 2, episode_length_s: 0.8 },
         task,
     }
 }
@@ -376,10 +357,7 @@ impl Host_ {
         let critic = self.env.spec().obs.critic.is_some();
         let r = &mut self.rows;
         let mut out = StepOut {
-            obs: Groups {
-                policy: &mut r.obs,
-                critic: critic.then_some(&mut r.critic[..]),
-            },
+            obs: Groups { policy: &mut r.obs, critic: critic.then_some(&mut r.critic[..]) },
             reward: &mut r.reward,
             terminated: &mut r.terminated,
             truncated: &mut r.truncated,
@@ -406,11 +384,7 @@ impl Device_ {
     }
 
     pub fn on(s: &Setup, device: Arc<Host>, changing: bool) -> Self {
-        let noise = PolicyNoise {
-            seed: SEED,
-            width: NOISE,
-            normal: true,
-        };
+        let noise = PolicyNoise { seed: SEED, width: NOISE, normal: true };
         let env = DeviceEnv::new(
             Arc::clone(&s.model),
             &s.sim,

@@ -5,24 +5,16 @@ use super::{Case, case};
 
 pub fn all() -> Vec<Case> {
     vec![
-        case(
-            "a joint's position is NaN",
-            "`nan qpos[1] env=3 step=50`",
-            || drill("nan qpos[1] env=3 step=50").goes_on(),
-        ),
-        case(
-            "a joint's velocity is infinite",
-            "`inf qvel[0] env=3 step=50`",
-            || drill("inf qvel[0] env=3 step=50").goes_on(),
-        ),
-        case(
-            "a joint is too fast",
-            "`8 qvel[0] env=3 step=50` with `sim.max_speed=5`",
-            || {
-                let fast = "8 qvel[0] env=3 step=50";
-                train(&["--inject", fast, "sim.max_speed=5"]).goes_on()
-            },
-        ),
+        case("a joint's position is NaN", "`nan qpos[1] env=3 step=50`", || {
+            drill("nan qpos[1] env=3 step=50").goes_on()
+        }),
+        case("a joint's velocity is infinite", "`inf qvel[0] env=3 step=50`", || {
+            drill("inf qvel[0] env=3 step=50").goes_on()
+        }),
+        case("a joint is too fast", "`8 qvel[0] env=3 step=50` with `sim.max_speed=5`", || {
+            let fast = "8 qvel[0] env=3 step=50";
+            train(&["--inject", fast, "sim.max_speed=5"]).goes_on()
+        }),
         case(
             "a joint is too far away",
             "`0.9 qpos[0] env=3 step=50` with `sim.max_position=0.5`",
@@ -46,30 +38,23 @@ pub fn all() -> Vec<Case> {
         case("an action is NaN", "`nan action[0] env=3 step=50`", || {
             drill("nan action[0] env=3 step=50").goes_on()
         }),
-        case(
-            "an observation is infinite",
-            "`inf observation[2] env=3 step=50`",
-            || drill("inf observation[2] env=3 step=50").goes_on(),
-        ),
+        case("an observation is infinite", "`inf observation[2] env=3 step=50`", || {
+            drill("inf observation[2] env=3 step=50").goes_on()
+        }),
         case("a reward is NaN", "`nan reward env=3 step=50`", || {
             drill("nan reward env=3 step=50").goes_on()
         }),
-        case(
-            "a thread of the simulation panics",
-            "`panic worker env=3 step=50`",
-            || {
-                // All environments of its block begin anew: here that is every one.
-                train(&["--inject", "panic worker env=3 step=50"]).goes_on()
-            },
-        ),
+        case("a thread of the simulation panics", "`panic worker env=3 step=50`", || {
+            // All environments of its block begin anew: here that is every one.
+            train(&["--inject", "panic worker env=3 step=50"]).goes_on()
+        }),
         case(
             "half of the environments break in every step of an iteration",
             "`nan qpos[0] share=0.5 step=...` (steps 49 to 64)",
             || {
                 let mut args = Vec::new();
-                let faults: Vec<String> = (49..65)
-                    .map(|s| format!("nan qpos[0] share=0.5 step={s}"))
-                    .collect();
+                let faults: Vec<String> =
+                    (49..65).map(|s| format!("nan qpos[0] share=0.5 step={s}")).collect();
                 for f in &faults {
                     args.extend(["--inject", f]);
                 }

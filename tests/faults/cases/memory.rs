@@ -15,11 +15,9 @@ pub fn all() -> Vec<Case> {
             "`fail allocation phase=update iteration=3 after=40`",
             || drill("fail allocation phase=update iteration=3 after=40").goes_on(),
         ),
-        case(
-            "no memory for a checkpoint",
-            "`fail allocation phase=save iteration=2`",
-            || drill("fail allocation phase=save iteration=2").goes_on(),
-        ),
+        case("no memory for a checkpoint", "`fail allocation phase=save iteration=2`", || {
+            drill("fail allocation phase=save iteration=2").goes_on()
+        }),
         case(
             "no memory twice, the second time while it backs off",
             "`fail allocation phase=collect iteration=3` and `phase=resize iteration=3`",
@@ -55,26 +53,16 @@ pub fn all() -> Vec<Case> {
                     "back_off.min_num_envs=8",
                 ])
                 .ends(1);
-                assert!(
-                    tried.err().contains("8 environments do not fit"),
-                    "{}",
-                    tried.err()
-                );
+                assert!(tried.err().contains("8 environments do not fit"), "{}", tried.err());
                 let seen = tried.look();
                 tried.resume(&["fault.inject=[]"]).after(seen)
             },
         ),
-        case(
-            "65,536 environments in 293 MiB",
-            "`ulimit -d` (RLIMIT_DATA)",
-            || {
-                let mut tried = limited(
-                    "-d 300000",
-                    "env.num_envs=65536 runner.max_iterations=2 log.curve=false",
-                );
-                tried.envs = 65536;
-                tried.ends(0).look()
-            },
-        ),
+        case("65,536 environments in 293 MiB", "`ulimit -d` (RLIMIT_DATA)", || {
+            let mut tried =
+                limited("-d 300000", "env.num_envs=65536 runner.max_iterations=2 log.curve=false");
+            tried.envs = 65536;
+            tried.ends(0).look()
+        }),
     ]
 }

@@ -71,12 +71,8 @@ fn endless(place: &Place, more: &[&str]) -> Endless {
     let n = format!("runner.max_iterations={FOR_EVER}");
     let mut args = vec!["train", "pole.toml", "--quiet", "--out", "a", &n];
     args.extend(more);
-    let child = place
-        .ostler(&args)
-        .env("TMPDIR", place.0.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child =
+        place.ostler(&args).env("TMPDIR", place.0.path()).stderr(Stdio::piped()).spawn().unwrap();
     let mut endless = Endless(Some(child));
     wait("its third iteration", || {
         let child = endless.0.as_mut().unwrap();
@@ -93,7 +89,5 @@ fn metrics_so_far(place: &Place) -> usize {
 /// Waits for two more iterations of it.
 fn goes_on(place: &Place) {
     let before = metrics_so_far(place);
-    wait("more iterations", || {
-        (metrics_so_far(place) > before + 1).then_some(())
-    });
+    wait("more iterations", || (metrics_so_far(place) > before + 1).then_some(()));
 }

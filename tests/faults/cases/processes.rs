@@ -36,34 +36,22 @@ fn killed_every_time() -> Tried {
 
 pub fn all() -> Vec<Case> {
     vec![
-        case(
-            "killed (SIGKILL) while collecting",
-            "`kill phase=collect iteration=4`",
-            || drill("kill phase=collect iteration=4").same_bits(),
-        ),
-        case(
-            "killed in an update",
-            "`kill phase=update iteration=5`",
-            || drill("kill phase=update iteration=5").same_bits(),
-        ),
-        case(
-            "killed before its first checkpoint",
-            "`kill phase=update iteration=1`",
-            || drill("kill phase=update iteration=1").same_bits(),
-        ),
-        case(
-            "killed while a checkpoint is due",
-            "`kill phase=save iteration=4`",
-            || drill("kill phase=save iteration=4").same_bits(),
-        ),
-        case(
-            "an abort in C++ or Rust",
-            "`abort phase=update iteration=4`",
-            || drill("abort phase=update iteration=4").same_bits(),
-        ),
-        case("SIGTERM (SLURM, Kubernetes)", "`kill -TERM`", || {
-            saved_and_resumed(libc::SIGTERM)
+        case("killed (SIGKILL) while collecting", "`kill phase=collect iteration=4`", || {
+            drill("kill phase=collect iteration=4").same_bits()
         }),
+        case("killed in an update", "`kill phase=update iteration=5`", || {
+            drill("kill phase=update iteration=5").same_bits()
+        }),
+        case("killed before its first checkpoint", "`kill phase=update iteration=1`", || {
+            drill("kill phase=update iteration=1").same_bits()
+        }),
+        case("killed while a checkpoint is due", "`kill phase=save iteration=4`", || {
+            drill("kill phase=save iteration=4").same_bits()
+        }),
+        case("an abort in C++ or Rust", "`abort phase=update iteration=4`", || {
+            drill("abort phase=update iteration=4").same_bits()
+        }),
+        case("SIGTERM (SLURM, Kubernetes)", "`kill -TERM`", || saved_and_resumed(libc::SIGTERM)),
         case("Ctrl-C", "`kill -INT`", || saved_and_resumed(libc::SIGINT)),
         case("SIGUSR1: save now", "`kill -USR1`", || {
             let place = Place::new();
@@ -91,9 +79,7 @@ pub fn all() -> Vec<Case> {
             let trainer = trainer_of(child.id()).unwrap();
             child.send(libc::SIGKILL);
             let tried = child.end(place);
-            wait("the end of its child", || {
-                parent_of(trainer).is_none().then_some(())
-            });
+            wait("the end of its child", || parent_of(trainer).is_none().then_some(()));
             let seen = tried.look().and("its child ended, too", None);
             // Nothing holds the folder any more.
             tried.resume(&[]).after_death(seen)

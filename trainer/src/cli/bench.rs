@@ -58,9 +58,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     }
     let (file, overrides) = args.config.required()?;
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
-        return Err(RunError::Usage(
-            "--seconds takes a number above 0 and up to 3600".into(),
-        ));
+        return Err(RunError::Usage("--seconds takes a number above 0 and up to 3600".into()));
     }
     let time = Duration::from_secs_f64(args.seconds);
     match args.threads.is_empty() {
@@ -87,9 +85,8 @@ impl Measured {
         let name = &self.name;
         if json {
             let numbers = self.numbers.iter();
-            let mut map: Map<String, serde_json::Value> = numbers
-                .map(|(key, value)| (format!("{name}.{key}"), json!(value)))
-                .collect();
+            let mut map: Map<String, serde_json::Value> =
+                numbers.map(|(key, value)| (format!("{name}.{key}"), json!(value))).collect();
             map.insert(format!("{name}.backend"), json!(self.backend));
             map.insert(format!("{name}.kernel"), json!(self.kernel));
             outln!("{}", serde_json::Value::Object(map));
@@ -98,11 +95,7 @@ impl Measured {
         outln!("{name}.backend {}", self.backend);
         outln!("{name}.kernel {}", self.kernel);
         for (key, value) in &self.numbers {
-            let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
-                3
-            } else {
-                0
-            };
+            let digits = if value.abs() < 100.0 && value.fract() != 0.0 { 3 } else { 0 };
             outln!("{name}.{key} {value:.digits$}");
         }
     }
@@ -127,11 +120,7 @@ fn measure(
 
     let on_device = config.sim.device == SimDevice::Cuda;
     let ((mut simulation, loops), mut kernel, spec) = match on_device {
-        true => (
-            (f64::NAN, 0.0),
-            String::new(),
-            one_env(&loaded, &model)?.spec().clone(),
-        ),
+        true => ((f64::NAN, 0.0), String::new(), one_env(&loaded, &model)?.spec().clone()),
         false => {
             let mut env = build_env(&loaded, config, &model, n, config.seed)?;
             let simulation = simulate(&mut env, time)?;
@@ -140,11 +129,7 @@ fn measure(
         }
     };
 
-    let Parts {
-        mut collector,
-        mut learner,
-        ..
-    } = Parts::build(&loaded, &model, &spec)?;
+    let Parts { mut collector, mut learner, .. } = Parts::build(&loaded, &model, &spec)?;
     let scratch = ostler_sim::files::scratch("bench")
         .map_err(|e| RunError::file("make a folder in", &std::env::temp_dir())(e))?;
     if let Some(memory) = learner.memory() {
@@ -202,12 +187,7 @@ fn measure(
         ("collection.waits", counts.all.waits as f64),
         ("collection.copies", counts.all.copies() as f64),
     ];
-    Ok(Measured {
-        name: config.name.clone(),
-        backend: config.sim.backend.name(),
-        kernel,
-        numbers,
-    })
+    Ok(Measured { name: config.name.clone(), backend: config.sim.backend.name(), kernel, numbers })
 }
 
 /// A policy that leaves the actions as they are.
@@ -242,10 +222,7 @@ fn simulate_on_device(
     time: Duration,
 ) -> Result<f64, RunError> {
     let policy = learner.policy();
-    let mut idle = Idle {
-        widths: policy.widths(),
-        noise: policy.noise(),
-    };
+    let mut idle = Idle { widths: policy.widths(), noise: policy.noise() };
     let rollout = collector.rollout();
     let samples = (rollout.steps * rollout.envs) as f64;
     let mut actions = rollout.action.shallow_clone();
@@ -293,14 +270,7 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> Result<(f64, f64), CollectErr
     let (n, width) = (spec.rows(), spec.action.width());
     let mut rows = Rows::new(spec)?;
     let mut actions = zeroed::<f32>("actions", (DRAWS * width).saturating_mul(n))?;
-    rng::fill_uniform(
-        0,
-        0..(DRAWS * n) as u32,
-        Purpose::Replay,
-        0,
-        width,
-        &mut actions,
-    );
+    rng::fill_uniform(0, 0..(DRAWS * n) as u32, Purpose::Replay, 0, width, &mut actions);
     for a in &mut actions {
         *a = match spec.action {
             ActionSpace::Continuous(_) => 2.0 * *a - 1.0,
@@ -323,10 +293,7 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> Result<(f64, f64), CollectErr
     }
     let elapsed = clock.elapsed().as_secs_f64();
     let steps = f64::from(steps);
-    Ok((
-        steps * n as f64 / elapsed,
-        (env.loops() - before) as f64 / steps,
-    ))
+    Ok((steps * n as f64 / elapsed, (env.loops() - before) as f64 / steps))
 }
 
 #[cfg(test)]
@@ -335,11 +302,7 @@ mod tests {
 
     #[test]
     fn on_a_device_environments_step_with_the_actions_that_lie_there() {
-        let Parts {
-            mut collector,
-            learner,
-            ..
-        } = crate::run::on_device();
+        let Parts { mut collector, learner, .. } = crate::run::on_device();
         let speed = simulate_on_device(&mut *collector, learner.as_ref(), Duration::from_millis(1))
             .unwrap();
         assert!(speed.is_finite() && speed > 0.0);

@@ -32,10 +32,7 @@ pub(super) fn open(text: &str) -> Result<Arc<Cuda>, RunError> {
         }
         Err(why) => return Err(RunError::Usage(format!("--device: {why}"))),
     };
-    Cuda::open(index).map_err(|why| RunError::GpuPhysics {
-        device: text.into(),
-        why,
-    })
+    Cuda::open(index).map_err(|why| RunError::GpuPhysics { device: text.into(), why })
 }
 
 /// Steps `num_envs` robots for this time, controls held for `substeps` time steps.
@@ -53,20 +50,10 @@ pub(super) fn measure(
         toml::from_str(TASK).map_err(|e| ConfigError::new("task", e.to_string()))?;
     if model.nu() == 0 {
         let why = "a robot without actuators cannot be measured on a GPU";
-        return Err(ConfigError::new("task.action", why)
-            .help("give it a motor")
-            .into());
+        return Err(ConfigError::new("task.action", why).help("give it a motor").into());
     }
-    let env = EnvConfig {
-        num_envs,
-        decimation: substeps,
-        episode_length_s: 1e6,
-    };
-    let noise = PolicyNoise {
-        seed: 0,
-        width: 0,
-        normal: true,
-    };
+    let env = EnvConfig { num_envs, decimation: substeps, episode_length_s: 1e6 };
+    let noise = PolicyNoise { seed: 0, width: 0, normal: true };
     let sim = SimConfig::default();
     let name = device.name();
     let mut env = DeviceEnv::new(
@@ -112,11 +99,7 @@ pub(super) fn measure(
         best = best.max(steps / taken);
     }
     env.take_stats(&mut stats)?;
-    let figures = Figures {
-        mean: slices * steps / total,
-        best,
-        broken: stats.broken(),
-    };
+    let figures = Figures { mean: slices * steps / total, best, broken: stats.broken() };
     Ok((figures, env.bytes() / num_envs.max(1), name))
 }
 
@@ -131,11 +114,10 @@ fn draws(
     let nu = model.nu();
     // From [nu][N] to [N][nu].
     let mut rows = Vec::new();
-    rows.try_reserve_exact(columns.len())
-        .map_err(|_| ostler_sim::memory::MemoryError {
-            what: "controls".into(),
-            bytes: 4 * columns.len(),
-        })?;
+    rows.try_reserve_exact(columns.len()).map_err(|_| ostler_sim::memory::MemoryError {
+        what: "controls".into(),
+        bytes: 4 * columns.len(),
+    })?;
     for set in columns.chunks_exact(nu * n) {
         rows.extend((0..n * nu).map(|i| set[i % nu * n + i / nu]));
     }
@@ -156,10 +138,7 @@ impl Rows {
     fn new(memory: &dyn Memory, n: usize) -> Result<Self, EnvError> {
         let block = memory.zeroed("rows", 4 * 7 * n)?;
         let row = |k: usize| block.address() + (4 * k * n) as Address;
-        let one = |k: usize| Groups {
-            policy: row(k),
-            critic: None,
-        };
+        let one = |k: usize| Groups { policy: row(k), critic: None };
         let step = StepAddresses {
             obs: one(0),
             reward: row(1),
@@ -171,10 +150,7 @@ impl Rows {
             final_slot: row(6),
             noise: None,
         };
-        Ok(Self {
-            step,
-            _block: block,
-        })
+        Ok(Self { step, _block: block })
     }
 
     fn obs(&self) -> Groups<Address> {
@@ -199,9 +175,6 @@ mod tests {
         let (device, time) = (Arc::new(Host::default()), Duration::from_millis(20));
         let (figures, bytes, name) = measure(&model, (3, 2), time, device, &HostMemory).unwrap();
         assert!(figures.mean > 0.0 && figures.best >= figures.mean && figures.broken == 0);
-        assert!(
-            bytes > 100 && name.contains("in place of a GPU"),
-            "{bytes} {name}"
-        );
+        assert!(bytes > 100 && name.contains("in place of a GPU"), "{bytes} {name}");
     }
 }

@@ -106,9 +106,7 @@ pub(super) struct Figures {
 /// Measures and prints.
 pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
-        return Err(RunError::Usage(
-            "--seconds takes a number above 0 and up to 3600".into(),
-        ));
+        return Err(RunError::Usage("--seconds takes a number above 0 and up to 3600".into()));
     }
     let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
     if let Some(device) = &args.device {
@@ -131,8 +129,7 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
     };
     let before = resident_mib();
     let (mut worlds, kernel) =
-        args.backend
-            .worlds(&model, args.num_envs as usize, threads, &config)?;
+        args.backend.worlds(&model, args.num_envs as usize, threads, &config)?;
     let figures = measure(
         worlds.as_mut(),
         &model,
@@ -220,9 +217,8 @@ fn measure(
             next = (next + 1) % DRAWS;
         }
         let taken = clock.elapsed().as_secs_f64();
-        let mask: Vec<u32> = (worlds.state().fault.iter())
-            .map(|f| u32::from(f & !fault::CONTROL != 0))
-            .collect();
+        let mask: Vec<u32> =
+            (worlds.state().fault.iter()).map(|f| u32::from(f & !fault::CONTROL != 0)).collect();
         let count: u64 = mask.iter().map(|m| u64::from(*m)).sum();
         if count > 0 {
             worlds.reset(&mask, &start, &still);
@@ -243,11 +239,7 @@ fn measure(
         broken += count;
         best = best.max(steps / taken);
     }
-    Ok(Figures {
-        mean: slices * steps / total,
-        best,
-        broken,
-    })
+    Ok(Figures { mean: slices * steps / total, best, broken })
 }
 
 /// Uniform over the actuators' ranges: `[DRAWS][nu][N]`.

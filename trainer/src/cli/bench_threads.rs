@@ -41,9 +41,7 @@ pub(super) fn run(
         KEYS.into_iter().find(|key| *key == given)
     };
     if let Some(key) = overrides.iter().find_map(key) {
-        return Err(RunError::Usage(format!(
-            "--threads sets {key}: give one of both"
-        )));
+        return Err(RunError::Usage(format!("--threads sets {key}: give one of both")));
     }
     let cores = Pool::available();
     let mut map = Map::new();
@@ -62,15 +60,9 @@ pub(super) fn run(
         let name = &measured.name;
         if json {
             for (stage, speed) in STAGES.iter().zip(speeds) {
-                map.insert(
-                    format!("{name}.threads.{n}.{stage}.steps_per_s"),
-                    json!(speed),
-                );
+                map.insert(format!("{name}.threads.{n}.{stage}.steps_per_s"), json!(speed));
             }
-            map.insert(
-                format!("{name}.threads.{n}.fork_joins_per_step"),
-                json!(loops),
-            );
+            map.insert(format!("{name}.threads.{n}.fork_joins_per_step"), json!(loops));
             map.insert(format!("{name}.threads.{n}.fork_join_us"), json!(join_us));
             continue;
         }
@@ -88,11 +80,8 @@ pub(super) fn run(
             .zip(*base)
             .map(|(speed, base)| format!("{speed:>12.0} {:>6.2}", speed / base));
         let joins = format!("{loops:.0} of {join_us:.1} us");
-        let note = if n > cores {
-            format!("; more threads than cores, {cores}")
-        } else {
-            String::new()
-        };
+        let note =
+            if n > cores { format!("; more threads than cores, {cores}") } else { String::new() };
         outln!("{n:>7} {} {joins}{note}", columns.collect::<String>());
     }
     if json {

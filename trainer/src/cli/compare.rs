@@ -69,16 +69,8 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
     };
     let mut tables = Vec::new();
     for (label, precision) in precisions {
-        let ours = args
-            .backend
-            .evaluate(&model, *precision, &reference.states.view())?;
-        tables.push(compare(
-            &model,
-            label,
-            &ours,
-            &reference,
-            Gate::of(*precision),
-        ));
+        let ours = args.backend.evaluate(&model, *precision, &reference.states.view())?;
+        tables.push(compare(&model, label, &ours, &reference, Gate::of(*precision)));
     }
     let same = tables.iter().all(|t| t.beyond.is_empty());
     if args.json {
@@ -116,11 +108,7 @@ fn print(args: &CompareArgs, model: &ostler_sim::Model, mujoco: &MuJoCo, tables:
     for table in tables {
         match table.beyond.as_slice() {
             [] => outln!("{}: means the same here as in MuJoCo", table.label),
-            beyond => outln!(
-                "{}: DIFFERS from MuJoCo: {}",
-                table.label,
-                beyond.join("; ")
-            ),
+            beyond => outln!("{}: DIFFERS from MuJoCo: {}", table.label, beyond.join("; ")),
         }
     }
 }

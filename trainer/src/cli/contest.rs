@@ -65,11 +65,7 @@ impl Contest {
                 let mut others = own.iter().enumerate().filter(|(j, _)| *j != i);
                 others.all(|(_, r)| own[i] > *r)
             });
-            Standing {
-                name,
-                mean: sum / episodes,
-                best: best.count() as f64 / episodes,
-            }
+            Standing { name, mean: sum / episodes, best: best.count() as f64 / episodes }
         };
         let names = self.names.iter().map(String::as_str);
         names.enumerate().map(of_one).collect()
@@ -96,11 +92,7 @@ mod tests {
     use super::*;
 
     fn contest() -> Contest {
-        Contest {
-            names: vec!["a".into(), "b".into()],
-            sums: vec![0.0; 4],
-            returns: Vec::new(),
-        }
+        Contest { names: vec!["a".into(), "b".into()], sums: vec![0.0; 4], returns: Vec::new() }
     }
 
     #[test]

@@ -123,22 +123,11 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         instead: &args.instead,
         policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
-        python: args
-            .python
-            .as_deref()
-            .filter(|_| backend == Some(JudgeArg::Mujoco)),
+        python: args.python.as_deref().filter(|_| backend == Some(JudgeArg::Mujoco)),
         ..Wish::default()
     };
-    let Target {
-        name,
-        env,
-        mut agent,
-        seed,
-        checkpoint,
-        backend,
-        failure,
-        ..
-    } = open(&args.run, &wish)?;
+    let Target { name, env, mut agent, seed, checkpoint, backend, failure, .. } =
+        open(&args.run, &wish)?;
     let mut stage = Stage::new(env)?;
     let limit = u64::from(stage.env().spec().max_episode_steps);
     let mut left = quotas(episodes, envs);
@@ -320,10 +309,7 @@ impl Metrics {
             places[i] = place;
         }
         let named = |&i: &usize| (spec.metrics[i].name.clone(), Vec::new());
-        Self {
-            all: order.iter().map(named).collect(),
-            places,
-        }
+        Self { all: order.iter().map(named).collect(), places }
     }
 
     /// An episode more.
@@ -361,9 +347,7 @@ fn table(outcomes: &[Outcome]) -> String {
     row(name, &|o| o.backend.clone());
     let metrics = outcomes.first().map_or(&[][..], |o| &o.metrics.all);
     for (i, (metric, _)) in metrics.iter().enumerate() {
-        row(metric, &|o| {
-            format!("{:.3}", Episodes::of(&o.metrics.all[i].1).mean)
-        });
+        row(metric, &|o| format!("{:.3}", Episodes::of(&o.metrics.all[i].1).mean));
     }
     row("mean return", &|o| format!("{:.2}", o.summary().mean));
     row("95 % confidence from", &|o| {
@@ -375,16 +359,12 @@ fn table(outcomes: &[Outcome]) -> String {
         format!("{:.2}", r.mean + r.ci95)
     });
     row("standard deviation", &|o| format!("{:.2}", o.summary().std));
-    row("5 % are below", &|o| {
-        format!("{:.2}", o.summary().quantile_5)
-    });
+    row("5 % are below", &|o| format!("{:.2}", o.summary().quantile_5));
     row("lowest return", &|o| format!("{:.2}", o.min()));
     row("highest return", &|o| format!("{:.2}", o.max()));
     row("mean length", &|o| format!("{:.1}", o.mean_length()));
     row("episodes", &|o| o.returns.len().to_string());
     row("broken episodes", &|o| o.broken.to_string());
-    row("environment steps/s", &|o| {
-        format!("{:.0}", o.steps_per_s())
-    });
+    row("environment steps/s", &|o| format!("{:.0}", o.steps_per_s()));
     text + ONE_POLICY
 }

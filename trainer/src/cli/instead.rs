@@ -68,10 +68,7 @@ impl Instead {
             None if spec.agents.is_empty() => "the task has no [agents]".to_string(),
             None => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Err(RunError::Usage(format!(
-            "--instead: no agent called \"{}\"; {help}",
-            self.agent
-        )))
+        Err(RunError::Usage(format!("--instead: no agent called \"{}\"; {help}", self.agent)))
     }
 }
 
@@ -85,10 +82,7 @@ mod tests {
         assert_eq!(read("a=zero").unwrap().who, Who::Zero);
         assert_eq!(read("a=random").unwrap().who, Who::Random);
         let run = read("blue=runs/x=y/latest").unwrap();
-        assert_eq!(
-            (run.agent.as_str(), run.who),
-            ("blue", Who::Run("runs/x=y/latest".into()))
-        );
+        assert_eq!((run.agent.as_str(), run.who), ("blue", Who::Run("runs/x=y/latest".into())));
         assert_eq!(read("a=b.onnx").unwrap().who, Who::File("b.onnx".into()));
         for wrong in ["", "a", "a=", "=zero"] {
             assert!(read(wrong).unwrap_err().contains("AGENT=RUN"), "{wrong}");

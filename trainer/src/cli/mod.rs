@@ -117,12 +117,7 @@ pub struct ConfigArgs {
     #[arg(long)]
     device: Option<String>,
     /// Parallel environments, or auto (env.num_envs)
-    #[arg(
-        long,
-        alias = "num_envs",
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, alias = "num_envs", value_name = "N", allow_negative_numbers = true)]
     num_envs: Option<String>,
 }
 
@@ -167,9 +162,9 @@ impl ConfigArgs {
     pub fn required(&self) -> Result<(PathBuf, Vec<Override>), RunError> {
         match self.split()? {
             (Some(file), overrides) => Ok((file, overrides)),
-            (None, _) => Err(RunError::Usage(
-                "which configuration? `ostler envs` lists them".into(),
-            )),
+            (None, _) => {
+                Err(RunError::Usage("which configuration? `ostler envs` lists them".into()))
+            }
         }
     }
 }

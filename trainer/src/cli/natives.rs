@@ -32,9 +32,8 @@ pub fn print(env: &BatchEnv) {
         }
     }
     if !task.natives.is_empty() && config.native_code.leave != Leave::Run {
-        let mut files: Vec<String> = (config.native_code.headers.iter())
-            .map(|h| h.path.display().to_string())
-            .collect();
+        let mut files: Vec<String> =
+            (config.native_code.headers.iter()).map(|h| h.path.display().to_string()).collect();
         files.dedup();
         outln!(
             "  NOT COMPILED: {}: {ALLOW_NATIVE} compiles, and lets run, what the task names",
@@ -51,11 +50,7 @@ fn line(of: &str, first: usize, units: &[Unit], expr: &str) {
     };
     let unit = match units.iter().all(|u| *u == units[0]) {
         true => units[0].to_string(),
-        false => units
-            .iter()
-            .map(Unit::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
+        false => units.iter().map(Unit::to_string).collect::<Vec<_>>().join(", "),
     };
     outln!("    {place:18} {unit:16} {expr}");
 }

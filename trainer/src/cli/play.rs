@@ -113,11 +113,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         calm: args.events == Events::Off,
     };
     let mut target = open(&args.run, &wish)?;
-    let pictures = [
-        (&args.png, "sheet"),
-        (&args.gif, "gif"),
-        (&args.webp, "webp"),
-    ];
+    let pictures = [(&args.png, "sheet"), (&args.gif, "gif"), (&args.webp, "webp")];
     let draw = pictures.iter().any(|(path, _)| path.is_some());
     let looks = match draw || args.html.is_some() || args.serve.is_some() {
         true => watch::looks(&target)?,
@@ -128,10 +124,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         return serve::run(target, &looks, args.geoms, env, address, &args.run);
     }
     let model = target.model.clone();
-    let mut shot = args
-        .html
-        .as_ref()
-        .map(|_| Shot::new(&target, &looks, args.geoms));
+    let mut shot = args.html.as_ref().map(|_| Shot::new(&target, &looks, args.geoms));
     let mut stage = Stage::new(target.env.robot("play")?)?;
     let watched = args.env as usize;
     if let Some(shot) = &mut shot {
@@ -230,9 +223,7 @@ fn warning(unseen: &Unseen, path: &Path) -> Option<String> {
         (n, of) => format!("{n} of {of} pictures"),
     };
     let path = path.display();
-    Some(format!(
-        "warning: nothing of the robot is seen in {which} of {path}: {why}"
-    ))
+    Some(format!("warning: nothing of the robot is seen in {which} of {path}: {why}"))
 }
 
 /// Caption of the episode that is drawn.
@@ -276,10 +267,8 @@ fn summary(out: &mut impl std::io::Write, played: &[(f64, f64)], broken: u64, ti
         )
     };
     if broken > 0 {
-        let _ = writeln!(
-            out,
-            "{broken} episodes broke off with a physics fault and are not counted"
-        );
+        let _ =
+            writeln!(out, "{broken} episodes broke off with a physics fault and are not counted");
     }
 }
 
@@ -296,9 +285,7 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
     if let Some(s) = args.seconds
         && !(s > 0.0 && s <= 1e6)
     {
-        return Err(RunError::Usage(
-            "--seconds takes more than 0 and up to 1000000".into(),
-        ));
+        return Err(RunError::Usage("--seconds takes more than 0 and up to 1000000".into()));
     }
     let files = [&args.png, &args.gif, &args.webp, &args.html];
     for path in files.into_iter().flatten() {

@@ -89,17 +89,11 @@ pub(super) fn curve_of(text: &str) -> Result<Curve, RunError> {
         Some(label) => label.to_string(),
         None => name_of(folder),
     };
-    Ok(Curve {
-        label,
-        metrics: folder.join(METRICS),
-    })
+    Ok(Curve { label, metrics: folder.join(METRICS) })
 }
 
 /// The run's name, or that of its folder where it has no readable configuration.
 fn name_of(folder: &Path) -> String {
     let config = crate::config::load(&folder.join("config.toml"), &[]);
-    config.map_or_else(
-        |_| folder.display().to_string(),
-        |loaded| loaded.config.name,
-    )
+    config.map_or_else(|_| folder.display().to_string(), |loaded| loaded.config.name)
 }

@@ -55,10 +55,7 @@ enum MayMiss {
 pub fn run(args: &RegressArgs) -> Result<i32, RunError> {
     let found = find(&args.dir, &args.only, args.short)?;
     if !found.without_short.is_empty() {
-        errln!(
-            "without a [short] part, not run: {}",
-            found.without_short.join(", ")
-        );
+        errln!("without a [short] part, not run: {}", found.without_short.join(", "));
     }
     if args.list {
         for chosen in &found.chosen {
@@ -68,12 +65,7 @@ pub fn run(args: &RegressArgs) -> Result<i32, RunError> {
                 Some(_) => ", requires a GPU",
                 None => "",
             };
-            outln!(
-                "{}  {}: {seeds} x {}{requires}",
-                case.name,
-                case.description,
-                plan.amount
-            );
+            outln!("{}  {}: {seeds} x {}{requires}", case.name, case.description, plan.amount);
         }
         return Ok(OK);
     }
@@ -99,20 +91,14 @@ pub fn run(args: &RegressArgs) -> Result<i32, RunError> {
     let stop = Stop::install().map_err(|e| RunError::Usage(format!("no signal handlers: {e}")))?;
     let suite = run_suite(&options, &found.chosen, &stop)?;
     let n = &suite.counts;
-    let mut parts = vec![
-        format!("{} passed", n.passed),
-        format!("{} failed", n.failed),
-    ];
+    let mut parts = vec![format!("{} passed", n.passed), format!("{} failed", n.failed)];
     for (number, what) in [(n.skipped, "SKIPPED"), (n.not_run, "NOT RUN")] {
         if number > 0 {
             parts.push(format!("{number} {what}"));
         }
     }
     outln!("{} of {} cases", parts.join(", "), n.cases);
-    outln!(
-        "results     {}",
-        options.out.join(report::SUMMARY).display()
-    );
+    outln!("results     {}", options.out.join(report::SUMMARY).display());
     Ok(match (suite.interrupted, suite.passed()) {
         (true, _) => INTERRUPTED,
         (false, true) => OK,

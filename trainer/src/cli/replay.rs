@@ -23,21 +23,14 @@ pub fn run(args: &ReplayArgs) -> Result<i32, RunError> {
     let mut replay = Replay::open(&args.folder)?;
     let report = replay.report().clone();
     outln!("iteration {}: {}", report.iteration, report.what);
-    outln!(
-        "{} environments, {} control steps from its start\n",
-        report.num_envs,
-        replay.steps()
-    );
+    outln!("{} environments, {} control steps from its start\n", report.num_envs, replay.steps());
     let mut seen: Vec<Seen> = Vec::new();
     while let Some(broken) = replay.step()? {
         if let Some(env) = args.env
             && !seen.iter().any(|s| s.env as usize == env)
         {
             let (qpos, qvel) = replay.state(env);
-            outln!(
-                "step {:3}  qpos {qpos:.4?}\n          qvel {qvel:.4?}",
-                replay.done() - 1
-            );
+            outln!("step {:3}  qpos {qpos:.4?}\n          qvel {qvel:.4?}", replay.done() - 1);
         }
         for b in &broken {
             if seen.len() < report.breaks.len().max(1) {

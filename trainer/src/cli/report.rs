@@ -41,15 +41,8 @@ pub fn run(args: &ReportArgs) -> Result<i32, RunError> {
     let mut runs = Vec::new();
     for text in &args.runs {
         let curve = curve_of(text)?;
-        let folder = curve
-            .metrics
-            .parent()
-            .unwrap_or(Path::new("."))
-            .to_path_buf();
-        runs.push(Run {
-            label: curve.label,
-            folder,
-        });
+        let folder = curve.metrics.parent().unwrap_or(Path::new(".")).to_path_buf();
+        runs.push(Run { label: curve.label, folder });
     }
     let mut labels: Vec<&str> = Vec::new();
     let (mut pictures, mut notes) = (Vec::new(), Vec::new());
@@ -88,10 +81,7 @@ pub fn run(args: &ReportArgs) -> Result<i32, RunError> {
 
 /// The newest policy of a run, as a GIF.
 fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
-    let wish = Wish {
-        envs: Some(1),
-        ..Wish::default()
-    };
+    let wish = Wish { envs: Some(1), ..Wish::default() };
     let mut target = open(run, &wish)?;
     let looks = looks(&target)?;
     let model = target.model.clone();

@@ -85,11 +85,7 @@ pub fn run(
     drop(page);
     let who = acting(&target.agent);
     let mut agents = vec!["zero".to_string(), "random".to_string()];
-    let folder = target
-        .checkpoint
-        .as_deref()
-        .and_then(Path::parent)
-        .map(Path::to_path_buf);
+    let folder = target.checkpoint.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     if folder.is_some() {
         agents.insert(0, "policy".into());
     }
@@ -111,13 +107,7 @@ pub fn run(
         chosen: target.checkpoint,
         policy: None,
         read: None,
-        status: Status {
-            speed: 1.0,
-            agents,
-            agent: who.into(),
-            checkpoint,
-            ..Status::default()
-        },
+        status: Status { speed: 1.0, agents, agent: who.into(), checkpoint, ..Status::default() },
     };
     outln!("serving {}   (Ctrl-C ends it)", server.url());
     show.run(&server)
@@ -185,9 +175,7 @@ impl Show {
         match wish {
             Wish::Pause { on } => self.status.paused = on,
             Wish::Reset {} => {
-                self.stage
-                    .restart(&mut self.agent)
-                    .map_err(|e| e.to_string())?;
+                self.stage.restart(&mut self.agent).map_err(|e| e.to_string())?;
                 self.feed.begin();
             }
             Wish::Speed { factor } => {
@@ -202,11 +190,7 @@ impl Show {
                     return Err("the task has no such command".into());
                 }
             }
-            Wish::Push {
-                body,
-                point,
-                change,
-            } => {
+            Wish::Push { body, point, change } => {
                 finite(&point)?;
                 finite(&change)?;
                 if !self.stage.env_mut().push(self.env, body, point, change) {
@@ -327,17 +311,12 @@ fn finite(numbers: &[f32]) -> Result<(), String> {
 }
 
 fn name(file: &Path) -> String {
-    file.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 impl std::fmt::Debug for Show {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Show")
-            .field("status", &self.status)
-            .finish_non_exhaustive()
+        f.debug_struct("Show").field("status", &self.status).finish_non_exhaustive()
     }
 }
 

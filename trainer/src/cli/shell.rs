@@ -62,9 +62,7 @@ mod tests {
     #[test]
     fn every_command_has_a_manual_page_with_its_flags() {
         let folder = tempfile::tempdir().unwrap();
-        let args = ManArgs {
-            folder: folder.path().join("man1"),
-        };
+        let args = ManArgs { folder: folder.path().join("man1") };
         assert_eq!(man(&args).unwrap(), 0);
         for command in Cli::command().get_subcommands() {
             let page = args.folder.join(format!("ostler-{}.1", command.get_name()));
@@ -80,9 +78,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
-        let args = ManArgs {
-            folder: "/proc/none".into(),
-        };
+        let args = ManArgs { folder: "/proc/none".into() };
         let said = man(&args).unwrap_err().to_string();
         assert!(said.contains("/proc/none"), "{said}");
     }

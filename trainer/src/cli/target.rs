@@ -108,11 +108,7 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
         Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?.into()),
         Who::File(path) => file(&target, path, Some(&instead.agent))?,
     };
-    target.agent = Agent::Instead {
-        by: Box::new(by),
-        of,
-        rest: Box::new(target.agent),
-    };
+    target.agent = Agent::Instead { by: Box::new(by), of, rest: Box::new(target.agent) };
     Ok(target)
 }
 
@@ -159,14 +155,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     // A configuration that comes with the program may be meant by its name.
     let found = path.to_str().map(shipped::find);
     let path = found.as_deref().unwrap_or(path);
-    let Wish {
-        agent,
-        overrides,
-        envs,
-        seed,
-        python,
-        ..
-    } = *wish;
+    let Wish { agent, overrides, envs, seed, python, .. } = *wish;
     let mujoco = wish.backend == Some(JudgeArg::Mujoco);
     if python.is_some() && !mujoco {
         let why = "--python names the Python of MuJoCo: it goes with --backend mujoco";

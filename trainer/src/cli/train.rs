@@ -71,9 +71,7 @@ pub fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, RunError>
         measure_num_envs(&mut options)?;
     }
     match wish(&options) {
-        Some(wish) => Ok(supervise(wish, &|attempt| {
-            train(&of_attempt(&options, attempt))
-        })),
+        Some(wish) => Ok(supervise(wish, &|attempt| train(&of_attempt(&options, attempt)))),
         None => Ok(train(&options)),
     }
 }
@@ -221,11 +219,7 @@ fn failed(run: &mut Run, e: &RunError, supervised: bool) -> i32 {
     errln!("error: {e}");
     let log = run.dir().path().join(crate::log::trace::LOG);
     match run.newest_report() {
-        Some(report) => errln!(
-            "the report is {}, the log {}",
-            report.display(),
-            log.display()
-        ),
+        Some(report) => errln!("the report is {}, the log {}", report.display(), log.display()),
         None => errln!("the log is {}", log.display()),
     }
     match run.disk_full() {
@@ -295,10 +289,7 @@ fn summary(run: &Run, ended: Ended) {
         true => outln!("watch it    ostler play {dir}"),
         false => outln!("judge it    ostler eval {dir}{leave}"),
     }
-    if matches!(
-        ended,
-        Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)
-    ) {
+    if matches!(ended, Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)) {
         outln!("go on       ostler train --resume {dir}{leave}");
     }
 }

@@ -77,10 +77,9 @@ impl Config {
             let why = format!("{share} is no share of workers to wait for");
             refuse("preemptive_threshold", why, "allowed: above 0, at most 1");
         }
-        for (key, seconds) in [
-            ("worker_timeout_s", c.worker_timeout_s),
-            ("shutdown_timeout_s", c.shutdown_timeout_s),
-        ] {
+        for (key, seconds) in
+            [("worker_timeout_s", c.worker_timeout_s), ("shutdown_timeout_s", c.shutdown_timeout_s)]
+        {
             if !(seconds > 0.0 && seconds <= LONGEST_S) {
                 let why = format!("{seconds} s cannot be waited for");
                 refuse(key, why, "allowed: a number above 0 [s]");

@@ -198,10 +198,7 @@ fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String
     let mut path = parts(key);
     if path.next() != Some("task") {
         let help = "a number of [task] such as task.reward.NAME.weight, or env.num_envs";
-        return Err((
-            format!("\"{key}\" cannot follow a schedule"),
-            Some(help.into()),
-        ));
+        return Err((format!("\"{key}\" cannot follow a schedule"), Some(help.into())));
     }
     let mut node = task;
     for part in path {
@@ -271,14 +268,8 @@ mod tests {
     fn lines_between_points_and_constant_beyond() {
         let mut s = schedule("task.params.push", &[[10.0, 1.0], [20.0, 3.0], [30.0, 0.0]]);
         let at = |s: &Schedule, x: f64| s.at(x);
-        for (x, y) in [
-            (0.0, 1.0),
-            (10.0, 1.0),
-            (15.0, 2.0),
-            (20.0, 3.0),
-            (25.0, 1.5),
-            (99.0, 0.0),
-        ] {
+        for (x, y) in [(0.0, 1.0), (10.0, 1.0), (15.0, 2.0), (20.0, 3.0), (25.0, 1.5), (99.0, 0.0)]
+        {
             assert_eq!(at(&s, x), y, "{x}");
         }
         s.steps = true;
@@ -305,10 +296,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_what_would_be_right() {
-        let mut config = Config {
-            task: task(),
-            ..Config::default()
-        };
+        let mut config = Config { task: task(), ..Config::default() };
         config.curriculum = vec![
             schedule("task.params.pish", &[[0.0, 1.0]]),
             schedule("task.reward.effort.name", &[[0.0, 1.0]]),

@@ -64,10 +64,7 @@ impl Config {
             self.runner.eval_episodes = Auto::N(n as usize);
         }
         if let Auto::Auto(_) = self.runner.eval_interval {
-            let n = self
-                .runner
-                .eval_interval()
-                .max(self.eval_spacing(episode_steps));
+            let n = self.runner.eval_interval().max(self.eval_spacing(episode_steps));
             let n = n.min(self.runner.max_iterations);
             self.runner.eval_interval = Auto::N(usize::try_from(n).unwrap_or(usize::MAX));
             // A single one would take longer than all that it judges.
@@ -137,10 +134,7 @@ mod tests {
         let mut more = Config::default();
         more.runner.max_iterations = 1 << 30;
         more.resolve_evaluation(Some(&c), 1000);
-        assert_eq!(
-            (more.runner.eval_interval(), more.runner.eval_episodes()),
-            (0, 3)
-        );
+        assert_eq!((more.runner.eval_interval(), more.runner.eval_episodes()), (0, 3));
         // Many episodes leave more time between evaluations.
         let mut many = Config::default();
         many.runner.eval_episodes = Auto::N(6400);

@@ -109,14 +109,8 @@ points = [[0, -0.7]]
     assert_eq!(c.task.reset[0].target, "qvel");
     assert_eq!(c.curriculum.len(), 1);
     assert_eq!(c.curriculum[0].points, [[0.0, -0.7]]);
-    let names = loaded
-        .files
-        .iter()
-        .map(|f| f.file_name().unwrap().to_str().unwrap());
-    assert_eq!(
-        names.collect::<Vec<_>>(),
-        ["base.toml", "ppo.toml", "more.toml"]
-    );
+    let names = loaded.files.iter().map(|f| f.file_name().unwrap().to_str().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["base.toml", "ppo.toml", "more.toml"]);
     // In one file, as runs keep it.
     let resolved = toml::to_string(c).unwrap();
     assert!(!resolved.contains("extends") && !resolved.contains("include"));
@@ -127,15 +121,9 @@ points = [[0, -0.7]]
 #[test]
 fn paths_are_relative_to_the_file_that_has_them() {
     let child = "extends = \"../tasks/walk.toml\"\n";
-    let walk = format!(
-        "extends = \"common/base.toml\"\n{}",
-        "[task]\nrobot_folder = \"meshes\"\n"
-    );
-    let all = [
-        ("mine/run.toml", child),
-        ("tasks/walk.toml", &walk),
-        ("tasks/common/base.toml", BASE),
-    ];
+    let walk = format!("extends = \"common/base.toml\"\n{}", "[task]\nrobot_folder = \"meshes\"\n");
+    let all =
+        [("mine/run.toml", child), ("tasks/walk.toml", &walk), ("tasks/common/base.toml", BASE)];
     let loaded = files(&all, &[]).unwrap();
     assert_eq!(loaded.config.task.robot, "../tasks/common/robots/a.xml");
     let folder = loaded.config.task.robot_folder.as_deref();
@@ -146,23 +134,14 @@ fn paths_are_relative_to_the_file_that_has_them() {
 fn mistakes_are_shown_in_the_file_that_has_them() {
     let with = |extra: &str| format!("{BASE}{extra}");
     let unknown = with("[ppo]\ngama = 0.9\n");
-    let all = [
-        ("main.toml", "extends = \"base.toml\"\n"),
-        ("base.toml", unknown.as_str()),
-    ];
+    let all = [("main.toml", "extends = \"base.toml\"\n"), ("base.toml", unknown.as_str())];
     let e = files(&all, &[]).unwrap_err();
     let line = unknown.lines().count();
-    assert!(
-        e.starts_with(&format!("base.toml:{line}:1: unknown key \"gama\"")),
-        "{e}"
-    );
+    assert!(e.starts_with(&format!("base.toml:{line}:1: unknown key \"gama\"")), "{e}");
 
     // Found after reading: a value of the base, and one of the file over it.
     let wrong = with("[runner]\nnum_steps_per_env = 0\n");
-    let all = [
-        ("main.toml", "extends = \"base.toml\"\n"),
-        ("base.toml", wrong.as_str()),
-    ];
+    let all = [("main.toml", "extends = \"base.toml\"\n"), ("base.toml", wrong.as_str())];
     let e = files(&all, &[]).unwrap_err();
     assert!(e.starts_with("base.toml:"), "{e}");
     let over = "extends = \"base.toml\"\n[runner]\nnum_steps_per_env = 0\n";
@@ -170,50 +149,26 @@ fn mistakes_are_shown_in_the_file_that_has_them() {
     let e = files(&all, &[]).unwrap_err();
     assert!(e.starts_with("main.toml:3:"), "{e}");
 
-    let syntax = [
-        ("main.toml", "include = \"part.toml\"\n"),
-        ("part.toml", "\n[ppo\n"),
-    ];
+    let syntax = [("main.toml", "include = \"part.toml\"\n"), ("part.toml", "\n[ppo\n")];
     let e = files(&syntax, &[]).unwrap_err();
-    assert!(
-        e.starts_with("part.toml:2:") && e.contains("not valid TOML"),
-        "{e}"
-    );
+    assert!(e.starts_with("part.toml:2:") && e.contains("not valid TOML"), "{e}");
 
     let kind = [("main.toml", "extends = 3\n")];
     let e = files(&kind, &[]).unwrap_err();
-    assert!(
-        e.starts_with("main.toml:1:11: extends takes the path of a file, this is 3"),
-        "{e}"
-    );
+    assert!(e.starts_with("main.toml:1:11: extends takes the path of a file, this is 3"), "{e}");
 
-    let missing = [
-        ("main.toml", "\ninclude = [\"bsae.toml\"]\n"),
-        ("base.toml", BASE),
-    ];
+    let missing = [("main.toml", "\ninclude = [\"bsae.toml\"]\n"), ("base.toml", BASE)];
     let e = files(&missing, &[]).unwrap_err();
     assert!(e.starts_with("main.toml:2:12:"), "{e}");
-    assert!(
-        e.contains("no such file") && e.contains("did you mean \"base.toml\"?"),
-        "{e}"
-    );
+    assert!(e.contains("no such file") && e.contains("did you mean \"base.toml\"?"), "{e}");
 }
 
 #[test]
 fn files_that_ask_for_themselves_are_refused() {
-    let all = [
-        ("a.toml", "extends = \"b/b.toml\"\n"),
-        ("b/b.toml", "include = [\"../a.toml\"]\n"),
-    ];
+    let all = [("a.toml", "extends = \"b/b.toml\"\n"), ("b/b.toml", "include = [\"../a.toml\"]\n")];
     let e = files(&all, &[]).unwrap_err();
-    assert!(
-        e.starts_with("b/b.toml:1:12:") || e.contains("b.toml:1:12:"),
-        "{e}"
-    );
-    assert!(
-        e.contains("part of itself: a.toml -> b.toml -> a.toml"),
-        "{e}"
-    );
+    assert!(e.starts_with("b/b.toml:1:12:") || e.contains("b.toml:1:12:"), "{e}");
+    assert!(e.contains("part of itself: a.toml -> b.toml -> a.toml"), "{e}");
     let own = [("a.toml", "include = [\"./a.toml\"]\n")];
     let e = files(&own, &[]).unwrap_err();
     assert!(e.contains("a.toml -> a.toml"), "{e}");
@@ -237,10 +192,7 @@ fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
     };
     for key in ["extends", "include"] {
         let e = chain(10_000, key).unwrap_err();
-        assert!(
-            e.contains("64.toml:1:") && e.contains("more than 64 files"),
-            "{e}"
-        );
+        assert!(e.contains("64.toml:1:") && e.contains("more than 64 files"), "{e}");
         let e = chain(65, key).unwrap_err();
         assert!(e.contains("more than 64 files"), "{e}");
         // Whatever else the longest chain lacks, it is read.
@@ -253,10 +205,7 @@ fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
         std::fs::write(at(i), format!("include = [{below}]\n")).unwrap();
     }
     let e = load(&at(0), &[]).unwrap_err().to_string();
-    assert!(
-        e.contains("more than 64 files") || e.contains("part of itself"),
-        "{e}"
-    );
+    assert!(e.contains("more than 64 files") || e.contains("part of itself"), "{e}");
     // A file under another name is the same file.
     std::fs::write(at(0), "extends = \"link.toml\"\n").unwrap();
     std::os::unix::fs::symlink("0.toml", dir.path().join("link.toml")).unwrap();
@@ -280,11 +229,7 @@ fn values_that_are_nested_without_end_are_refused() {
     for text in [tables, lists, headers] {
         let e = files(&[("main.toml", &text)], &[]).unwrap_err();
         assert!(e.starts_with("main.toml:1:"), "{}", &e[..e.len().min(300)]);
-        assert!(
-            e.contains("nested") || e.contains("recurs"),
-            "{}",
-            &e[..e.len().min(300)]
-        );
+        assert!(e.contains("nested") || e.contains("recurs"), "{}", &e[..e.len().min(300)]);
         let set = format!("x={}", text.trim_end().trim_start_matches("a = "));
         assert!(files(&[("main.toml", "")], &[&set]).is_err());
     }

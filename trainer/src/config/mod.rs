@@ -207,9 +207,8 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     let document = Document::read(text, path, overrides, &schema::rules())?;
     let mut config: Config = document.value()?;
     if config.name.is_empty() {
-        config.name = path
-            .file_stem()
-            .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        config.name =
+            path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     }
     // A table of its own in the file; the simulation has it with its task.
     config.task.agents = config.agents.clone();
@@ -223,12 +222,5 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     headers.map_err(|e| places.explain(&e))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let foreign = Foreign::of(&mut config, folder).map_err(|e| places.explain(&e))?;
-    Ok(Loaded {
-        config,
-        path: path.to_path_buf(),
-        files,
-        places,
-        auto_envs,
-        foreign,
-    })
+    Ok(Loaded { config, path: path.to_path_buf(), files, places, auto_envs, foreign })
 }

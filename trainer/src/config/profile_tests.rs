@@ -23,20 +23,14 @@ fn a_profile_replaces_values_and_what_is_set_comes_after_it() {
     assert_eq!(sac.name, "other");
     let set = load(&["env.num_envs=5", "profile=sac"]).unwrap();
     assert_eq!(set.env.num_envs, 5);
-    assert_eq!(
-        load(&["profile=sac", "profile=tiny"]).unwrap().env.num_envs,
-        1
-    );
+    assert_eq!(load(&["profile=sac", "profile=tiny"]).unwrap().env.num_envs, 1);
 }
 
 #[test]
 fn a_profile_that_is_not_there_is_named_with_those_that_are() {
     let e = load(&["profile=sca"]).unwrap_err();
     assert!(e.contains("there is no profile \"sca\""), "{e}");
-    assert!(
-        e.contains("did you mean \"sac\"?") && e.contains("tiny"),
-        "{e}"
-    );
+    assert!(e.contains("did you mean \"sac\"?") && e.contains("tiny"), "{e}");
 }
 
 #[test]

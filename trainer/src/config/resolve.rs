@@ -186,19 +186,13 @@ impl Config {
         let of_sim = if self.is_async() { 1 } else { usize::MAX };
         let most = [
             ("sim.threads", &mut self.sim.threads, of_sim),
-            (
-                "learner.threads",
-                &mut self.learner.threads,
-                useful.clamp(1, MOST_LEARNER_THREADS),
-            ),
+            ("learner.threads", &mut self.learner.threads, useful.clamp(1, MOST_LEARNER_THREADS)),
         ];
         for (key, threads, most) in most {
             match *threads {
                 Auto::Auto(_) => *threads = Auto::N(cores.min(most)),
                 Auto::N(n) if n > cores => {
-                    notes.push(format!(
-                        "{key} = {n} is more than the {cores} cores at hand"
-                    ));
+                    notes.push(format!("{key} = {n} is more than the {cores} cores at hand"));
                 }
                 Auto::N(_) => {}
             }
@@ -245,14 +239,12 @@ impl Config {
             (Ok(device @ Device::Cuda(index)), gpus) => {
                 if let Gpus::Ask(machine) = gpus {
                     let device = || self.device.clone();
-                    let gpu = machine.gpu(index).map_err(|why| NoGpu::Device {
-                        device: device(),
-                        why,
-                    })?;
-                    machine.compiler(&gpu).map_err(|why| NoGpu::Compiler {
-                        device: device(),
-                        why,
-                    })?;
+                    let gpu = machine
+                        .gpu(index)
+                        .map_err(|why| NoGpu::Device { device: device(), why })?;
+                    machine
+                        .compiler(&gpu)
+                        .map_err(|why| NoGpu::Compiler { device: device(), why })?;
                 }
                 self.device = device.name();
             }
@@ -285,10 +277,7 @@ impl Config {
                 CudaSync::Event => "the host waits for an event in every control step",
                 CudaSync::Device => "the host waits for the whole GPU in every control step",
             };
-            notes.push(format!(
-                "collector.cuda_sync is \"{}\": {meaning}",
-                sync.name()
-            ));
+            notes.push(format!("collector.cuda_sync is \"{}\": {meaning}", sync.name()));
         } else if !gpu && sync != CudaSync::Off {
             notes.push(format!(
                 "collector.cuda_sync = \"{}\" has no meaning with device \"cpu\": there is nothing to wait for",

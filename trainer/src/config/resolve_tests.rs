@@ -38,26 +38,17 @@ impl Machine for Uncompiled {
     }
 
     fn compiler(&self, gpu: &Found) -> Result<(), Unavailable> {
-        Err(Unavailable::NoDevice {
-            visible: Some(gpu.name.clone()),
-        })
+        Err(Unavailable::NoDevice { visible: Some(gpu.name.clone()) })
     }
 }
 
 fn one_gpu(index: usize) -> Result<Found, NoCuda> {
-    let none = NoCuda::OutOfRange {
-        index,
-        count: 1,
-        visible: None,
-    };
+    let none = NoCuda::OutOfRange { index, count: 1, visible: None };
     let found = Found {
         index,
         name: "NVIDIA Test".into(),
         capability: (9, 0),
-        driver: Version {
-            major: 13,
-            minor: 0,
-        },
+        driver: Version { major: 13, minor: 0 },
     };
     if index == 0 { Ok(found) } else { Err(none) }
 }
@@ -80,10 +71,7 @@ fn auto_is_the_gpu_that_is_there_or_the_processor_and_says_which() {
     let (c, said) = on(&[], None, Gpus::Ask(&With(no_gpu))).unwrap();
     assert_eq!((c.device.as_str(), c.gpu()), ("cpu", None));
     assert_eq!(c.sim.device, SimDevice::Cpu);
-    assert!(
-        said.contains("\"auto\" is cpu: no GPU is visible"),
-        "{said}"
-    );
+    assert!(said.contains("\"auto\" is cpu: no GPU is visible"), "{said}");
 }
 
 #[test]
@@ -114,10 +102,7 @@ fn the_processor_asks_for_no_gpu() {
 fn a_run_that_goes_on_stays_on_its_device() {
     let (earlier, _) = on(&["device=cuda:0"], None, Gpus::Ask(&With(one_gpu))).unwrap();
     let (c, _) = on(&[], Some(&earlier), Gpus::Ask(&With(one_gpu))).unwrap();
-    assert_eq!(
-        (c.device.as_str(), c.sim.device),
-        ("cuda:0", SimDevice::Cuda)
-    );
+    assert_eq!((c.device.as_str(), c.sim.device), ("cuda:0", SimDevice::Cuda));
     let e = on(&[], Some(&earlier), Gpus::Ask(&With(no_gpu))).unwrap_err();
     assert!(e.contains("\"cuda:0\" cannot be used"), "{e}");
 
@@ -138,10 +123,7 @@ fn physics_follow_the_device_where_the_engine_can() {
             &["device=cuda:0", "sim.backend=rapier", "sim.device=cuda"][..],
             "rapier computes on the processor only",
         ),
-        (
-            &["device=cpu", "sim.device=cuda"],
-            "device = \"cpu\" has none",
-        ),
+        (&["device=cpu", "sim.device=cuda"], "device = \"cpu\" has none"),
         (&["sim.device=gpu"], "sim.device"),
         (&["collector.cuda_sync=on"], "collector.cuda_sync"),
     ] {
@@ -165,18 +147,9 @@ fn a_wait_for_a_gpu_that_is_not_there_is_noted() {
 #[test]
 fn f2_the_log_says_which_wait_is_in_force() {
     for (mode, words) in [
-        (
-            "off",
-            "cuda_sync is \"off\": the host waits for the GPU once per rollout",
-        ),
-        (
-            "event",
-            "cuda_sync is \"event\": the host waits for an event in every",
-        ),
-        (
-            "device",
-            "cuda_sync is \"device\": the host waits for the whole GPU in",
-        ),
+        ("off", "cuda_sync is \"off\": the host waits for the GPU once per rollout"),
+        ("event", "cuda_sync is \"event\": the host waits for an event in every"),
+        ("device", "cuda_sync is \"device\": the host waits for the whole GPU in"),
     ] {
         let set = format!("collector.cuda_sync={mode}");
         for device in ["device=auto", "device=cuda:0"] {
@@ -209,10 +182,7 @@ fn without_a_compiler_auto_is_the_processor_and_a_named_gpu_is_refused() {
 
 #[test]
 fn threads_do_not_collect_from_environments_on_a_gpu() {
-    for set in [
-        &["collector.kind=async"][..],
-        &["collector.kind=async", "sim.device=auto"],
-    ] {
+    for set in [&["collector.kind=async"][..], &["collector.kind=async", "sim.device=auto"]] {
         let e = on(set, None, Gpus::Ask(&With(one_gpu))).unwrap_err();
         assert!(e.contains("\"async\" cannot be used"), "{e}");
     }

@@ -80,12 +80,7 @@ impl GuardConfig {
         );
         let whole = "a whole number from 1 to 1000000";
         let count = |n: u32| (1..=1_000_000).contains(&n);
-        check(
-            count(self.max_bad_updates),
-            "max_bad_updates",
-            &self.max_bad_updates,
-            whole,
-        );
+        check(count(self.max_bad_updates), "max_bad_updates", &self.max_bad_updates, whole);
         check(count(self.probation), "probation", &self.probation, whole);
         check(
             self.roll_back_lr > 0.0 && self.roll_back_lr <= 1.0,
@@ -122,12 +117,7 @@ pub struct BackOffConfig {
 
 impl Default for BackOffConfig {
     fn default() -> Self {
-        Self {
-            factor: 0.5,
-            min_num_envs: 1,
-            grow_after: 0,
-            changes: Vec::new(),
-        }
+        Self { factor: 0.5, min_num_envs: 1, grow_after: 0, changes: Vec::new() }
     }
 }
 
@@ -237,10 +227,7 @@ mod tests {
 
     #[test]
     fn steps_down_end_at_the_least_and_steps_up_at_what_was_asked() {
-        let c = BackOffConfig {
-            min_num_envs: 20,
-            ..BackOffConfig::default()
-        };
+        let c = BackOffConfig { min_num_envs: 20, ..BackOffConfig::default() };
         let mut n = 1000;
         let mut seen = vec![n];
         while let Some(to) = c.below(n) {
@@ -251,17 +238,10 @@ mod tests {
         assert_eq!(c.above(28, 1000), 56);
         assert_eq!(c.above(700, 1000), 1000);
         assert_eq!(c.above(1000, 1000), 1000);
-        let off = BackOffConfig {
-            factor: 1.0,
-            ..c.clone()
-        };
+        let off = BackOffConfig { factor: 1.0, ..c.clone() };
         assert_eq!(off.below(1000), None);
         // A factor near 1 still leads down to one and ends there.
-        let slow = BackOffConfig {
-            factor: 0.9,
-            min_num_envs: 1,
-            ..c
-        };
+        let slow = BackOffConfig { factor: 0.9, min_num_envs: 1, ..c };
         assert_eq!((slow.below(2), slow.below(1)), (Some(1), None));
     }
 
@@ -293,13 +273,6 @@ mod tests {
             ..BackOffConfig::default()
         };
         let paths: Vec<String> = back_off.validate(100).into_iter().map(|e| e.path).collect();
-        assert_eq!(
-            paths,
-            [
-                "back_off.factor",
-                "back_off.min_num_envs",
-                "back_off.changes[0]"
-            ]
-        );
+        assert_eq!(paths, ["back_off.factor", "back_off.min_num_envs", "back_off.changes[0]"]);
     }
 }

@@ -13,9 +13,7 @@ use ostler_sim::config::file::{ANY, Kind, Rules, Simulation};
 
 /// What a run's file may hold.
 pub fn rules() -> Rules {
-    Rules::of(&exemplar())
-        .special(special)
-        .recognise(foreign::recognise)
+    Rules::of(&exemplar()).special(special).recognise(foreign::recognise)
 }
 
 /// A configuration in which everything is set once.
@@ -26,14 +24,8 @@ fn exemplar() -> Config {
         sim: simulation.sim,
         agents: simulation.agents,
         task: simulation.task,
-        gymnasium: Some(GymnasiumConfig {
-            kwargs: anything(),
-            ..GymnasiumConfig::default()
-        }),
-        custom: Some(CustomConfig {
-            args: anything(),
-            ..CustomConfig::default()
-        }),
+        gymnasium: Some(GymnasiumConfig { kwargs: anything(), ..GymnasiumConfig::default() }),
+        custom: Some(CustomConfig { args: anything(), ..CustomConfig::default() }),
         replay: ReplayConfig {
             transform: vec![TransformConfig {
                 fields: vec![text()],
@@ -53,28 +45,18 @@ fn exemplar() -> Config {
             ratchet: true,
         }],
         log: LogConfig {
-            wandb: Some(WandbConfig {
-                tags: vec![text()],
-                ..WandbConfig::default()
-            }),
+            wandb: Some(WandbConfig { tags: vec![text()], ..WandbConfig::default() }),
             ..LogConfig::default()
         },
-        back_off: BackOffConfig {
-            changes: vec![[0, 0]],
-            ..BackOffConfig::default()
-        },
-        fault: FaultConfig {
-            inject: vec![text()],
-        },
+        back_off: BackOffConfig { changes: vec![[0, 0]], ..BackOffConfig::default() },
+        fault: FaultConfig { inject: vec![text()] },
         ..Config::default()
     }
 }
 
 /// A table that may hold anything.
 fn anything() -> toml::Table {
-    [(ANY.to_string(), toml::Value::Boolean(true))]
-        .into_iter()
-        .collect()
+    [(ANY.to_string(), toml::Value::Boolean(true))].into_iter().collect()
 }
 
 /// Keys that take more than one kind of value, beside the simulation's.

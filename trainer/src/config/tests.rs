@@ -69,24 +69,15 @@ fn of_very_many_mistakes_the_first_hundred_are_shown() {
     let keys: Vec<String> = (0..200_000).map(|i| format!("k{i:06} = 1")).collect();
     for (text, place) in [
         (format!("[log]\n{}\n", keys.join("\n")), "c.toml:101:1: "),
-        (
-            format!("log = {{ {} }}\n", keys.join(", ")),
-            "c.toml:1:1296: ",
-        ),
+        (format!("log = {{ {} }}\n", keys.join(", ")), "c.toml:1:1296: "),
     ] {
         let errors = parse(&text, Path::new("c.toml"), &[]).unwrap_err();
         assert_eq!(errors.0.len(), 101);
         let shown = errors.to_string();
         assert!(shown.len() < 100_000, "{} bytes", shown.len());
-        assert!(
-            shown.contains(&format!("{place}unknown key \"k000099\"")),
-            "{shown}"
-        );
+        assert!(shown.contains(&format!("{place}unknown key \"k000099\"")), "{shown}");
         assert!(!shown.contains("key \"k000100\""), "{shown}");
-        assert!(
-            shown.ends_with("there are more mistakes than these 100"),
-            "{shown}"
-        );
+        assert!(shown.ends_with("there are more mistakes than these 100"), "{shown}");
     }
 }
 
@@ -117,10 +108,7 @@ fn a_key_in_the_wrong_table_names_the_right_one() {
 #[test]
 fn wrong_kinds_say_what_is_allowed() {
     for (text, expected) in [
-        (
-            "[env]\nnum_envs = 2.1",
-            "a/c.toml:2:12: env.num_envs takes a whole number, this is 2.1",
-        ),
+        ("[env]\nnum_envs = 2.1", "a/c.toml:2:12: env.num_envs takes a whole number, this is 2.1"),
         (
             "[env]\nnum_envs = -1",
             "a/c.toml:2:12: env.num_envs: a whole number from 0 on is expected, this is -1",
@@ -137,37 +125,19 @@ fn wrong_kinds_say_what_is_allowed() {
             "[task]\nparams = { a = 'x' }",
             "a/c.toml:2:16: task.params.a takes a number, this is the text \"x\"",
         ),
-        (
-            "[task.reward]\nname = 'x'",
-            "task.reward is a list of tables, write [[task.reward]]",
-        ),
+        ("[task.reward]\nname = 'x'", "task.reward is a list of tables, write [[task.reward]]"),
         ("[[task.reward]]\nexpr = '1'", "the key \"name\" is missing"),
-        (
-            "[ppo]\ngamma = nan",
-            "a/c.toml:2:9: ppo.gamma cannot be nan",
-        ),
+        ("[ppo]\ngamma = nan", "a/c.toml:2:9: ppo.gamma cannot be nan"),
         ("[ppo]\ngamma = inf", "ppo.gamma has to be finite"),
         (
             "[actor]\nhidden_dims = [1, 'a']",
             "a/c.toml:2:19: actor.hidden_dims takes a whole number",
         ),
-        (
-            "seed = 99999999999999999999",
-            "a/c.toml:1:8: this whole number does not fit in 64 bits",
-        ),
+        ("seed = 99999999999999999999", "a/c.toml:1:8: this whole number does not fit in 64 bits"),
         ("[env\nnum_envs = 2", "a/c.toml:1:"),
-        (
-            "seed = 1\nseed = 2",
-            "a/c.toml:2:1: not valid TOML: seed is given twice",
-        ),
-        (
-            "name = '../x'\n[task]\nrobot='a'",
-            "a/c.toml:1:8: name: \"../x\" cannot name a folder",
-        ),
-        (
-            "seed = 1979-05-27",
-            "seed takes a whole number, this is a date or time",
-        ),
+        ("seed = 1\nseed = 2", "a/c.toml:2:1: not valid TOML: seed is given twice"),
+        ("name = '../x'\n[task]\nrobot='a'", "a/c.toml:1:8: name: \"../x\" cannot name a folder"),
+        ("seed = 1979-05-27", "seed takes a whole number, this is a date or time"),
     ] {
         let m = message(text);
         assert!(m.contains(expected), "{expected:?} not in\n{m}");
@@ -192,30 +162,15 @@ fn the_number_of_environments_may_be_auto() {
 #[test]
 fn impossible_sizes_name_line_and_limit() {
     for (text, expected) in [
-        (
-            "[env]\nnum_envs = 0",
-            "a/c.toml:2:12: env.num_envs: 0 environments",
-        ),
-        (
-            "[sim]\ndt = -0.1",
-            "a/c.toml:2:6: sim.dt: a time step of -0.1 s",
-        ),
+        ("[env]\nnum_envs = 0", "a/c.toml:2:12: env.num_envs: 0 environments"),
+        ("[sim]\ndt = -0.1", "a/c.toml:2:6: sim.dt: a time step of -0.1 s"),
         (
             "[env]\nnum_envs=2\n[runner]\nnum_steps_per_env=3\n[ppo]\nnum_mini_batches = 7\n[task]\nrobot='a'",
             "a/c.toml:6:20: ppo.num_mini_batches: 7 minibatches of only 6 samples",
         ),
-        (
-            "[runner]\nmax_iterations = 0",
-            "a/c.toml:2:18: runner.max_iterations: 0 cannot be used",
-        ),
-        (
-            "device = 'gpu'",
-            "a/c.toml:1:10: device: \"gpu\" is not a device",
-        ),
-        (
-            "[actor]\nhidden_dims=[8, 0]",
-            "a/c.toml:2:17: actor.hidden_dims[1]: 0 is not",
-        ),
+        ("[runner]\nmax_iterations = 0", "a/c.toml:2:18: runner.max_iterations: 0 cannot be used"),
+        ("device = 'gpu'", "a/c.toml:1:10: device: \"gpu\" is not a device"),
+        ("[actor]\nhidden_dims=[8, 0]", "a/c.toml:2:17: actor.hidden_dims[1]: 0 is not"),
         ("seed = 1", "no robot is given"),
     ] {
         let m = message(text);
@@ -233,10 +188,7 @@ fn a_span_inside_a_multi_line_expression_becomes_its_line_and_column() {
     let d = loaded.places.explain(&e);
     let line = GOOD.lines().position(|l| l.contains("bad")).unwrap() + 1;
     assert_eq!(d.position, Some((line, 5)));
-    assert!(
-        d.to_string().contains("|   + bad'''\n     |     ^^^"),
-        "{d}"
-    );
+    assert!(d.to_string().contains("|   + bad'''\n     |     ^^^"), "{d}");
 }
 
 #[test]
@@ -281,10 +233,7 @@ fn wrong_overrides_are_explained() {
         ("num_envs=3", "did you mean env.num_envs?"),
         ("env.num_envs", "not of the form section.key=value"),
         ("env..num_envs=1", "has an empty part"),
-        (
-            "env.num_envs=many",
-            "takes a whole number, this is the text \"many\"",
-        ),
+        ("env.num_envs=many", "takes a whole number, this is the text \"many\""),
         (
             "task.reward.forwrad.weight=1",
             "no element \"forwrad\"\n   | task.reward.forwrad.weight=1\n   |             ^^^^^^^\n  did you mean \"forward\"?",
@@ -398,8 +347,5 @@ fn a_simulation_of_its_own_knows_which_tables_are_not_its() {
     others.sort_unstable();
     let mut listed = file::ELSEWHERE.to_vec();
     listed.sort_unstable();
-    assert_eq!(
-        listed, others,
-        "ELSEWHERE of sim/src/config/file/simulation.rs"
-    );
+    assert_eq!(listed, others, "ELSEWHERE of sim/src/config/file/simulation.rs");
 }

@@ -96,11 +96,7 @@ impl Config {
         let task = |s: &Schedule| s.key.starts_with("task");
         if let Some(i) = self.curriculum.iter().position(task) {
             let why = format!("{}: {}", self.curriculum[i].key, instead());
-            refuse(
-                &format!("curriculum[{i}].key"),
-                why,
-                "env.num_envs can follow a schedule",
-            );
+            refuse(&format!("curriculum[{i}].key"), why, "env.num_envs can follow a schedule");
         }
     }
 
@@ -143,10 +139,7 @@ impl Config {
             refuse(why.into(), "a table [agents], or 0");
         }
         if !method.self_play() {
-            let why = format!(
-                "\"{}\" does not learn beside earlier versions",
-                method.name()
-            );
+            let why = format!("\"{}\" does not learn beside earlier versions", method.name());
             refuse(why, "0, or runner.algorithm = \"ppo\"");
         }
     }

@@ -106,22 +106,14 @@ mod tests {
     fn a_folder_that_is_not_there_yet_is_tried_above() {
         let dir = tempfile::tempdir().unwrap();
         assert!(writable(&dir.path().join("a/b")).is_ok());
-        assert_eq!(
-            fs::read_dir(dir.path()).unwrap().count(),
-            0,
-            "nothing stays"
-        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing stays");
         assert!(writable(Path::new("/proc/ostler")).is_err());
     }
 
     #[test]
     fn runs_that_cannot_be_written_are_a_problem_for_a_configuration() {
         for (given, verdict) in [(true, Verdict::Problem), (false, Verdict::Warning)] {
-            let wanted = Wanted {
-                given,
-                runs: "/proc/ostler".into(),
-                ..Wanted::default()
-            };
+            let wanted = Wanted { given, runs: "/proc/ostler".into(), ..Wanted::default() };
             let found = runs(&wanted);
             assert_eq!(found.verdict, verdict, "{found:?}");
         }

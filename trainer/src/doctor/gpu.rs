@@ -21,12 +21,10 @@ pub fn findings(wanted: &Wanted) -> Vec<Finding> {
         Err(why) => return vec![lack("driver", &why)],
     };
     let mut found = Vec::new();
-    found.push(
-        match driver.serves(LibtorchFolder::of_this_process().built_for()) {
-            Ok(()) => Finding::ok("driver", format!("CUDA {}", driver.version)),
-            Err(why) => lack("driver", &why),
-        },
-    );
+    found.push(match driver.serves(LibtorchFolder::of_this_process().built_for()) {
+        Ok(()) => Finding::ok("driver", format!("CUDA {}", driver.version)),
+        Err(why) => lack("driver", &why),
+    });
     let count = match driver.count() {
         Ok(count) => count,
         Err(why) => {
@@ -84,10 +82,7 @@ fn nvrtc(driver: &Driver, needed: bool) -> Finding {
     match Nvrtc::find(Some(cuda)) {
         Ok(nvrtc) => {
             let (major, minor) = nvrtc.version();
-            Finding::ok(
-                "NVRTC",
-                format!("{major}.{minor}, {}", nvrtc.path().display()),
-            )
+            Finding::ok("NVRTC", format!("{major}.{minor}, {}", nvrtc.path().display()))
         }
         Err(e) => {
             let text = e.to_string();

@@ -82,10 +82,7 @@ impl Kernels {
             );
             return Err(RunError::Usage(why));
         }
-        Ok(Self {
-            compiler: Compiler::from_environment(nvrtc),
-            architectures,
-        })
+        Ok(Self { compiler: Compiler::from_environment(nvrtc), architectures })
     }
 
     /// Every entry of a configuration's program on `architecture`. The learner's program is
@@ -138,9 +135,8 @@ fn here(nvrtc: &Nvrtc) -> Vec<String> {
         return Vec::new();
     };
     let gpus = (0..driver.count().unwrap_or(0)).filter_map(|i| driver.gpu(i).ok());
-    let mut all: Vec<String> = gpus
-        .filter_map(|gpu| nvrtc.architecture(&gpu.name, gpu.capability).ok())
-        .collect();
+    let mut all: Vec<String> =
+        gpus.filter_map(|gpu| nvrtc.architecture(&gpu.name, gpu.capability).ok()).collect();
     all.sort();
     all.dedup();
     all

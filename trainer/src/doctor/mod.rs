@@ -52,12 +52,7 @@ pub struct Finding {
 
 impl Finding {
     fn ok(subject: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            subject,
-            verdict: Verdict::Ok,
-            found: found.into(),
-            remedy: None,
-        }
+        Self { subject, verdict: Verdict::Ok, found: found.into(), remedy: None }
     }
 
     /// Something is missing: a problem where it is `needed`.
@@ -69,11 +64,7 @@ impl Finding {
     ) -> Self {
         Self {
             subject,
-            verdict: if needed {
-                Verdict::Problem
-            } else {
-                Verdict::Warning
-            },
+            verdict: if needed { Verdict::Problem } else { Verdict::Warning },
             found: found.into(),
             remedy: Some(remedy.into()),
         }

@@ -39,18 +39,12 @@ impl Default for Wanted {
 impl Wanted {
     /// A run somewhere on `device`.
     pub fn on(device: Device) -> Self {
-        Self {
-            device,
-            ..Self::default()
-        }
+        Self { device, ..Self::default() }
     }
 
     /// Requirements of a configuration with these overrides.
     pub fn of(path: &Path, overrides: &[Override]) -> Self {
-        let mut wanted = Self {
-            given: true,
-            ..Self::default()
-        };
+        let mut wanted = Self { given: true, ..Self::default() };
         let name = path.display();
         let judged = wanted.read(path, overrides);
         wanted.findings.push(match judged {

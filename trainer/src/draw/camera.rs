@@ -34,12 +34,7 @@ impl View {
         let (se, ce) = elevation.sin_cos();
         let forward = v3(ca * ce, sa * ce, se);
         let right = v3(sa, -ca, 0.0);
-        View {
-            eye: target - forward * distance,
-            forward,
-            right,
-            up: right.cross(forward),
-        }
+        View { eye: target - forward * distance, forward, right, up: right.cross(forward) }
     }
 
     /// Direction through the point (x, y) of a picture of `width` x `height`
@@ -55,11 +50,7 @@ impl View {
         let c = p - self.eye;
         let depth = c.dot(self.forward);
         let scale = 0.5 * height / (TAN * depth);
-        (
-            0.5 * width + c.dot(self.right) * scale,
-            0.5 * height - c.dot(self.up) * scale,
-            depth,
-        )
+        (0.5 * width + c.dot(self.right) * scale, 0.5 * height - c.dot(self.up) * scale, depth)
     }
 }
 
@@ -95,11 +86,7 @@ impl Camera {
             d.max(wide.max(tall) - c.dot(view.forward))
         });
         // A robot that travels needs room around it to move its legs in.
-        let room = if scene.travel == Travel::Bounded {
-            1.0
-        } else {
-            1.35
-        };
+        let room = if scene.travel == Travel::Bounded { 1.0 } else { 1.35 };
         Camera {
             azimuth: azimuth.to_radians(),
             elevation: elevation.to_radians(),

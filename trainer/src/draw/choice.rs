@@ -93,11 +93,7 @@ pub fn is_robot(model: &Model, body: usize) -> bool {
 /// Chooses among all shapes of a model.
 pub fn choose(model: &Model, looks: &Looks, geoms: Geoms) -> Choice {
     let all = candidates(model, looks, geoms);
-    let mut known = Known {
-        looks,
-        meshes: BTreeMap::new(),
-        pictures: BTreeMap::new(),
-    };
+    let mut known = Known { looks, meshes: BTreeMap::new(), pictures: BTreeMap::new() };
     let mut choice = Choice::default();
     let mut shown = vec![false; model.bodies.len()];
     let mut draw = |c: &Candidate<'_>, choice: &mut Choice, shown: &mut [bool]| {
@@ -121,10 +117,7 @@ pub fn choose(model: &Model, looks: &Looks, geoms: Geoms) -> Choice {
         let ground = choice.shapes.iter().any(|c| is_ground(c, model));
         for c in all.iter().filter(|c| c.collides && !c.meant) {
             let opaque = c.rgba[3] >= TRANSPARENT || is_robot(model, c.body);
-            let floor = matches!(
-                c.form,
-                Form::Primitive(GeomKind::Plane, _) | Form::Terrain(_)
-            );
+            let floor = matches!(c.form, Form::Primitive(GeomKind::Plane, _) | Form::Terrain(_));
             // The floor under a robot is not left out because it is called collision.
             if floor && !ground || opaque && !seen.get(c.body).is_some_and(|s| *s) {
                 draw(c, &mut choice, &mut shown);
@@ -269,10 +262,7 @@ fn built(c: &Candidate<'_>, model: &Model, known: &mut Known<'_>) -> Option<Chos
     let paint = c.paint.filter(|_| !matches!(c.form, Form::Hull(_)));
     Some(Chosen {
         body: c.body,
-        local: Frame {
-            pos: c.local.point(centre),
-            ..c.local
-        },
+        local: Frame { pos: c.local.point(centre), ..c.local },
         coat: paint.and_then(|paint| known.coat(paint, c.rgba, &shape)),
         shape,
         rgba: c.rgba,
@@ -290,12 +280,7 @@ fn missing(looks: &Looks, geoms: Geoms) -> Option<String> {
         let [w, h] = t.reduced?;
         Some(format!("{} ({w} x {h} pixels)", t.name))
     });
-    let small = told(
-        small.collect(),
-        "texture is",
-        "textures are",
-        "drawn smaller",
-    );
+    let small = told(small.collect(), "texture is", "textures are", "drawn smaller");
     let all = [
         told(shapes.collect(), "shape", "shapes", "cannot be drawn"),
         told(plain.collect(), "texture", "textures", "cannot be drawn"),

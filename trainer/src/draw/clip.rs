@@ -44,20 +44,12 @@ pub struct Unseen {
 impl Clip {
     /// An empty recording of the shapes chosen; `step_dt` is the control step (s).
     pub fn new(model: &Model, looks: &Looks, geoms: Geoms, step_dt: f64) -> Clip {
-        Clip {
-            scene: Scene::new(model, looks, geoms),
-            step_dt,
-            shots: Vec::new(),
-        }
+        Clip { scene: Scene::new(model, looks, geoms), step_dt, shots: Vec::new() }
     }
 
     /// Adds a moment; `first` marks the first of an episode.
     pub fn push(&mut self, poses: Poses, caption: String, first: bool) {
-        self.shots.push(Moment {
-            poses,
-            caption,
-            cut: first,
-        });
+        self.shots.push(Moment { poses, caption, cut: first });
     }
 
     /// Number of moments.
@@ -95,15 +87,10 @@ impl Clip {
         let camera = Camera::new(&self.scene, width as f32 / height as f32);
         let light = camera.light();
         let views = self.views(&camera);
-        let threads = std::thread::available_parallelism()
-            .map_or(1, |n| n.get())
-            .min(8);
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
         let blank = Image::new(width, height, [0; 3]);
         let mut images = vec![(blank, true); picks.len().min(CHUNK)];
-        let mut unseen = Unseen {
-            of: picks.len(),
-            ..Unseen::default()
-        };
+        let mut unseen = Unseen { of: picks.len(), ..Unseen::default() };
         for chunk in picks.chunks(CHUNK) {
             let share = chunk.len().div_ceil(threads).max(1);
             let shares = Mutex::new(chunk.chunks(share).zip(images.chunks_mut(share)));

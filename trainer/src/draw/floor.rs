@@ -32,11 +32,7 @@ impl Shadow {
         // ellipse around it that a circle of radius r / l.z holds.
         let project = |frame: &Frame, shape: &Shape| {
             let c = floor.rot.inverse(frame.pos - floor.pos);
-            (
-                c.x - l.x / l.z * c.z,
-                c.y - l.y / l.z * c.z,
-                shape.radius() / l.z,
-            )
+            (c.x - l.x / l.z * c.z, c.y - l.y / l.z * c.z, shape.radius() / l.z)
         };
         let mut low = [f32::INFINITY; 2];
         let mut high = [f32::NEG_INFINITY; 2];
@@ -84,10 +80,8 @@ impl Shadow {
 
     /// Darkness at a point of the floor, 0 to 1.
     pub fn at(&self, x: f32, y: f32) -> f32 {
-        let (u, v) = (
-            (x - self.origin[0]) * self.scale - 0.5,
-            (y - self.origin[1]) * self.scale - 0.5,
-        );
+        let (u, v) =
+            ((x - self.origin[0]) * self.scale - 0.5, (y - self.origin[1]) * self.scale - 0.5);
         let last = (CELLS - 1) as f32;
         if !(self.scale > 0.0 && u >= 0.0 && v >= 0.0 && u < last && v < last) {
             return 0.0;
@@ -105,11 +99,8 @@ impl Shadow {
 /// A running mean over five cells, `stride` apart.
 fn blur(from: &[f32], to: &mut [f32], stride: usize) {
     for (k, out) in to.iter_mut().enumerate() {
-        let at = |d: usize| {
-            from.get((k + d * stride).wrapping_sub(2 * stride))
-                .copied()
-                .unwrap_or(0.0)
-        };
+        let at =
+            |d: usize| from.get((k + d * stride).wrapping_sub(2 * stride)).copied().unwrap_or(0.0);
         *out = (at(0) + at(1) + at(2) + at(3) + at(4)) * 0.2;
     }
 }
@@ -151,11 +142,7 @@ mod tests {
         let shape = Shape::Sphere(0.25);
         let mut shadow = Shadow::default();
         // Light from +x at 45 degrees: the shadow falls at x = 3 - 1.
-        shadow.cast(
-            &floor,
-            v3(1.0, 0.0, 1.0).unit(),
-            [(&ball, &shape)].into_iter(),
-        );
+        shadow.cast(&floor, v3(1.0, 0.0, 1.0).unit(), [(&ball, &shape)].into_iter());
         assert!(shadow.at(2.0, 0.0) > 0.95, "{}", shadow.at(2.0, 0.0));
         assert_eq!(shadow.at(3.0, 0.0), 0.0);
         assert_eq!(shadow.at(2.0, 0.5), 0.0);

@@ -80,11 +80,7 @@ fn changed(shown: &[u8], next: &[u8], width: usize, height: usize) -> gif::Frame
     let mut buffer = Vec::with_capacity((right + 1 - left) * (bottom + 1 - top));
     for y in top..=bottom {
         for x in left..=right {
-            buffer.push(if same(x, y) {
-                AS_BEFORE
-            } else {
-                next[y * width + x]
-            });
+            buffer.push(if same(x, y) { AS_BEFORE } else { next[y * width + x] });
         }
     }
     gif::Frame {
@@ -117,11 +113,7 @@ impl Quantizer {
         let network = NeuQuant::new(10, COLORS, &pixels);
         let mut palette = network.color_map_rgb();
         palette.resize(3 * (COLORS + 1), 0);
-        Self {
-            network,
-            palette,
-            known: vec![None; 1 << 18],
-        }
+        Self { network, palette, known: vec![None; 1 << 18] }
     }
 
     fn map(&mut self, image: &Image, out: &mut [u8]) {

@@ -18,11 +18,7 @@ pub struct Image {
 impl Image {
     /// A picture of one colour.
     pub fn new(width: usize, height: usize, rgb: [u8; 3]) -> Image {
-        Image {
-            width,
-            height,
-            data: rgb.repeat(width * height),
-        }
+        Image { width, height, data: rgb.repeat(width * height) }
     }
 
     /// The colour of a pixel; black outside.

@@ -26,11 +26,7 @@ impl V3 {
 
     /// Vector product.
     pub fn cross(self, o: V3) -> V3 {
-        v3(
-            self.y * o.z - self.z * o.y,
-            self.z * o.x - self.x * o.z,
-            self.x * o.y - self.y * o.x,
-        )
+        v3(self.y * o.z - self.z * o.y, self.z * o.x - self.x * o.z, self.x * o.y - self.y * o.x)
     }
 
     /// Length.
@@ -41,11 +37,7 @@ impl V3 {
     /// Unit vector of the same direction; +z for a vector without one.
     pub fn unit(self) -> V3 {
         let n = self.norm();
-        if n > 1e-20 {
-            self * (1.0 / n)
-        } else {
-            v3(0.0, 0.0, 1.0)
-        }
+        if n > 1e-20 { self * (1.0 / n) } else { v3(0.0, 0.0, 1.0) }
     }
 
     /// Entry by entry.
@@ -124,21 +116,9 @@ impl Rot {
         let [w, x, y, z] = q;
         Rot {
             c: [
-                v3(
-                    1.0 - s * (y * y + z * z),
-                    s * (x * y + w * z),
-                    s * (x * z - w * y),
-                ),
-                v3(
-                    s * (x * y - w * z),
-                    1.0 - s * (x * x + z * z),
-                    s * (y * z + w * x),
-                ),
-                v3(
-                    s * (x * z + w * y),
-                    s * (y * z - w * x),
-                    1.0 - s * (x * x + y * y),
-                ),
+                v3(1.0 - s * (y * y + z * z), s * (x * y + w * z), s * (x * z - w * y)),
+                v3(s * (x * y - w * z), 1.0 - s * (x * x + z * z), s * (y * z + w * x)),
+                v3(s * (x * z + w * y), s * (y * z - w * x), 1.0 - s * (x * x + y * y)),
             ],
         }
     }
@@ -155,9 +135,7 @@ impl Rot {
 
     /// First `o`, then `self`.
     pub fn then(&self, o: &Rot) -> Rot {
-        Rot {
-            c: o.c.map(|c| self.apply(c)),
-        }
+        Rot { c: o.c.map(|c| self.apply(c)) }
     }
 }
 
@@ -173,10 +151,7 @@ pub struct Frame {
 impl Frame {
     /// From a position and a quaternion (w, x, y, z).
     pub fn new(pos: impl Into<V3>, quat: [f64; 4]) -> Frame {
-        Frame {
-            rot: Rot::from_quat(quat.map(|v| v as f32)),
-            pos: pos.into(),
-        }
+        Frame { rot: Rot::from_quat(quat.map(|v| v as f32)), pos: pos.into() }
     }
 
     /// A point from local to outside.
@@ -186,10 +161,7 @@ impl Frame {
 
     /// The frame of something that has pose `inner` in this frame.
     pub fn then(&self, inner: &Frame) -> Frame {
-        Frame {
-            rot: self.rot.then(&inner.rot),
-            pos: self.point(inner.pos),
-        }
+        Frame { rot: self.rot.then(&inner.rot), pos: self.point(inner.pos) }
     }
 
     /// All entries are finite.

@@ -207,11 +207,7 @@ impl Mesh {
             let share = (a * d - b * c).abs() / e.cross(f).norm().max(1e-20);
             ([mix(0), mix(1)], share.sqrt())
         });
-        Some(Touch {
-            t,
-            normal: if away { -normal } else { normal },
-            coords,
-        })
+        Some(Touch { t, normal: if away { -normal } else { normal }, coords })
     }
 }
 
@@ -383,9 +379,7 @@ mod tests {
                 nrow: 2,
                 ncol: n,
                 size: [4.0, 1.0, 0.5, 0.1],
-                data: (0..2 * n)
-                    .map(|k| (k % n) as f32 / (n - 1) as f32)
-                    .collect(),
+                data: (0..2 * n).map(|k| (k % n) as f32 / (n - 1) as f32).collect(),
             };
             let (mesh, centre) = Mesh::terrain(&field).unwrap();
             for x in [-3.9, -1.0, 2.5] {

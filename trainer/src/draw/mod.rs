@@ -71,10 +71,7 @@ pub(crate) const BESIDE: usize = 16 << 20;
 
 impl DrawError {
     fn write(path: &Path, reason: impl std::fmt::Display) -> DrawError {
-        DrawError::Write {
-            path: path.to_path_buf(),
-            reason: reason.to_string(),
-        }
+        DrawError::Write { path: path.to_path_buf(), reason: reason.to_string() }
     }
 }
 
@@ -87,9 +84,7 @@ fn create(path: &Path) -> Result<Out, DrawError> {
 }
 
 fn finish(path: &Path, out: Out) -> Result<(), DrawError> {
-    let whole = out
-        .into_inner()
-        .map_err(std::io::IntoInnerError::into_error);
+    let whole = out.into_inner().map_err(std::io::IntoInnerError::into_error);
     let done = whole.and_then(NewFile::finish);
     done.map_err(|e| DrawError::write(path, e))
 }

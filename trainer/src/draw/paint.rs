@@ -40,11 +40,7 @@ impl Coat {
     pub fn new(picture: Arc<Picture>, paint: &Paint, tint: [f32; 3], shape: &Shape) -> Coat {
         let half = shape.half();
         let uniform = |size: f32| {
-            if paint.uniform && size > 0.0 {
-                size
-            } else {
-                1.0
-            }
+            if paint.uniform && size > 0.0 { size } else { 1.0 }
         };
         let given = paint.repeat.map(|r| if r > 0.0 { r } else { 1.0 });
         let [x, y] = [half.x, half.y].map(|h| if h.is_finite() { h } else { 0.0 });
@@ -114,8 +110,7 @@ impl Coat {
                 };
                 let by = per * (across * along).sqrt();
                 let place = [place[0] * repeat[0], place[1] * repeat[1]];
-                self.picture
-                    .flat(place, [by * repeat[0], 0.0], [0.0, by * repeat[1]])
+                self.picture.flat(place, [by * repeat[0], 0.0], [0.0, by * repeat[1]])
             }
             Lie::Cube(times) => {
                 let at = direction(shape, p).times(times);

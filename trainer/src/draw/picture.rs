@@ -43,11 +43,7 @@ impl Picture {
             return None;
         }
         let side = |data: &[u8]| {
-            let mut levels = vec![Level {
-                width,
-                height,
-                data: data.to_vec(),
-            }];
+            let mut levels = vec![Level { width, height, data: data.to_vec() }];
             while let Some(half) = levels.last().and_then(Level::halved) {
                 levels.push(half);
             }
@@ -76,10 +72,7 @@ impl Picture {
             return self.mean;
         };
         let pixels = |d: [f32; 2]| {
-            let [x, y] = [
-                d[0] * levels[0].width as f32,
-                d[1] * levels[0].height as f32,
-            ];
+            let [x, y] = [d[0] * levels[0].width as f32, d[1] * levels[0].height as f32];
             (x * x + y * y).sqrt()
         };
         let (la, lb) = (pixels(a), pixels(b));
@@ -123,11 +116,7 @@ impl Side {
     fn at(&self, place: [f32; 2], level: f32, repeats: bool) -> [f32; 3] {
         let last = self.0.len() - 1;
         // Infinite and NaN are the whole picture.
-        let level = if level < last as f32 {
-            level
-        } else {
-            last as f32
-        };
+        let level = if level < last as f32 { level } else { last as f32 };
         let (low, share) = (level as usize, level.fract());
         let one = self.0[low].at(place, repeats);
         if share <= 0.0 || low == last {
@@ -162,11 +151,7 @@ impl Level {
                 data.extend(sum.map(|s| ((s + count / 2) / count) as u8));
             }
         }
-        Some(Level {
-            width,
-            height,
-            data,
-        })
+        Some(Level { width, height, data })
     }
 
     fn pixel(&self, x: usize, y: usize) -> [u8; 3] {
@@ -180,11 +165,7 @@ impl Level {
     /// The colour at a place between pixels, 0 to 1.
     fn at(&self, [u, v]: [f32; 2], repeats: bool) -> [f32; 3] {
         let along = |x: f32, n: usize| {
-            let x = if repeats {
-                x - x.floor()
-            } else {
-                x.clamp(0.0, 1.0)
-            };
+            let x = if repeats { x - x.floor() } else { x.clamp(0.0, 1.0) };
             // Of what is not finite any pixel will do.
             let x = x * n as f32 - 0.5;
             let low = x.floor();
@@ -255,14 +236,7 @@ mod tests {
         let side = |k: u8| [40 * k, 0, 0].repeat(4);
         let data: Vec<u8> = (0..6).flat_map(side).collect();
         let picture = Picture::new(&texture(TextureKind::Cube, 2, data)).unwrap();
-        let all = [
-            [1, 0, 0],
-            [-1, 0, 0],
-            [0, 1, 0],
-            [0, -1, 0],
-            [0, 0, 1],
-            [0, 0, -1],
-        ];
+        let all = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
         for (k, [x, y, z]) in all.into_iter().enumerate() {
             let d = v3(x as f32, y as f32, z as f32) + v3(0.2, 0.1, -0.3);
             near(picture.cube(d, 0.0), [40.0 * k as f32 / 255.0, 0.0, 0.0]);

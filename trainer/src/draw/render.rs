@@ -198,8 +198,7 @@ impl<'a> Renderer<'a> {
                 _ => 0.0,
             };
             let from = self.light * gap - c;
-            met.hit(rot.inverse(from), rot.inverse(self.light))
-                .is_some()
+            met.hit(rot.inverse(from), rot.inverse(self.light)).is_some()
         })
     }
 
@@ -229,11 +228,7 @@ impl<'a> Renderer<'a> {
         let d = floor.rot.inverse(ray);
         let across = self.across(t, self.height);
         if let Some(coat) = &self.scene.floor_coat {
-            let touch = Touch {
-                t,
-                normal: v3(0.0, 0.0, 1.0),
-                coords: None,
-            };
+            let touch = Touch { t, normal: v3(0.0, 0.0, 1.0), coords: None };
             let shape = Shape::Plane(self.scene.floor_half);
             let ground = coat.color(&shape, &touch, p, floor.rot.inverse(ray).unit(), across);
             let shaded = ground * (1.0 - 0.58 * self.shadow.at(p.x, p.y));
@@ -253,9 +248,7 @@ impl<'a> Renderer<'a> {
     /// Samples to pixels.
     fn resolve(&self, view: &View, image: &mut Image) {
         let (w, h) = (self.width as f32, self.height as f32);
-        let cell = 2.0f32
-            .powf((0.45 * self.scene.size()).log2().round())
-            .clamp(0.125, 4.0);
+        let cell = 2.0f32.powf((0.45 * self.scene.size()).log2().round()).clamp(0.125, 4.0);
         for y in 0..self.height {
             for x in 0..self.width {
                 let mut sum = v3(0.0, 0.0, 0.0);
@@ -283,19 +276,14 @@ impl<'a> Renderer<'a> {
 /// The samples that the box around a solid can cover; `None` for none.
 fn bounds(placed: &Placed<'_>, view: &View, width: usize, height: usize) -> Option<Rect> {
     let half = placed.solid.shape.half();
-    let everywhere = Rect {
-        x: 0..width,
-        y: 0..height,
-    };
+    let everywhere = Rect { x: 0..width, y: 0..height };
     if placed.radius == f32::INFINITY {
         return Some(everywhere);
     }
     let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
     for k in 0..8 {
         let sign = |bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
-        let corner = placed
-            .frame
-            .point(half.times(v3(sign(1), sign(2), sign(4))));
+        let corner = placed.frame.point(half.times(v3(sign(1), sign(2), sign(4))));
         let (x, y, depth) = view.project(corner, width as f32, height as f32);
         if depth < 1e-3 {
             // Reaches behind the camera: its outline is not that of its corners.
@@ -308,19 +296,12 @@ fn bounds(placed: &Placed<'_>, view: &View, width: usize, height: usize) -> Opti
     let range = |a: f32, b: f32, n: usize| {
         (a.floor().clamp(0.0, n as f32) as usize)..(b.ceil().clamp(0.0, n as f32) as usize)
     };
-    Some(Rect {
-        x: range(low[0], high[0], width),
-        y: range(low[1], high[1], height),
-    })
+    Some(Rect { x: range(low[0], high[0], width), y: range(low[1], high[1], height) })
 }
 
 /// Linear light in 4096ths as an sRGB byte.
 fn srgb(i: usize) -> u8 {
     let c = i as f32 / 4095.0;
-    let s = if c <= 0.003_130_8 {
-        12.92 * c
-    } else {
-        1.055 * c.powf(1.0 / 2.4) - 0.055
-    };
+    let s = if c <= 0.003_130_8 { 12.92 * c } else { 1.055 * c.powf(1.0 / 2.4) - 0.055 };
     (255.0 * s + 0.5) as u8
 }

@@ -20,17 +20,9 @@ pub struct Poses {
 impl Poses {
     /// Poses of environment `env` of a batch.
     pub fn of(state: &State, env: usize) -> Poses {
-        let column = |x: &[f32]| {
-            x.iter()
-                .skip(env)
-                .step_by(state.num_envs.max(1))
-                .copied()
-                .collect()
-        };
-        Poses {
-            pos: column(&state.body_pos),
-            quat: column(&state.body_quat),
-        }
+        let column =
+            |x: &[f32]| x.iter().skip(env).step_by(state.num_envs.max(1)).copied().collect();
+        Poses { pos: column(&state.body_pos), quat: column(&state.body_quat) }
     }
 
     /// Poses of the model's initial pose.
@@ -62,10 +54,8 @@ impl Poses {
     pub fn frame(&self, i: usize) -> Option<Frame> {
         let p = self.pos.get(3 * i..3 * i + 3)?;
         let q = self.quat.get(4 * i..4 * i + 4)?;
-        let frame = Frame {
-            rot: Rot::from_quat([q[0], q[1], q[2], q[3]]),
-            pos: v3(p[0], p[1], p[2]),
-        };
+        let frame =
+            Frame { rot: Rot::from_quat([q[0], q[1], q[2], q[3]]), pos: v3(p[0], p[1], p[2]) };
         // Farther than this, f32 pictures are noise.
         (frame.is_finite() && frame.pos.norm() < 1e5).then_some(frame)
     }
@@ -146,15 +136,7 @@ impl Scene {
         let choice = choose(model, looks, geoms);
         let mut solids = Vec::with_capacity(choice.shapes.len());
         let mut floor = None;
-        for Chosen {
-            body,
-            local,
-            shape,
-            rgba,
-            coat,
-            terrain,
-        } in choice.shapes
-        {
+        for Chosen { body, local, shape, rgba, coat, terrain } in choice.shapes {
             let pose = poses.frame(body).map_or(local, |b| b.then(&local));
             if let Shape::Plane(half) = shape
                 && floor.is_none()
@@ -177,23 +159,16 @@ impl Scene {
                 robot: !ground && is_robot(model, body),
             });
         }
-        let root = (1..model.bodies.len())
-            .find(|&b| !model.bodies[b].joints.is_empty())
-            .unwrap_or(0);
+        let root =
+            (1..model.bodies.len()).find(|&b| !model.bodies[b].joints.is_empty()).unwrap_or(0);
         let travel = travel(model, root);
         let extent = extent(model, &solids, &poses, root, travel);
         let (floor, floor_half, floor_coat) = floor.unwrap_or_else(|| {
             let high = extent.iter().map(|p| p.z).fold(f32::NEG_INFINITY, f32::max);
             let low = solids.iter().filter(|s| s.shape.radius().is_finite());
             let low = low.flat_map(|s| corners(s, &poses)).map(|p| p.z);
-            let low = low
-                .chain(extent.iter().map(|p| p.z))
-                .fold(f32::INFINITY, f32::min);
-            let z = if low <= high {
-                low - 0.25 * (high - low) - 0.05
-            } else {
-                0.0
-            };
+            let low = low.chain(extent.iter().map(|p| p.z)).fold(f32::INFINITY, f32::min);
+            let z = if low <= high { low - 0.25 * (high - low) - 0.05 } else { 0.0 };
             let pose = Frame::new([0.0, 0.0, f64::from(z)], [1.0, 0.0, 0.0, 0.0]);
             (pose, [f32::INFINITY; 2], None)
         });
@@ -224,10 +199,7 @@ pub fn bounds(points: &[V3]) -> (V3, V3) {
         return Default::default();
     };
     points.iter().fold((first, first), |(a, b), p| {
-        (
-            v3(a.x.min(p.x), a.y.min(p.y), a.z.min(p.z)),
-            v3(b.x.max(p.x), b.y.max(p.y), b.z.max(p.z)),
-        )
+        (v3(a.x.min(p.x), a.y.min(p.y), a.z.min(p.z)), v3(b.x.max(p.x), b.y.max(p.y), b.z.max(p.z)))
     })
 }
 
@@ -256,9 +228,7 @@ fn corners(solid: &Solid, poses: &Poses) -> impl Iterator<Item = V3> {
     let h = solid.shape.half();
     let sign = |k: i32, bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
     let corner = move |k| h.times(v3(sign(k, 1), sign(k, 2), sign(k, 4)));
-    frame
-        .into_iter()
-        .flat_map(move |frame| (0..8).map(move |k| frame.point(corner(k))))
+    frame.into_iter().flat_map(move |frame| (0..8).map(move |k| frame.point(corner(k))))
 }
 
 /// Corners of the boxes around the solids; for a robot that stays in place also
@@ -292,11 +262,7 @@ fn extent(model: &Model, solids: &[Solid], poses: &Poses, root: usize, travel: T
 pub fn linear(rgb: [f32; 3]) -> V3 {
     let f = |c: f32| {
         let c = c.clamp(0.0, 1.0);
-        if c <= 0.04045 {
-            c / 12.92
-        } else {
-            ((c + 0.055) / 1.055).powf(2.4)
-        }
+        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
     };
     v3(f(rgb[0]), f(rgb[1]), f(rgb[2]))
 }

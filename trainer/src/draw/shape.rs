@@ -82,11 +82,7 @@ impl Shape {
         if let Shape::Mesh(mesh) = self {
             return mesh.touch(o, d);
         }
-        self.hit(o, d).map(|(t, normal)| Touch {
-            t,
-            normal,
-            coords: None,
-        })
+        self.hit(o, d).map(|(t, normal)| Touch { t, normal, coords: None })
     }
 
     /// Distance along the ray `o + t d` to where it enters, and the unit normal

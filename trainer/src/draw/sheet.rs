@@ -36,10 +36,7 @@ pub fn write(
     let mut sheet = Image::new(wide, high, [255; 3]);
     let mut k = 0;
     let unseen = clip.render(&picks, width, height, |shot, image| {
-        let (x, y) = (
-            GAP + (k % columns) * (width + GAP),
-            GAP + (k / columns) * (height + GAP),
-        );
+        let (x, y) = (GAP + (k % columns) * (width + GAP), GAP + (k / columns) * (height + GAP));
         sheet.paste(image, x, y);
         let label = format!("{:.2} s", shot as f64 * clip.step_dt());
         let size = (height as f32 / 15.0).max(11.0);

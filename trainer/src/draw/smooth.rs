@@ -38,11 +38,7 @@ pub fn shading(points: &[V3], faces: &[[usize; 3]]) -> Vec<[V3; 3]> {
         }
         let smooth = fan.iter().filter(|&&g| units[g].dot(units[f]) > SMOOTH);
         let sum = smooth.fold(v3(0.0, 0.0, 0.0), |sum, &g| sum + area[g]);
-        if sum.norm() > 0.0 {
-            sum.unit()
-        } else {
-            units[f]
-        }
+        if sum.norm() > 0.0 { sum.unit() } else { units[f] }
     };
     let corners = faces.iter().enumerate();
     corners.map(|(f, face)| face.map(|i| at(f, i))).collect()

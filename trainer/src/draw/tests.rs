@@ -78,16 +78,9 @@ fn a_ball_is_where_the_camera_maths_says_and_as_large() {
     }
     let n = red as f32;
     let wide = right + 1 - left;
-    assert!(
-        (sx / n - cx).abs() < 0.6 && (sy / n - cy).abs() < 0.6,
-        "{} {}",
-        sx / n,
-        sy / n
-    );
+    assert!((sx / n - cx).abs() < 0.6 && (sy / n - cy).abs() < 0.6, "{} {}", sx / n, sy / n);
     // As wide and high as the radius over the depth says.
-    let edge = view
-        .project(v3(0.0, 0.0, 1.0) + view.up * 0.25, 160.0, 120.0)
-        .1;
+    let edge = view.project(v3(0.0, 0.0, 1.0) + view.up * 0.25, 160.0, 120.0).1;
     let size = 2.0 * (cy - edge);
     assert!(
         (wide as f32 - size).abs() < 1.6,
@@ -113,12 +106,7 @@ fn the_sky_is_above_the_horizon_and_the_floor_below() {
         let all = (0..160).map(|x| image.get(x, y)[1]);
         all.clone().max().unwrap() - all.min().unwrap()
     };
-    assert!(
-        contrast(118) > 15 && contrast(30) < 8,
-        "{} {}",
-        contrast(118),
-        contrast(30)
-    );
+    assert!(contrast(118) > 15 && contrast(30) < 8, "{} {}", contrast(118), contrast(30));
 }
 
 #[test]
@@ -128,11 +116,7 @@ fn the_floor_hides_what_has_sunk_into_it() {
     let view = View::look_at(v3(0.0, 0.0, 0.0), 1.2, -0.3, 4.0);
     let count = |poses: &Poses| {
         let image = picture(&model, poses, &view);
-        image
-            .data
-            .chunks(3)
-            .filter(|c| is_red([c[0], c[1], c[2]]))
-            .count()
+        image.data.chunks(3).filter(|c| is_red([c[0], c[1], c[2]])).count()
     };
     poses.pos[5] = 0.25;
     let above = count(&poses);
@@ -152,10 +136,7 @@ fn the_ball_darkens_the_floor_beneath() {
     lifted.pos[5] = f32::NAN;
     let view = View::look_at(v3(0.0, 0.0, 0.0), 1.2, -0.5, 3.0);
     let light = |image: &Image| image.data.iter().map(|&b| u64::from(b)).sum::<u64>();
-    let (with, without) = (
-        picture(&model, &resting, &view),
-        picture(&model, &lifted, &view),
-    );
+    let (with, without) = (picture(&model, &resting, &view), picture(&model, &lifted, &view));
     assert!(light(&with) < light(&without));
     let darker = (0..160 * 120).filter(|&k| {
         let (a, b) = (with.get(k % 160, k / 160), without.get(k % 160, k / 160));
@@ -176,14 +157,7 @@ fn poses_that_are_not_numbers_do_no_harm() {
         poses.quat[4 + k % 4] = value;
         clip.push(poses, "x".into(), k % 7 == 0);
     }
-    clip.push(
-        Poses {
-            pos: vec![],
-            quat: vec![],
-        },
-        String::new(),
-        false,
-    );
+    clip.push(Poses { pos: vec![], quat: vec![] }, String::new(), false);
     let all: Vec<usize> = (0..clip.len() + 3).collect();
     clip.render(&all, 32, 24, |_, _| Ok::<(), ()>(())).unwrap();
     // Sizes that are not numbers are no better.
@@ -204,9 +178,8 @@ fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
     let scene = Scene::new(&model, &Looks::default(), Geoms::Auto);
     let camera = Camera::new(&scene, 4.0 / 3.0);
     // A sprinter's 10 m/s, then a new episode elsewhere.
-    let mut roots: Vec<Option<V3>> = (0..200)
-        .map(|i| Some(scene.root_pos + v3(0.2, 0.05, 0.0) * i as f32))
-        .collect();
+    let mut roots: Vec<Option<V3>> =
+        (0..200).map(|i| Some(scene.root_pos + v3(0.2, 0.05, 0.0) * i as f32)).collect();
     let far = v3(-50.0, 3.0, 1.0);
     roots.push(Some(far));
     let cuts: Vec<bool> = (0..201).map(|i| i == 0 || i == 200).collect();
@@ -242,9 +215,7 @@ fn files_decode_to_what_was_asked_for() {
     film::write::<Gif>(&clip, &path, 96, 72, 25.0).unwrap();
     let mut options = ::gif::DecodeOptions::new();
     options.set_color_output(::gif::ColorOutput::Indexed);
-    let mut decoder = options
-        .read_info(std::fs::File::open(&path).unwrap())
-        .unwrap();
+    let mut decoder = options.read_info(std::fs::File::open(&path).unwrap()).unwrap();
     assert_eq!((decoder.width(), decoder.height()), (96, 72));
     assert_eq!(decoder.repeat(), ::gif::Repeat::Infinite);
     let (mut frames, mut hundredths) = (0, 0);
@@ -281,19 +252,12 @@ fn files_decode_to_what_was_asked_for() {
     sheet::write(&clip, &path, 4, 2, 80, 60).unwrap();
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
     let info = png::Decoder::new(file).read_info().unwrap();
-    assert_eq!(
-        (info.info().width, info.info().height),
-        (4 * 84 + 4, 2 * 64 + 4)
-    );
+    assert_eq!((info.info().width, info.info().height), (4 * 84 + 4, 2 * 64 + 4));
 
     let nowhere = dir.path().join("no/such/folder.gif");
-    let message = film::write::<Gif>(&clip, &nowhere, 96, 72, 25.0)
-        .unwrap_err()
-        .to_string();
+    let message = film::write::<Gif>(&clip, &nowhere, 96, 72, 25.0).unwrap_err().to_string();
     assert!(message.contains("folder.gif"), "{message}");
     let nowhere = dir.path().join("no/such/folder.webp");
-    let message = film::write::<WebP>(&clip, &nowhere, 96, 72, 25.0)
-        .unwrap_err()
-        .to_string();
+    let message = film::write::<WebP>(&clip, &nowhere, 96, 72, 25.0).unwrap_err().to_string();
     assert!(message.contains("folder.webp"), "{message}");
 }

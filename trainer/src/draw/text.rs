@@ -52,8 +52,6 @@ pub fn ink(image: &Image, x: f32, y: f32, width: f32, height: f32) -> [u8; 3] {
 pub fn width(text: &str, size: f32) -> f32 {
     FontRef::try_from_slice(dejavu::sans::regular()).map_or(0.0, |font| {
         let scaled = font.as_scaled(size);
-        text.chars()
-            .map(|c| scaled.h_advance(font.glyph_id(c)))
-            .sum()
+        text.chars().map(|c| scaled.h_advance(font.glyph_id(c))).sum()
     })
 }

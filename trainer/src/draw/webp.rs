@@ -62,11 +62,7 @@ impl Film for WebP {
     }
 
     fn add(&mut self, image: &Image, from: f64, to: f64) -> Result<(), DrawError> {
-        for (rgba, rgb) in self
-            .rgba
-            .chunks_exact_mut(4)
-            .zip(image.data.chunks_exact(3))
-        {
+        for (rgba, rgb) in self.rgba.chunks_exact_mut(4).zip(image.data.chunks_exact(3)) {
             rgba[..3].copy_from_slice(rgb);
         }
         let added = self.encoder.add_frame(&self.rgba, millis(from));

@@ -50,14 +50,8 @@ pub enum Phase {
 
 impl Phase {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Keep,
-        Self::Collect,
-        Self::Update,
-        Self::Evaluate,
-        Self::Save,
-        Self::Resize,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Keep, Self::Collect, Self::Update, Self::Evaluate, Self::Save, Self::Resize];
 
     /// As it is written.
     pub fn name(self) -> &'static str {
@@ -125,10 +119,7 @@ static LOW_DISK: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Free space of a disk as the watch sees it, where a drill wants less.
 pub fn free_space(disk: Disk) -> Disk {
     let most = LOW_DISK.load(Ordering::Relaxed).saturating_mul(1 << 20);
-    Disk {
-        free: disk.free.min(most),
-        ..disk
-    }
+    Disk { free: disk.free.min(most), ..disk }
 }
 
 /// A drill's error of a file's write, before it.
@@ -244,10 +235,7 @@ impl RunDrill {
         };
         if *now > refused {
             let phase = phase.name();
-            tracing::warn!(
-                phase,
-                "drill: the phase went on although an allocation failed"
-            );
+            tracing::warn!(phase, "drill: the phase went on although an allocation failed");
             return done;
         }
         let armed = fail_allocation(FailAllocation::After(0));

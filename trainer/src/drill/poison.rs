@@ -50,12 +50,7 @@ fn env(mut words: Words<'_>, what: What, value: f64) -> Result<Drill, String> {
         _ => return Err("when? step=N or every=N".into()),
     };
     words.end(&ENV)?;
-    Ok(Drill::Env(Injection {
-        when,
-        env,
-        what,
-        value: of(value),
-    }))
+    Ok(Drill::Env(Injection { when, env, what, value: of(value) }))
 }
 
 fn update(mut words: Words<'_>, value: f64) -> Result<Drill, String> {
@@ -91,12 +86,7 @@ fn update(mut words: Words<'_>, value: f64) -> Result<Drill, String> {
     };
     let minibatch = words.number("minibatch")?.unwrap_or(0);
     words.end(&UPDATE)?;
-    Ok(Drill::Update(UpdateFault {
-        when,
-        minibatch,
-        what,
-        value: of(value),
-    }))
+    Ok(Drill::Update(UpdateFault { when, minibatch, what, value: of(value) }))
 }
 
 fn of(value: f64) -> Value {
@@ -140,19 +130,13 @@ mod tests {
             panic!("an update's fault");
         };
         assert_eq!(fault.when, When::At(3));
-        assert_eq!(
-            (fault.minibatch, fault.what),
-            (2, UpdateTarget::Gradient(4))
-        );
+        assert_eq!((fault.minibatch, fault.what), (2, UpdateTarget::Gradient(4)));
         assert_eq!(fault.value, Value::Nan);
         let Drill::Update(fault) = parse("50 parameter name=actor.head.bias update=3").unwrap()
         else {
             panic!("an update's fault");
         };
-        assert_eq!(
-            fault.what,
-            UpdateTarget::Parameter("actor.head.bias".into())
-        );
+        assert_eq!(fault.what, UpdateTarget::Parameter("actor.head.bias".into()));
         assert_eq!(
             parse("fail allocation phase=update iteration=3..5 after=17").unwrap(),
             Drill::Run(RunFault {
@@ -174,10 +158,7 @@ mod tests {
             Drill::Run(RunFault {
                 phase: Phase::Collect,
                 iterations: 0..=u64::MAX,
-                act: Act::Slow {
-                    percent: 30,
-                    by: Delay::Waiting,
-                },
+                act: Act::Slow { percent: 30, by: Delay::Waiting },
             })
         );
         assert_eq!(
@@ -211,22 +192,13 @@ mod tests {
             ("nan qpos step=one", "a number belongs here"),
             ("nan qpos step=1 envs=2", "did you mean env=?"),
             ("nan gradient update=0", "the first update is 1"),
-            (
-                "nan gradient name=actor.head.bias update=1",
-                "name= goes with parameter alone",
-            ),
-            (
-                "kill iteration=2",
-                "phase= is missing: one of keep, collect",
-            ),
+            ("nan gradient name=actor.head.bias update=1", "name= goes with parameter alone"),
+            ("kill iteration=2", "phase= is missing: one of keep, collect"),
             ("kill phase=colect", "phases are keep"),
             ("slow percent=20", "phase= is missing"),
             ("slow phase=update by=sleep", "by=sleep: work or waiting"),
             ("slow phase=update ms=3", "ms= is not known here"),
-            (
-                "fail allocation phase=update iteration=3..",
-                "a range (3..5)",
-            ),
+            ("fail allocation phase=update iteration=3..", "a range (3..5)"),
             ("nan qpos step=1 now please", "one word too many"),
         ] {
             let found = error(text);

@@ -23,11 +23,7 @@ pub(super) struct Slow {
 impl Slow {
     /// At the phase's start.
     pub(super) fn begin(percent: u32, by: Delay) -> Self {
-        Self {
-            percent,
-            by,
-            began: processor_time(),
-        }
+        Self { percent, by, began: processor_time() }
     }
 
     /// At its end: loses the share of the processor time that the phase took. Other

@@ -18,9 +18,8 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     fn new(text: &'a str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
-        let action = words
-            .next()
-            .ok_or_else(|| format!("an empty fault; for example {EXAMPLES}"))?;
+        let action =
+            words.next().ok_or_else(|| format!("an empty fault; for example {EXAMPLES}"))?;
         let (mut target, mut index, mut options) = ("", None, Vec::new());
         for word in words {
             if let Some((key, value)) = word.split_once('=') {
@@ -40,12 +39,7 @@ impl<'a> Words<'a> {
                 ));
             }
         }
-        Ok(Self {
-            action,
-            target,
-            index,
-            options,
-        })
+        Ok(Self { action, target, index, options })
     }
 
     /// Takes an option's value out; what is left at the end was not known.
@@ -105,11 +99,7 @@ impl<'a> Words<'a> {
 pub fn parse(text: &str) -> Result<Drill, String> {
     let mut words = Words::new(text)?;
     let run = |words: &mut Words<'_>, act| -> Result<RunFault, String> {
-        Ok(RunFault {
-            phase: words.phase()?,
-            iterations: words.iterations()?,
-            act,
-        })
+        Ok(RunFault { phase: words.phase()?, iterations: words.iterations()?, act })
     };
     match (words.action, words.target) {
         ("kill", "") => {
@@ -131,31 +121,19 @@ pub fn parse(text: &str) -> Result<Drill, String> {
         ("full", "disk") => {
             let iterations = words.iterations()?;
             words.end(&["iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Save,
-                iterations,
-                act: Act::FullDisk,
-            }))
+            Ok(Drill::Run(RunFault { phase: Phase::Save, iterations, act: Act::FullDisk }))
         }
         ("low", "disk") => {
             let mib = words.number("mib")?.unwrap_or(0);
             let iterations = words.iterations()?;
             words.end(&["mib", "iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Keep,
-                iterations,
-                act: Act::LowDisk { mib },
-            }))
+            Ok(Drill::Run(RunFault { phase: Phase::Keep, iterations, act: Act::LowDisk { mib } }))
         }
         ("slow", "disk") => {
             let ms = words.number("ms")?.unwrap_or(1000);
             let iterations = words.iterations()?;
             words.end(&["ms", "iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Save,
-                iterations,
-                act: Act::SlowDisk { ms },
-            }))
+            Ok(Drill::Run(RunFault { phase: Phase::Save, iterations, act: Act::SlowDisk { ms } }))
         }
         ("slow", "") => {
             let percent = words.number("percent")?.unwrap_or(20);

@@ -31,11 +31,7 @@ pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[
         of.step_dt,
     );
     text += &parts.sensors;
-    let _ = write!(
-        text,
-        "\n/* What the policy remembers. */\ntypedef struct {{\n{}",
-        parts.state
-    );
+    let _ = write!(text, "\n/* What the policy remembers. */\ntypedef struct {{\n{}", parts.state);
     if network.state() > 0 {
         let _ = writeln!(
             text,
@@ -52,14 +48,7 @@ pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[
     text.push('\n');
     numbers(&mut text, network, p);
     forward(&mut text, network, p);
-    policy(
-        &mut text,
-        &of.terms,
-        of.inputs(),
-        of.width,
-        of.looks_back(),
-        p,
-    );
+    policy(&mut text, &of.terms, of.inputs(), of.width, of.looks_back(), p);
     let _ = write!(
         text,
         "/* One control step: from what is measured now to controls. */\n\
@@ -155,10 +144,8 @@ fn forward(text: &mut String, network: &Network, p: &str) {
             "  float y{i}[{out}];\n  ostler_dense({p}_{i}_w, {p}_{i}_b, {width}, {out}, {from}, y{i});"
         );
         if hidden.norm.is_some() {
-            let _ = writeln!(
-                text,
-                "  ostler_layer_norm({p}_{i}_gain, {p}_{i}_shift, {out}, y{i});"
-            );
+            let _ =
+                writeln!(text, "  ostler_layer_norm({p}_{i}_gain, {p}_{i}_shift, {out}, y{i});");
         }
         let _ = writeln!(text, "  {function}({out}, y{i});");
         if hidden.adds {
@@ -243,14 +230,8 @@ fn policy(
                 frames - 1
             );
         }
-        let _ = writeln!(
-            text,
-            "  for (k = 0; k < {len}; k++) row[{newest} + k] = seen[{at} + k];"
-        );
+        let _ = writeln!(text, "  for (k = 0; k < {len}; k++) row[{newest} + k] = seen[{at} + k];");
         at += len;
     }
-    let _ = writeln!(
-        text,
-        "  {p}_network(m, row, output);\n  {p}_act(m, output, control);\n}}\n"
-    );
+    let _ = writeln!(text, "  {p}_network(m, row, output);\n  {p}_act(m, output, control);\n}}\n");
 }

@@ -89,14 +89,7 @@ impl Graph {
         let (numbers, hidden) = g.network(network, row);
         let action = match network.head {
             Head::Largest => numbers,
-            _ => g.within(
-                numbers,
-                deployment
-                    .outputs
-                    .iter()
-                    .map(|o| o.clip)
-                    .collect::<Vec<_>>(),
-            ),
+            _ => g.within(numbers, deployment.outputs.iter().map(|o| o.clip).collect::<Vec<_>>()),
         };
         let controls = g.controls(deployment, action);
         g.outputs = vec![("actions", action), ("controls", controls)];
@@ -280,10 +273,7 @@ impl Graph {
         let mut below = vec![0.0; width];
         for (k, control) in of.controls.iter().enumerate() {
             match &control.mapping {
-                Mapping::Affine {
-                    scale: s,
-                    offset: o,
-                } => (scale[k], offset[k]) = (*s, *o),
+                Mapping::Affine { scale: s, offset: o } => (scale[k], offset[k]) = (*s, *o),
                 Mapping::Binary([low, other]) => (below[k], offset[k]) = (low - other, *other),
                 Mapping::Choice(_) => {}
             }

@@ -75,10 +75,7 @@ impl<'a> About<'a> {
     pub fn metadata(&self) -> Vec<(String, String)> {
         let (entries, others) = (self.of.entries(), self.of.others());
         let numbers = |each: &dyn Fn(&Entry<'_>) -> f64| {
-            entries
-                .iter()
-                .map(|e| each(e).to_string())
-                .collect::<Vec<_>>()
+            entries.iter().map(|e| each(e).to_string()).collect::<Vec<_>>()
         };
         // Where no joint is meant, no number of one is.
         let of_joint = |entry: &Entry<'_>, x: f64| if entry.joint.is_some() { x } else { f64::NAN };
@@ -87,10 +84,7 @@ impl<'a> About<'a> {
         };
         let affine = |k: usize| {
             let each = move |e: &Entry<'_>| e.affine().map_or(f32::NAN, |a| a[k]);
-            entries
-                .iter()
-                .map(|e| each(e).to_string())
-                .collect::<Vec<_>>()
+            entries.iter().map(|e| each(e).to_string()).collect::<Vec<_>>()
         };
         let joint = |e: &Entry<'_>| match &e.joint {
             Some(joint) => joint.name.clone(),
@@ -103,34 +97,19 @@ impl<'a> About<'a> {
             others.iter().map(|(_, u)| gain(u)).collect::<Vec<_>>()
         };
         let lists: [(&str, Vec<String>); 13] = [
-            (
-                "action_names",
-                entries.iter().map(|e| e.name.to_string()).collect(),
-            ),
+            ("action_names", entries.iter().map(|e| e.name.to_string()).collect()),
             ("joint_names", entries.iter().map(joint).collect()),
             ("joint_stiffness", numbers(&|e| gain(e, |c| c.stiffness))),
             ("joint_damping", numbers(&|e| gain(e, |c| c.damping))),
             ("default_joint_pos", entries.iter().map(default).collect()),
             ("action_scale", affine(0)),
             ("action_offset", affine(1)),
-            (
-                "other_joint_names",
-                others.iter().map(|(j, _)| j.name.clone()).collect(),
-            ),
+            ("other_joint_names", others.iter().map(|(j, _)| j.name.clone()).collect()),
             ("other_joint_stiffness", other(|c| c.stiffness)),
             ("other_joint_damping", other(|c| c.damping)),
-            (
-                "other_default_joint_pos",
-                others.iter().map(|(j, _)| pose(j)).collect(),
-            ),
-            (
-                "command_names",
-                self.of.commands.iter().map(|c| c.name.clone()).collect(),
-            ),
-            (
-                "observation_names",
-                self.of.terms.iter().map(|t| t.name.clone()).collect(),
-            ),
+            ("other_default_joint_pos", others.iter().map(|(j, _)| pose(j)).collect()),
+            ("command_names", self.of.commands.iter().map(|c| c.name.clone()).collect()),
+            ("observation_names", self.of.terms.iter().map(|t| t.name.clone()).collect()),
         ];
         let mut all = vec![("run_path".to_string(), self.run.dir.display().to_string())];
         for (key, list) in lists {
@@ -209,9 +188,8 @@ impl<'a> About<'a> {
             })
         });
         let others = of.others();
-        let inputs = graph
-            .inputs()
-            .map(|(name, width)| json!({ "name": name, "shape": ["N", width] }));
+        let inputs =
+            graph.inputs().map(|(name, width)| json!({ "name": name, "shape": ["N", width] }));
         let outputs = graph.outputs.iter();
         let outputs = outputs
             .map(|(name, id)| json!({ "name": name, "shape": ["N", graph.nodes[*id].width] }));

@@ -53,10 +53,7 @@ pub enum ExportError {
     NotFinite,
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// `--input` without C.
     #[error("--input {0}: only C computes observations; other formats have all of them as inputs")]
     InputWithoutC(String),
@@ -88,14 +85,9 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
     let mut policy = run.policy(env.spec())?;
     let (spec, model) = (env.spec().clone(), env.model().clone());
     let task = env.compiled().clone();
-    let deployment = Deployment::new(
-        &task,
-        &model,
-        request.agent,
-        spec.step_dt,
-        spec.max_episode_steps,
-    )
-    .map_err(ExportError::from)?;
+    let deployment =
+        Deployment::new(&task, &model, request.agent, spec.step_dt, spec.max_episode_steps)
+            .map_err(ExportError::from)?;
     let network = network(run, &*policy, deployment.policy)?;
     let wanted = request.name.unwrap_or(&run.config.name);
     let name = match (&deployment.name, request.name) {

@@ -71,12 +71,7 @@ impl File {
 }
 
 fn int(name: &str, i: i64) -> AttributeMessage {
-    AttributeMessage {
-        name: name.into(),
-        i,
-        kind: KIND_INT,
-        ..AttributeMessage::default()
-    }
+    AttributeMessage { name: name.into(), i, kind: KIND_INT, ..AttributeMessage::default() }
 }
 
 fn ints(name: &str, ints: &[i64]) -> AttributeMessage {
@@ -90,28 +85,12 @@ fn ints(name: &str, ints: &[i64]) -> AttributeMessage {
 
 /// A value `[N,width]` of the file's interface.
 fn value(name: &str, width: usize) -> Vec<u8> {
-    let any = DimMessage {
-        param: "N".into(),
-        ..DimMessage::default()
-    };
-    let columns = DimMessage {
-        value: width as i64,
-        ..DimMessage::default()
-    };
-    let shape = ShapeMessage {
-        dim: vec![any, columns],
-    };
-    let tensor = TensorType {
-        elem_type: FLOAT,
-        shape: Some(shape),
-    };
-    ValueMessage {
-        name: name.into(),
-        kind: Some(TypeMessage {
-            tensor: Some(tensor),
-        }),
-    }
-    .encode_to_vec()
+    let any = DimMessage { param: "N".into(), ..DimMessage::default() };
+    let columns = DimMessage { value: width as i64, ..DimMessage::default() };
+    let shape = ShapeMessage { dim: vec![any, columns] };
+    let tensor = TensorType { elem_type: FLOAT, shape: Some(shape) };
+    ValueMessage { name: name.into(), kind: Some(TypeMessage { tensor: Some(tensor) }) }
+        .encode_to_vec()
 }
 
 /// The bytes of a file with these metadata.
@@ -137,27 +116,17 @@ pub fn print(graph: &Graph, metadata: &[(String, String)]) -> Vec<u8> {
         node: file.nodes,
         name: "policy".into(),
         initializer: file.numbers,
-        input: graph
-            .inputs()
-            .map(|(name, width)| value(name, width))
-            .collect(),
-        output: outputs
-            .map(|(name, id)| value(name, graph.nodes[*id].width))
-            .collect(),
+        input: graph.inputs().map(|(name, width)| value(name, width)).collect(),
+        output: outputs.map(|(name, id)| value(name, graph.nodes[*id].width)).collect(),
     };
-    let entries = metadata.iter().map(|(key, value)| EntryMessage {
-        key: key.clone(),
-        value: value.clone(),
-    });
+    let entries =
+        metadata.iter().map(|(key, value)| EntryMessage { key: key.clone(), value: value.clone() });
     let model = ModelFile {
         ir_version: 8,
         producer_name: "ostler".into(),
         producer_version: env!("CARGO_PKG_VERSION").into(),
         graph: Some(graph_message),
-        opset_import: vec![OperatorSet {
-            domain: String::new(),
-            version: 17,
-        }],
+        opset_import: vec![OperatorSet { domain: String::new(), version: 17 }],
         metadata_props: entries.collect(),
     };
     model.encode_to_vec()
@@ -191,10 +160,8 @@ fn print_node(file: &mut File, names: &[String], id: Id, op: &Op, width: usize) 
         }
         Op::Norm(x, [gain, bias]) => {
             let part = |name: &str| format!("{to}_{name}");
-            let [mean, apart, square, var, safe, root, unit, scaled] = [
-                "mean", "apart", "square", "var", "safe", "root", "unit", "scaled",
-            ]
-            .map(part);
+            let [mean, apart, square, var, safe, root, unit, scaled] =
+                ["mean", "apart", "square", "var", "safe", "root", "unit", "scaled"].map(part);
             let (eps, gain, bias) = (file.row(&[EPS as f32]), file.row(gain), file.row(bias));
             file.node("ReduceMean", &[of(x)], &mean, &[ints("axes", &[1])]);
             file.node("Sub", &[of(x), &mean], &apart, &[]);

@@ -107,13 +107,8 @@ impl OnnxModel {
         let model = ModelFile::decode(bytes).map_err(not_onnx)?;
         let mut metadata = model.metadata_props.into_iter();
         let action_names = metadata.find(|entry| entry.key == "action_names");
-        let GraphMessage {
-            node,
-            initializer,
-            input,
-            output,
-            ..
-        } = model.graph.ok_or("it is no ONNX file: it has no graph")?;
+        let GraphMessage { node, initializer, input, output, .. } =
+            model.graph.ok_or("it is no ONNX file: it has no graph")?;
         let mut constants = HashMap::new();
         for bytes in initializer {
             let tensor = TensorMessage::decode(&bytes[..]).map_err(not_onnx)?;
@@ -259,9 +254,9 @@ fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<(), TchError> {
         }
     };
     match makes > MOST {
-        true => Err(TchError::Torch(format!(
-            "it would make up to {makes} numbers; {MOST} are allowed"
-        ))),
+        true => {
+            Err(TchError::Torch(format!("it would make up to {makes} numbers; {MOST} are allowed")))
+        }
         false => Ok(()),
     }
 }
@@ -312,8 +307,7 @@ fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchEr
         "Softplus" => x(0)?.f_softplus(),
         "LeakyRelu" => {
             let (x, slope) = (x(0)?, node.float("alpha", 0.01));
-            x.f_clamp_min(0.0)?
-                .f_add(&x.f_clamp_max(0.0)?.f_mul_scalar(slope)?)
+            x.f_clamp_min(0.0)?.f_add(&x.f_clamp_max(0.0)?.f_mul_scalar(slope)?)
         }
         "Elu" => {
             // alpha (e^x - 1) below 0.
@@ -348,11 +342,7 @@ fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchEr
             let flat = at.f_reshape([-1])?;
             let y = x.f_index_select(axis, &flat)?;
             let size = x.size();
-            let axis = if axis < 0 {
-                axis + size.len() as i64
-            } else {
-                axis
-            } as usize;
+            let axis = if axis < 0 { axis + size.len() as i64 } else { axis } as usize;
             let mut shape = size.get(..axis).unwrap_or_default().to_vec();
             shape.extend(at.size());
             shape.extend(size.get(axis + 1..).unwrap_or_default());

@@ -16,10 +16,7 @@ const MOST: u64 = 1 << 30;
 #[allow(missing_docs)]
 pub enum PolicyFileError {
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{path} is no policy file: its name ends neither with .onnx nor with .pt")]
     Kind { path: PathBuf },
     #[error("{path} cannot be used: {why}")]
@@ -54,10 +51,7 @@ impl PolicyFile {
     /// # Errors
     /// It cannot be read, or does not fit the task.
     pub fn open(path: &Path, env: &BatchEnv, agent: Option<&str>) -> Result<Self, PolicyFileError> {
-        let unusable = |why: String| PolicyFileError::Unusable {
-            path: path.to_path_buf(),
-            why,
-        };
+        let unusable = |why: String| PolicyFileError::Unusable { path: path.to_path_buf(), why };
         let spec = env.spec();
         let of = Deployment::new(
             env.compiled(),
@@ -73,10 +67,8 @@ impl PolicyFile {
             e => unusable(e.to_string()),
         })?;
         let read = || {
-            files::read(path, MOST).map_err(|source| PolicyFileError::Read {
-                path: path.to_path_buf(),
-                source,
-            })
+            files::read(path, MOST)
+                .map_err(|source| PolicyFileError::Read { path: path.to_path_buf(), source })
         };
         let extension = path.extension().and_then(|e| e.to_str());
         let mut states: Vec<(String, i64)> = Vec::new();
@@ -92,11 +84,7 @@ impl PolicyFile {
                 if !raw && columns != o {
                     return Err(unusable(format!(
                         "its input \"{obs}\" has {columns} numbers; the policy sees {k} in a control step{}",
-                        if o == k {
-                            String::new()
-                        } else {
-                            format!(", {o} with earlier values")
-                        }
+                        if o == k { String::new() } else { format!(", {o} with earlier values") }
                     )));
                 }
                 for (name, columns) in &model.inputs[1.min(model.inputs.len())..] {
@@ -129,16 +117,11 @@ impl PolicyFile {
                 Model::Script(module)
             }
             _ => {
-                return Err(PolicyFileError::Kind {
-                    path: path.to_path_buf(),
-                });
+                return Err(PolicyFileError::Kind { path: path.to_path_buf() });
             }
         };
         let (theirs, ours): (Vec<&str>, Vec<&str>) = (
-            action_names
-                .iter()
-                .flat_map(|names| names.split(','))
-                .collect(),
+            action_names.iter().flat_map(|names| names.split(',')).collect(),
             of.outputs.iter().map(|o| o.name.as_str()).collect(),
         );
         fn sorted<'n>(names: &[&'n str]) -> Vec<&'n str> {
@@ -203,21 +186,14 @@ impl PolicyFile {
             for (name, columns) in &self.states {
                 let size = [rows as i64, *columns];
                 let kept = Tensor::f_zeros(size, (Kind::Float, Device::Cpu))?;
-                let begin = if name == "first" {
-                    kept.f_add_scalar(1.0)?
-                } else {
-                    kept
-                };
+                let begin = if name == "first" { kept.f_add_scalar(1.0)? } else { kept };
                 self.kept.push(begin);
             }
         }
         let kept: Vec<Tensor> = self.kept.iter().map(Tensor::shallow_clone).collect();
         let (out, new) = match &self.model {
             Model::Onnx(model) => {
-                let obs = model
-                    .inputs
-                    .first()
-                    .map_or("obs", |(name, _)| name.as_str());
+                let obs = model.inputs.first().map_or("obs", |(name, _)| name.as_str());
                 let mut inputs = vec![(obs, &terms)];
                 let states = self.states.iter().zip(&kept);
                 inputs.extend(states.map(|((name, _), t)| (name.as_str(), t)));

@@ -100,11 +100,7 @@ pub fn run(
         };
         values.push(value);
     }
-    Ok(graph
-        .outputs
-        .iter()
-        .map(|(_, id)| values[*id].shallow_clone())
-        .collect())
+    Ok(graph.outputs.iter().map(|(_, id)| values[*id].shallow_clone()).collect())
 }
 
 /// Writes a file that `torch.jit.load` reads: its `forward` takes the graph's inputs and gives
@@ -168,10 +164,7 @@ fn describe(path: &Path, metadata: &[(String, String)]) -> std::io::Result<()> {
 pub fn extra(bytes: &[u8], key: &str) -> Option<String> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
     let end = format!("/extra/{key}");
-    let name = archive
-        .file_names()
-        .find(|n| n.ends_with(&end))?
-        .to_string();
+    let name = archive.file_names().find(|n| n.ends_with(&end))?.to_string();
     let mut text = String::new();
     let file = archive.by_name(&name).ok()?;
     file.take(MOST_EXTRA).read_to_string(&mut text).ok()?;

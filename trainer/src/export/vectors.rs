@@ -51,12 +51,7 @@ pub fn record(
         let mut terms = vec![0.0; of.inputs()];
         of.terms_of_row(&results.obs[agent * width..][..of.width], &mut terms);
         let (clipped, controls) = of.act(&actions[agent * out..(agent + 1) * out]);
-        all.push(Vector {
-            first,
-            obs: terms,
-            actions: clipped,
-            controls,
-        });
+        all.push(Vector { first, obs: terms, actions: clipped, controls });
         env.begin_rollout();
         results.step(env, &actions)?;
         first = results.ended().next().unwrap_or(false);

@@ -96,10 +96,7 @@ impl Armed {
 impl Faults {
     /// These instead of those before.
     pub fn arm(&mut self, faults: Vec<UpdateFault>) {
-        self.armed = faults
-            .into_iter()
-            .map(|fault| Armed { fault, met: None })
-            .collect();
+        self.armed = faults.into_iter().map(|fault| Armed { fault, met: None }).collect();
     }
 
     /// Poisons what is due here, after `update` updates: each fault once. Returns whether

@@ -314,12 +314,7 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = LearnerArgs {
-        config,
-        spec,
-        seed: config.seed,
-        device,
-    };
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
     let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
         match config.self_play.is_on() {
             true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
@@ -349,12 +344,7 @@ pub fn build_policy(
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = LearnerArgs {
-        config,
-        spec,
-        seed: config.seed,
-        device,
-    };
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
     if !team::wanted(spec) {
         return method.policy(&plan);
     }
@@ -370,11 +360,8 @@ pub fn build_policy(
 
 /// Why these learners cannot have several policies.
 pub fn off_policy_team() -> ConfigError {
-    ConfigError::new(
-        "agents.policies",
-        "SAC and TD3 learn one policy for all agents",
-    )
-    .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
+    ConfigError::new("agents.policies", "SAC and TD3 learn one policy for all agents")
+        .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
 }
 
 /// Tensors with their names, as a checkpoint holds them.
@@ -578,9 +565,7 @@ impl UpdateStats {
             self_play: self_play::of_all(each.clone().filter_map(|s| s.self_play)),
             gae_s: time(|s| s.gae_s),
             update_s: time(|s| s.update_s),
-            traffic: each
-                .map(|s| s.traffic)
-                .fold(Traffic::default(), |a, b| a + b),
+            traffic: each.map(|s| s.traffic).fold(Traffic::default(), |a, b| a + b),
         }
     }
 
@@ -616,10 +601,7 @@ impl UpdateStats {
             ("Guard/skipped_no_valid", self.skipped_no_valid as f64),
             ("Guard/skipped_loss", self.skipped_loss as f64),
             ("Guard/skipped_gradient", self.skipped_gradient as f64),
-            (
-                "Guard/non_finite_params",
-                f64::from(u8::from(self.non_finite_params)),
-            ),
+            ("Guard/non_finite_params", f64::from(u8::from(self.non_finite_params))),
             ("Guard/invalid_samples", self.invalid as f64),
         ];
         let on_policy = [
@@ -632,10 +614,7 @@ impl UpdateStats {
         ];
         let off_policy = self.off_policy.map(|o| o.scalars());
         let search = self.search.map(|s| {
-            [
-                ("Search/mean_return", s.mean_return),
-                ("Search/directions", s.directions as f64),
-            ]
+            [("Search/mean_return", s.mean_return), ("Search/directions", s.directions as f64)]
         });
         let gradients = off_policy.is_none() && search.is_none();
         let on_policy = on_policy.into_iter().filter(move |_| gradients);
@@ -643,9 +622,7 @@ impl UpdateStats {
         let off_policy = off_policy.chain(search.into_iter().flatten());
         // A matrix has neither a critic nor an entropy.
         let has = move |tag: &str| !["Loss/value_function", "Loss/entropy"].contains(&tag);
-        let common = common
-            .into_iter()
-            .filter(move |(tag, _)| search.is_none() || has(tag));
+        let common = common.into_iter().filter(move |(tag, _)| search.is_none() || has(tag));
         let self_play = self.self_play.into_iter().flat_map(|s| s.scalars());
         let imitation = self.imitation.map(|x| ("Loss/imitation", x));
         let more = self_play.chain(imitation);

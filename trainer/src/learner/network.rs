@@ -147,8 +147,6 @@ impl Network {
         let all = layers.chain(gru).chain([&self.last]);
         let norms = self.hidden.iter().filter_map(|h| h.norm.as_ref());
         let norms = norms.chain(&self.norm).flatten().flatten();
-        all.flat_map(Layer::numbers)
-            .chain(norms)
-            .all(|x| x.is_finite())
+        all.flat_map(Layer::numbers).chain(norms).all(|x| x.is_finite())
     }
 }

@@ -144,11 +144,8 @@ impl Normalizer {
     /// Enters the statistics into a learner's state; a file may lack those that are
     /// `optional`. Whoever loads or restores them [derives](Self::derive) the rest.
     pub fn declare(&self, state: &mut State, optional: bool) {
-        let parts = [
-            ("mean", &self.mean, 0.0),
-            ("var", &self.var, 1.0),
-            ("count", &self.count, 0.0),
-        ];
+        let parts =
+            [("mean", &self.mean, 0.0), ("var", &self.var, 1.0), ("count", &self.count, 0.0)];
         for (part, t, none) in parts {
             let name = format!("{}.{part}", self.prefix);
             match optional {
@@ -217,8 +214,7 @@ mod tests {
         let x = rows().narrow(0, 0, 100);
         let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
         let before = saved(&n);
-        n.merge(&x, &Tensor::zeros([100, 1], (Kind::Float, Device::Cpu)))
-            .unwrap();
+        n.merge(&x, &Tensor::zeros([100, 1], (Kind::Float, Device::Cpu))).unwrap();
         assert_eq!(saved(&n), before);
 
         let mut half = Tensor::zeros([100, 1], (Kind::Float, Device::Cpu));
@@ -247,9 +243,7 @@ mod tests {
     #[test]
     fn running_statistics_equal_numpys() {
         let f: Numpy = serde_json::from_str(NUMPY).unwrap();
-        let x = Tensor::from_slice(&f.x)
-            .to_kind(Kind::Float)
-            .view([f.rows, 3]);
+        let x = Tensor::from_slice(&f.x).to_kind(Kind::Float).view([f.rows, 3]);
         let mut n = Normalizer::new("n", 3, Device::Cpu).unwrap();
         for start in (0..f.rows).step_by(7) {
             let part = x.narrow(0, start, 7.min(f.rows - start));

@@ -14,10 +14,7 @@ use tch::{Device, TchError, Tensor};
 pub fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
     EnvSpec {
         num_envs: envs,
-        obs: Groups {
-            policy: spec.obs.policy,
-            critic: None,
-        },
+        obs: Groups { policy: spec.obs.policy, critic: None },
         critic: None,
         groups: Vec::new(),
         ..spec.clone()
@@ -33,10 +30,7 @@ pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>, crossed: &Counts) -> Resu
     let total: usize = tensors.iter().map(Tensor::numel).sum();
     out.clear();
     out.try_reserve_exact(total).map_err(|_| {
-        memory_as_tch(MemoryError {
-            what: "published weights".into(),
-            bytes: 4 * total,
-        })
+        memory_as_tch(MemoryError { what: "published weights".into(), bytes: 4 * total })
     })?;
     out.resize(total, 0.0);
     let mut rest = &mut out[..];

@@ -11,12 +11,8 @@ use std::fmt;
 use tch::Device;
 
 /// Every learner; the first is the default of `runner.algorithm`.
-static METHODS: [&dyn Method; 4] = [
-    &ppo::PpoMethod,
-    &off_policy::SacMethod,
-    &off_policy::Td3Method,
-    &ars::ArsMethod,
-];
+static METHODS: [&dyn Method; 4] =
+    [&ppo::PpoMethod, &off_policy::SacMethod, &off_policy::Td3Method, &ars::ArsMethod];
 
 /// A learner as the rest of the program sees it.
 pub trait Method: Sync {

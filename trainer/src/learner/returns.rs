@@ -35,9 +35,7 @@ pub struct ReturnNormalizer {
 impl ReturnNormalizer {
     /// Without statistics: nothing is shifted or scaled.
     pub fn new(device: Device) -> Result<Self, TchError> {
-        Ok(Self {
-            stats: Normalizer::new(PREFIX, 1, device)?.forgetting(MEMORY),
-        })
+        Ok(Self { stats: Normalizer::new(PREFIX, 1, device)?.forgetting(MEMORY) })
     }
 
     /// The statistics, to be saved and kept.
@@ -65,9 +63,7 @@ impl ReturnNormalizer {
 
     /// From values to the critic's targets.
     pub fn normalize(&self, value: &Tensor) -> Result<Tensor, TchError> {
-        value
-            .f_sub(&self.stats.mean()?)?
-            .f_div(&self.standard_deviation()?)
+        value.f_sub(&self.stats.mean()?)?.f_div(&self.standard_deviation()?)
     }
 
     /// Takes the returns `[M,1]` with weight 1 in `weight [M,1]` into the statistics
@@ -96,10 +92,7 @@ impl ReturnNormalizer {
         let device = head.weight().device();
         let number = |part: &str| -> Result<Tensor, LearnError> {
             let found = find(tensors, &format!("{PREFIX}.{part}"), &[1])?;
-            Ok(found
-                .f_to_device(device)?
-                .f_to_kind(Kind::Double)?
-                .f_get(0)?)
+            Ok(found.f_to_device(device)?.f_to_kind(Kind::Double)?.f_get(0)?)
         };
         let mean = number("mean")?;
         let deviation = standard_deviation(&mean, &number("var")?)?;
@@ -115,9 +108,7 @@ impl ReturnNormalizer {
 fn standard_deviation(mean: &Tensor, var: &Tensor) -> Result<Tensor, TchError> {
     let size = mean.f_mul(mean)?.f_add(var)?.f_sqrt()?;
     let least = size.f_mul_scalar(SMALLEST_SHARE)?;
-    var.f_sqrt()?
-        .f_maximum(&least)?
-        .f_clamp_min(SMALLEST_DEVIATION)
+    var.f_sqrt()?.f_maximum(&least)?.f_clamp_min(SMALLEST_DEVIATION)
 }
 
 /// `y` becomes `ratio y + shift`; both without dimensions.

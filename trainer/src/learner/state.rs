@@ -119,10 +119,7 @@ impl State {
     /// Memory that is captured and restored; files hold [views](Self::view) of it, or
     /// nothing where it follows from other tensors.
     pub fn block(&mut self, live: &Tensor) {
-        self.blocks.push(Block {
-            live: live.shallow_clone(),
-            captured: None,
-        });
+        self.blocks.push(Block { live: live.shallow_clone(), captured: None });
     }
 
     /// A part of a block as files name it.
@@ -270,9 +267,7 @@ impl State {
     pub fn weights(&self) -> Result<NamedTensors, LearnError> {
         let _no_grad = tch::no_grad_guard();
         let weights = self.named.iter().filter(|n| n.holds == Holds::Weights);
-        weights
-            .map(|n| Ok((n.name.clone(), host_copy(&n.live)?)))
-            .collect()
+        weights.map(|n| Ok((n.name.clone(), host_copy(&n.live)?))).collect()
     }
 
     /// Copies on the host of everything that is needed to go on with the same bits, by name.
@@ -400,9 +395,7 @@ impl State {
         let none = |what: String| LearnError::Fault(what);
         let named = |matches: &dyn Fn(&str) -> bool, what: &dyn Fn() -> String| {
             let found = self.named.iter().find(|n| matches(&n.name));
-            found
-                .map(|n| n.live.shallow_clone())
-                .ok_or_else(|| none(what()))
+            found.map(|n| n.live.shallow_clone()).ok_or_else(|| none(what()))
         };
         let mark = |name: &str| {
             let found = self.marks.iter().find(|(own, _)| own == name);
@@ -419,14 +412,15 @@ impl State {
             UpdateTarget::ParameterIndex(i) => entry(&mark("parameters")?, *i),
             UpdateTarget::FirstMoment(i) => entry(&moment("m")?, *i),
             UpdateTarget::SecondMoment(i) => entry(&moment("v")?, *i),
-            UpdateTarget::Parameter(wanted) => named(&|name| name == wanted, &|| {
-                format!("a parameter called \"{wanted}\"")
-            }),
+            UpdateTarget::Parameter(wanted) => {
+                named(&|name| name == wanted, &|| format!("a parameter called \"{wanted}\""))
+            }
             UpdateTarget::Loss => mark("loss"),
-            UpdateTarget::LogStd => named(
-                &|name| ["actor.log_std", "actor.log_std_head.bias"].contains(&name),
-                &|| "parameter called actor.log_std or actor.log_std_head.bias".to_string(),
-            ),
+            UpdateTarget::LogStd => {
+                named(&|name| ["actor.log_std", "actor.log_std_head.bias"].contains(&name), &|| {
+                    "parameter called actor.log_std or actor.log_std_head.bias".to_string()
+                })
+            }
             UpdateTarget::Normalizer => {
                 named(&|name| name.ends_with("obs_normalizer.mean"), &|| {
                     "statistics of observations".to_string()
@@ -458,9 +452,6 @@ pub fn below(prefix: &str, tensors: &[(String, Tensor)]) -> NamedTensors {
 fn entry(flat: &Tensor, i: u64) -> Result<Tensor, LearnError> {
     match i64::try_from(i).ok().filter(|&i| i < flat.numel() as i64) {
         Some(i) => Ok(flat.f_get(i)?),
-        None => Err(LearnError::Fault(format!(
-            "entry {i} of {} parameters",
-            flat.numel()
-        ))),
+        None => Err(LearnError::Fault(format!("entry {i} of {} parameters", flat.numel()))),
     }
 }

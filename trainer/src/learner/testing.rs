@@ -22,16 +22,10 @@ pub fn stand_in() -> LearnKernels {
 pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {
     EnvSpec {
         num_envs,
-        obs: Groups {
-            policy: obs,
-            critic,
-        },
+        obs: Groups { policy: obs, critic },
         critic,
         groups: Vec::new(),
-        obs_table: Groups {
-            policy: Vec::new(),
-            critic: None,
-        },
+        obs_table: Groups { policy: Vec::new(), critic: None },
         action,
         step_dt: 0.02,
         max_episode_steps: 100,
@@ -79,10 +73,7 @@ pub fn bits(t: &Tensor) -> Vec<u8> {
 pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32) -> Rollout {
     let n = spec.rows() as i64;
     let r = Rollout::new(spec, steps, policy.widths(), Device::Cpu).unwrap();
-    let fill = |t: &Tensor, i: u32| {
-        t.shallow_clone()
-            .copy_(&normals(stream * 100 + i, &t.size()))
-    };
+    let fill = |t: &Tensor, i: u32| t.shallow_clone().copy_(&normals(stream * 100 + i, &t.size()));
     fill(&r.obs.policy, 0);
     fill(&r.final_obs.policy, 1);
     if let (Some(obs), Some(last)) = (&r.obs.critic, &r.final_obs.critic) {
@@ -133,9 +124,7 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn tensor(&self) -> Tensor {
-        Tensor::from_slice(&self.data)
-            .to_kind(Kind::Float)
-            .view(&self.shape[..])
+        Tensor::from_slice(&self.data).to_kind(Kind::Float).view(&self.shape[..])
     }
 }
 

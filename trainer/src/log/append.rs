@@ -26,12 +26,7 @@ impl Appender {
     /// The file system's; the name is a link's, or no regular file's.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let file = files::append(path)?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            length: file.metadata()?.len(),
-            file,
-            torn: false,
-        })
+        Ok(Self { path: path.to_path_buf(), length: file.metadata()?.len(), file, torn: false })
     }
 
     /// Appends one record in one call, so that readers see it whole.
@@ -123,12 +118,7 @@ mod tests {
     #[test]
     fn a_device_that_takes_nothing_is_an_error_every_time() {
         let file = File::options().append(true).open("/dev/full").unwrap();
-        let mut full = Appender {
-            path: "/dev/full".into(),
-            file,
-            length: 0,
-            torn: false,
-        };
+        let mut full = Appender { path: "/dev/full".into(), file, length: 0, torn: false };
         for _ in 0..2 {
             assert!(full.write(b"x").is_err());
         }

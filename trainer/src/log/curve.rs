@@ -99,10 +99,7 @@ pub(super) struct Metrics {
 
 impl Metrics {
     pub(super) fn read(path: &Path) -> Result<Self, CurveError> {
-        let fail = |source| CurveError::Read {
-            path: path.to_path_buf(),
-            source,
-        };
+        let fail = |source| CurveError::Read { path: path.to_path_buf(), source };
         let mut lines = Lines::open(path).map_err(fail)?;
         let mut all = Self::default();
         let (mut number, mut torn) = (0, None);
@@ -231,10 +228,8 @@ fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
     let text = |e: DrawingAreaErrorKind<_>| e.to_string();
     let (head, body) = root.split_vertically(120);
     let style = |size: i32| ("sans-serif", size).into_font().color(&INK);
-    head.draw(&Text::new(title.to_string(), (48, 24), style(46)))
-        .map_err(text)?;
-    head.draw(&Text::new(subtitle(data), (48, 80), style(28)))
-        .map_err(text)?;
+    head.draw(&Text::new(title.to_string(), (48, 24), style(46))).map_err(text)?;
+    head.draw(&Text::new(subtitle(data), (48, 80), style(28))).map_err(text)?;
     let (top, bottom) = body.split_vertically(690);
     main_panel(&top, data).map_err(text)?;
     let panels = [
@@ -243,10 +238,8 @@ fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
         ("value loss", &data.value_loss, BLUE),
     ];
     let shown: Vec<_> = panels.into_iter().filter(|p| !p.1.is_empty()).collect();
-    for (area, (name, series, color)) in bottom
-        .split_evenly((1, shown.len().max(1)))
-        .iter()
-        .zip(shown)
+    for (area, (name, series, color)) in
+        bottom.split_evenly((1, shown.len().max(1))).iter().zip(shown)
     {
         small_panel(area, name, series, color, data.steps).map_err(text)?;
     }
@@ -262,17 +255,9 @@ pub(super) type Painted<'a> =
 /// 95 % confidence interval of their means, and the 5 % quantile below.
 fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Painted<'a> {
     let evaluated = data.evaluations.iter();
-    let worst: Series = evaluated
-        .clone()
-        .filter_map(|e| Some((e.steps, e.quantile_5?)))
-        .collect();
-    let values = (data
-        .early
-        .iter()
-        .chain(&data.returns)
-        .chain(&worst)
-        .map(|p| p.1))
-    .chain(evaluated.flat_map(|e| [e.mean - e.ci95, e.mean + e.ci95]));
+    let worst: Series = evaluated.clone().filter_map(|e| Some((e.steps, e.quantile_5?))).collect();
+    let values = (data.early.iter().chain(&data.returns).chain(&worst).map(|p| p.1))
+        .chain(evaluated.flat_map(|e| [e.mean - e.ci95, e.mean + e.ci95]));
     let (low, high) = span(values);
     let mut chart = ChartBuilder::on(area)
         .margin(24)
@@ -360,10 +345,7 @@ fn small_panel<'a>(
         .draw()?;
     // Raw values only as hairlines: wide strokes turn sharp corners into spikes that
     // leave the panel.
-    chart.draw_series(LineSeries::new(
-        series.iter().copied(),
-        color.mix(0.35).stroke_width(1),
-    ))?;
+    chart.draw_series(LineSeries::new(series.iter().copied(), color.mix(0.35).stroke_width(1)))?;
     chart.draw_series(LineSeries::new(smooth(series), color.stroke_width(4)))?;
     Ok(())
 }
@@ -382,20 +364,14 @@ fn subtitle(data: &Metrics) -> String {
     let end = evaluated
         .or(trained)
         .map(|(how, value)| format!(", mean return {} at the end ({how})", short(value)));
-    format!(
-        "{} environment steps in {time}{}",
-        short(data.steps),
-        end.unwrap_or_default()
-    )
+    format!("{} environment steps in {time}{}", short(data.steps), end.unwrap_or_default())
 }
 
 /// Smallest and largest value with a margin; never empty.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .filter(|v| v.is_finite())
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
-            (a.min(v), b.max(v))
-        });
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     if low > high {
         return (0.0, 1.0);
     }
@@ -455,19 +431,13 @@ mod tests {
     }
 
     fn dark(image: &[u8]) -> usize {
-        image
-            .chunks(3)
-            .filter(|c| c.iter().all(|&b| b < 110))
-            .count()
+        image.chunks(3).filter(|c| c.iter().all(|&b| b < 110)).count()
     }
 
     #[test]
     fn a_curve_is_drawn_with_its_text_and_rises() {
         let dir = tempfile::tempdir().unwrap();
-        let (from, to) = (
-            dir.path().join("metrics.jsonl"),
-            dir.path().join("curve.png"),
-        );
+        let (from, to) = (dir.path().join("metrics.jsonl"), dir.path().join("curve.png"));
         std::fs::write(&from, metrics(200) + "{\"iteration\":201,\"env_st").unwrap();
         draw(&from, &to, "cart-pole").unwrap();
         let file = std::io::BufReader::new(std::fs::File::open(&to).unwrap());
@@ -493,11 +463,8 @@ mod tests {
     fn no_return_yet_is_an_error_that_says_so() {
         let dir = tempfile::tempdir().unwrap();
         let from = dir.path().join("metrics.jsonl");
-        std::fs::write(
-            &from,
-            "{\"iteration\":1,\"env_steps\":5,\"Train/mean_reward\":null}\n",
-        )
-        .unwrap();
+        std::fs::write(&from, "{\"iteration\":1,\"env_steps\":5,\"Train/mean_reward\":null}\n")
+            .unwrap();
         let error = draw(&from, &dir.path().join("c.png"), "x").unwrap_err();
         assert!(matches!(error, CurveError::Empty(_)), "{error}");
         let error = draw(&dir.path().join("none"), &dir.path().join("c.png"), "x").unwrap_err();
@@ -524,10 +491,7 @@ mod tests {
     fn numbers_are_short() {
         let all = [0.0, 0.25, 950.0, 1500.0, 20_000.0, 1.5e6, -3.2e9, 1e-4];
         let texts = all.map(short);
-        assert_eq!(
-            texts,
-            ["0", "0.25", "950", "1500", "20k", "1.5M", "-3.2G", "1.0e-4"]
-        );
+        assert_eq!(texts, ["0", "0.25", "950", "1500", "20k", "1.5M", "-3.2G", "1.0e-4"]);
     }
 
     #[test]

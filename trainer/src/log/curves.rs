@@ -156,16 +156,9 @@ pub fn draw(
     large.halved().write_png(out)?;
     let outcome = |g: Group| {
         let end = g.over_steps.last()?;
-        Some(Outcome {
-            label: g.label,
-            steps: end.x,
-            ret: end.ret,
-        })
+        Some(Outcome { label: g.label, steps: end.x, ret: end.ret })
     };
-    Ok(Drawn {
-        of,
-        outcomes: groups.into_iter().filter_map(outcome).collect(),
-    })
+    Ok(Drawn { of, outcomes: groups.into_iter().filter_map(outcome).collect() })
 }
 
 /// The curve over runs that each are points (x, y) with ascending x: see [`draw`]. Empty where
@@ -180,10 +173,9 @@ pub fn bands(runs: &[Vec<(f64, f64)>]) -> Vec<Band> {
 fn over_runs(runs: &[&Series]) -> Vec<Band> {
     let first = |s: &&Series| s.first().map_or(f64::NAN, |p| p.0);
     let last = |s: &&Series| s.last().map_or(f64::NAN, |p| p.0);
-    let (Some(start), Some(end)) = (
-        runs.iter().map(first).reduce(f64::max),
-        runs.iter().map(last).reduce(f64::min),
-    ) else {
+    let (Some(start), Some(end)) =
+        (runs.iter().map(first).reduce(f64::max), runs.iter().map(last).reduce(f64::min))
+    else {
         return Vec::new();
     };
     if start > end {
@@ -226,12 +218,10 @@ fn paint(buffer: &mut [u8], groups: &[Group], of: ReturnOf, title: &str) -> Resu
     let several = groups.iter().any(|g| g.runs > 1);
     let (head, body) = root.split_vertically(if several { 130 } else { 100 });
     let style = |size: i32| ("sans-serif", size).into_font().color(&INK);
-    head.draw(&Text::new(title.to_string(), (48, 24), style(46)))
-        .map_err(text)?;
+    head.draw(&Text::new(title.to_string(), (48, 24), style(46))).map_err(text)?;
     if several {
         let meaning = "lines: interquartile mean over the runs of a label; bands: its 95 % bootstrap interval";
-        head.draw(&Text::new(meaning, (48, 84), style(26)))
-            .map_err(text)?;
+        head.draw(&Text::new(meaning, (48, 84), style(26))).map_err(text)?;
     }
     let panels = body.split_evenly((1, 2));
     let steps: Vec<_> = groups.iter().map(|g| g.over_steps.as_slice()).collect();
@@ -255,11 +245,7 @@ fn panel<'a>(
     y: &str,
 ) -> Painted<'a> {
     let points = || curves.iter().flat_map(|c| c.iter());
-    let ends = |p: &Band| {
-        [p.ret.low, Some(p.ret.mean), p.ret.high]
-            .into_iter()
-            .flatten()
-    };
+    let ends = |p: &Band| [p.ret.low, Some(p.ret.mean), p.ret.high].into_iter().flatten();
     let (low, high) = span(points().flat_map(ends));
     let end = points().map(|p| p.x).fold(1.0, f64::max);
     let start = points().map(|p| p.x).fold(end, f64::min).max(end * 1e-4);
@@ -302,10 +288,7 @@ fn panel<'a>(
         // An empty line carries the entry of the legend, once per label.
         let color = COLORS[i % COLORS.len()];
         chart
-            .draw_series(LineSeries::new(
-                std::iter::empty::<(f64, f64)>(),
-                color.stroke_width(4),
-            ))?
+            .draw_series(LineSeries::new(std::iter::empty::<(f64, f64)>(), color.stroke_width(4)))?
             .label(label)
             .legend(move |(x, y)| {
                 PathElement::new(vec![(x, y), (x + 36, y)], color.stroke_width(6))
@@ -432,10 +415,7 @@ mod tests {
         assert!(e.to_string().contains("b.jsonl holds no evaluation"), "{e}");
         std::fs::write(&curves[0].metrics, "").unwrap();
         let e = draw(&curves, None, &out, "t").unwrap_err().to_string();
-        assert!(
-            e.contains("a.jsonl") && e.contains("train for longer"),
-            "{e}"
-        );
+        assert!(e.contains("a.jsonl") && e.contains("train for longer"), "{e}");
     }
 
     #[test]

@@ -35,20 +35,14 @@ pub enum FilterError {
         "\"{word}\" is no level{}; levels are off, error, warn, info, debug, trace",
         guess(.nearest)
     )]
-    Level {
-        word: String,
-        nearest: Option<&'static str>,
-    },
+    Level { word: String, nearest: Option<&'static str> },
     #[error("\"{module}\" has no level: write {module}=debug, for example")]
     NoLevel { module: String },
     #[error(
         "no module is called \"{module}\"{}; modules are written as ostler_trainer::memory",
         guess(.nearest)
     )]
-    Module {
-        module: String,
-        nearest: Option<&'static str>,
-    },
+    Module { module: String, nearest: Option<&'static str> },
 }
 
 fn guess(nearest: &Option<&'static str>) -> String {
@@ -57,12 +51,10 @@ fn guess(nearest: &Option<&'static str>) -> String {
 
 fn level(word: &str) -> Result<LevelFilter, FilterError> {
     let known = LEVELS.iter().find(|(n, _)| n.eq_ignore_ascii_case(word));
-    known
-        .map(|(_, level)| *level)
-        .ok_or_else(|| FilterError::Level {
-            word: word.into(),
-            nearest: near(word, LEVELS.map(|(name, _)| name)),
-        })
+    known.map(|(_, level)| *level).ok_or_else(|| FilterError::Level {
+        word: word.into(),
+        nearest: near(word, LEVELS.map(|(name, _)| name)),
+    })
 }
 
 fn near<const N: usize>(word: &str, all: [&'static str; N]) -> Option<&'static str> {
@@ -72,15 +64,9 @@ fn near<const N: usize>(word: &str, all: [&'static str; N]) -> Option<&'static s
 
 /// A module's path, as far as that can be known: those of other crates may be meant.
 fn module(path: &str) -> Result<(), FilterError> {
-    let wrong = |nearest| FilterError::Module {
-        module: path.into(),
-        nearest,
-    };
+    let wrong = |nearest| FilterError::Module { module: path.into(), nearest };
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if path
-        .split("::")
-        .any(|p| p.is_empty() || !p.chars().all(plain))
-    {
+    if path.split("::").any(|p| p.is_empty() || !p.chars().all(plain)) {
         return Err(wrong(None));
     }
     let first = path.split("::").next().unwrap_or_default();
@@ -138,9 +124,7 @@ pub fn wanted(flag: Option<String>) -> Result<Option<String>, String> {
         return Ok(None);
     };
     let text = text.to_string_lossy();
-    checked(&text)
-        .map(Some)
-        .map_err(|e| format!("{VARIABLE}: {e}"))
+    checked(&text).map(Some).map_err(|e| format!("{VARIABLE}: {e}"))
 }
 
 #[cfg(test)]
@@ -158,42 +142,13 @@ mod tests {
             ("info", "ostler_sim::env", Level::DEBUG, false),
             ("WARN", "ostler_sim", Level::INFO, false),
             ("off", "ostler_sim", Level::ERROR, false),
-            (
-                "ostler_trainer::memory=debug",
-                "ostler_trainer::memory::monitor",
-                Level::DEBUG,
-                true,
-            ),
-            (
-                "ostler_trainer::memory=debug",
-                "ostler_trainer::run",
-                Level::DEBUG,
-                false,
-            ),
-            (
-                "ostler_trainer::memory=debug",
-                "ostler_trainer::run",
-                Level::INFO,
-                true,
-            ),
-            (
-                "warn, ostler=off,ostler::kernels=trace",
-                "ostler::kernels",
-                Level::TRACE,
-                true,
-            ),
-            (
-                "warn,wgpu_core=error",
-                "wgpu_core::device",
-                Level::WARN,
-                false,
-            ),
+            ("ostler_trainer::memory=debug", "ostler_trainer::memory::monitor", Level::DEBUG, true),
+            ("ostler_trainer::memory=debug", "ostler_trainer::run", Level::DEBUG, false),
+            ("ostler_trainer::memory=debug", "ostler_trainer::run", Level::INFO, true),
+            ("warn, ostler=off,ostler::kernels=trace", "ostler::kernels", Level::TRACE, true),
+            ("warn,wgpu_core=error", "wgpu_core::device", Level::WARN, false),
         ] {
-            assert_eq!(
-                allowed(filter, target, level),
-                wanted,
-                "{filter}: {target} {level}"
-            );
+            assert_eq!(allowed(filter, target, level), wanted, "{filter}: {target} {level}");
         }
     }
 
@@ -207,10 +162,7 @@ mod tests {
             ("ostler_sim=loud", "\"loud\" is no level"),
             ("ostler_sim=", "\"\" is no level"),
             ("ostler_sim", "write ostler_sim=debug"),
-            (
-                "ostler_trainer::memory",
-                "write ostler_trainer::memory=debug",
-            ),
+            ("ostler_trainer::memory", "write ostler_trainer::memory=debug"),
             ("ostler_trianer::run=debug", "did you mean ostler_trainer?"),
             ("a b=debug", "no module is called \"a b\""),
             ("=debug", "no module is called \"\""),

@@ -79,10 +79,7 @@ mod tests {
     fn what_a_terminal_would_obey_is_shown_as_text() {
         let name = "torso\x1b]0;title\x07\x1b[2J\r\u{9b}31m\u{202e}";
         let shown = escaped(name);
-        assert_eq!(
-            shown,
-            "torso\\u001b]0;title\\u0007\\u001b[2J\\u000d\\u009b31m\\u202e"
-        );
+        assert_eq!(shown, "torso\\u001b]0;title\\u0007\\u001b[2J\\u000d\\u009b31m\\u202e");
         let plain = "two lines\n\tand größe";
         assert!(matches!(escaped(plain), Cow::Borrowed(text) if text == plain));
         let json = serde_json::to_string("a\u{7f}").unwrap();
@@ -96,20 +93,14 @@ mod tests {
         let back: String = serde_json::from_str(&format!("\"{}\"", escaped(name))).unwrap();
         assert_eq!(back, name);
         let shown = record("joint \"a\n2026-01-01T00:00:00Z ERROR all is lost\r\"");
-        assert_eq!(
-            shown,
-            "joint \"a\n    2026-01-01T00:00:00Z ERROR all is lost\\u000d\""
-        );
+        assert_eq!(shown, "joint \"a\n    2026-01-01T00:00:00Z ERROR all is lost\\u000d\"");
     }
 
     #[test]
     fn foreign_text_is_no_mark_of_markdown() {
         let name = "a|b`c\n# <img src=x> [x](y) \\| *&*";
         let shown = markdown(name);
-        assert_eq!(
-            shown,
-            "a\\|b\\`c # &lt;img src=x&gt; \\[x\\](y) \\\\\\| \\*&amp;\\*"
-        );
+        assert_eq!(shown, "a\\|b\\`c # &lt;img src=x&gt; \\[x\\](y) \\\\\\| \\*&amp;\\*");
     }
 
     #[test]
@@ -118,11 +109,7 @@ mod tests {
         let shown = cut(&text);
         let lines: Vec<_> = shown.lines().collect();
         assert_eq!(lines.len(), 2);
-        assert!(
-            lines[0].ends_with("... (3007 more characters)"),
-            "{}",
-            lines[0]
-        );
+        assert!(lines[0].ends_with("... (3007 more characters)"), "{}", lines[0]);
         assert_eq!(lines[1], "help: rename it");
         assert!(matches!(cut("short"), Cow::Borrowed(_)));
     }

@@ -23,11 +23,7 @@ impl Lines {
     /// # Errors
     /// As [`files::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self {
-            reader: BufReader::new(files::open(path)?),
-            line: Vec::new(),
-            over: false,
-        })
+        Ok(Self { reader: BufReader::new(files::open(path)?), line: Vec::new(), over: false })
     }
 
     /// The next line with its end; the last one may lack that. Of a line that is too

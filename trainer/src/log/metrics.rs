@@ -52,9 +52,7 @@ impl Record {
 
     /// Tags and numbers.
     pub fn scalars(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.scalars[..self.used]
-            .iter()
-            .map(|(t, v)| (t.as_str(), *v))
+        self.scalars[..self.used].iter().map(|(t, v)| (t.as_str(), *v))
     }
 
     /// The number under a tag.
@@ -108,10 +106,7 @@ impl MetricsWriter {
     /// The file system refuses.
     pub fn open(path: &Path, iteration: u64) -> std::io::Result<Self> {
         truncate(path, iteration)?;
-        Ok(Self {
-            file: Appender::open(path)?,
-            line: String::with_capacity(2048),
-        })
+        Ok(Self { file: Appender::open(path)?, line: String::with_capacity(2048) })
     }
 
     /// Appends one line, all of it or nothing.
@@ -162,8 +157,7 @@ pub fn last_iteration(path: &Path) -> u64 {
     let tail = || {
         let mut file = files::open(path).ok()?;
         let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))
-            .ok()?;
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes).ok()?;
         Some(bytes)
@@ -219,11 +213,7 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
     let Some(line) = strange else {
         return files::update(path)?.set_len(end);
     };
-    keep_damaged(
-        path,
-        "metrics.damaged",
-        &format!("line {line} cannot be read"),
-    )?;
+    keep_damaged(path, "metrics.damaged", &format!("line {line} cannot be read"))?;
     let put = |to: &mut File| {
         let mut from = files::open(path)?;
         let mut at = 0;
@@ -316,26 +306,10 @@ mod tests {
         let aside = dir.path().join("metrics.damaged");
         for (from, to, left) in [
             // No JSON, another number, a line end that is gone.
-            (
-                "{\"iteration\":4,",
-                "{\"iteration\"84,",
-                vec![1, 2, 3, 5, 6, 7],
-            ),
-            (
-                "{\"iteration\":4,",
-                "{\"iteration\":9,",
-                vec![1, 2, 3, 5, 6, 7],
-            ),
-            (
-                "}\n{\"iteration\":5,",
-                "}*{\"iteration\":5,",
-                vec![1, 2, 3, 6, 7],
-            ),
-            (
-                "{\"iteration\":7,",
-                "[\"iteration\":7,",
-                vec![1, 2, 3, 4, 5, 6],
-            ),
+            ("{\"iteration\":4,", "{\"iteration\"84,", vec![1, 2, 3, 5, 6, 7]),
+            ("{\"iteration\":4,", "{\"iteration\":9,", vec![1, 2, 3, 5, 6, 7]),
+            ("}\n{\"iteration\":5,", "}*{\"iteration\":5,", vec![1, 2, 3, 6, 7]),
+            ("{\"iteration\":7,", "[\"iteration\":7,", vec![1, 2, 3, 4, 5, 6]),
         ] {
             let damaged = whole.replace(from, to);
             assert_ne!(damaged, whole);
@@ -376,24 +350,15 @@ mod tests {
         assert_eq!((lines.len(), lines[1]), (4, line.as_str()));
         let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
         let second = read(lines[1]);
-        assert_eq!(
-            (&second["iteration"], &second["wall_s"]),
-            (&2.into(), &0.5.into())
-        );
+        assert_eq!((&second["iteration"], &second["wall_s"]), (&2.into(), &0.5.into()));
         assert_eq!(second["Eval/mean_reward"], 2.5);
         assert_eq!(second["Episode_Reward/a \"b\"\\"], 0.25);
         assert!(read(lines[2]).get("Eval/mean_reward").is_none());
         assert_eq!(read(lines[3])["Eval/mean_reward"], 2.5);
         // Of no file yet.
         let path = dir.path().join("n.jsonl");
-        MetricsWriter::open(&path, 0)
-            .unwrap()
-            .amend(&more(1))
-            .unwrap();
-        assert_eq!(
-            read(&std::fs::read_to_string(&path).unwrap())["iteration"],
-            1
-        );
+        MetricsWriter::open(&path, 0).unwrap().amend(&more(1)).unwrap();
+        assert_eq!(read(&std::fs::read_to_string(&path).unwrap())["iteration"], 1);
     }
 
     #[test]

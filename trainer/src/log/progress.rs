@@ -56,11 +56,7 @@ impl std::fmt::Display for Snapshot {
                 true => " (first episodes)",
                 false => "",
             };
-            write!(
-                f,
-                "return {:.2}{early}  length {:.0}  ",
-                self.mean_return, self.mean_length
-            )?;
+            write!(f, "return {:.2}{early}  length {:.0}  ", self.mean_return, self.mean_length)?;
         } else {
             write!(f, "no episode ended yet  ")?;
         }
@@ -153,10 +149,7 @@ impl Progress {
             return Self::Quiet;
         }
         if !can_redraw() {
-            return Self::Plain {
-                last: None,
-                shown: None,
-            };
+            return Self::Plain { last: None, shown: None };
         }
         let bar =
             ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr_with_hz(BAR_HZ));
@@ -280,20 +273,14 @@ mod tests {
         );
         s.memory.level = Level::Warn;
         (s.memory.used, s.memory.limit) = (87, 100);
-        assert!(
-            s.to_string()
-                .contains("2,346 MiB (87 % of the system)  left")
-        );
+        assert!(s.to_string().contains("2,346 MiB (87 % of the system)  left"));
         (s.early, s.evaluated) = (true, Some(15.5));
         assert!(
             s.to_string()
                 .contains("return 12.35 (first episodes)  length 100  evaluated 15.50  memory")
         );
         s.success = Some(0.875);
-        assert!(
-            s.to_string()
-                .contains("steps/s  success 0.875  return 12.35")
-        );
+        assert!(s.to_string().contains("steps/s  success 0.875  return 12.35"));
         s.rss_mib = f64::NAN;
         s.mean_return = f64::NAN;
         assert!(s.to_string().contains("no episode ended yet"));

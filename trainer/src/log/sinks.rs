@@ -37,13 +37,7 @@ impl Sinks {
         } else {
             None
         };
-        Ok(Self {
-            metrics,
-            events,
-            wandb: None,
-            paused: false,
-            lost: 0,
-        })
+        Ok(Self { metrics, events, wandb: None, paused: false, lost: 0 })
     }
 
     /// Records go to Weights & Biases from now on, too.
@@ -87,10 +81,8 @@ impl Sinks {
             wandb.write(self.metrics.line());
         }
         let step = i64::try_from(record.iteration).unwrap_or(i64::MAX);
-        let scalars = record
-            .scalars()
-            .filter(|(_, v)| v.is_finite())
-            .map(|(tag, v)| (tag, v as f32));
+        let scalars =
+            record.scalars().filter(|(_, v)| v.is_finite()).map(|(tag, v)| (tag, v as f32));
         if let Some(events) = self.events.as_mut().filter(|_| !self.paused)
             && let Err(e) = events.scalars(step, tensorboard::now(), scalars)
         {

@@ -74,12 +74,7 @@ impl EventWriter {
     }
 
     fn over(path: PathBuf, file: Appender) -> Self {
-        Self {
-            path,
-            file,
-            record: Vec::with_capacity(4096),
-            summary: Vec::with_capacity(4096),
-        }
+        Self { path, file, record: Vec::with_capacity(4096), summary: Vec::with_capacity(4096) }
     }
 
     /// Writes one event with all `scalars` at `step` and hands it to the system.
@@ -123,9 +118,7 @@ impl EventWriter {
         self.record[8..12].copy_from_slice(&masked_crc(&length).to_le_bytes());
         let crc = masked_crc(&self.record[12..]);
         self.record.extend_from_slice(&crc.to_le_bytes());
-        self.file
-            .write(&self.record)
-            .map_err(at("write", &self.path))
+        self.file.write(&self.record).map_err(at("write", &self.path))
     }
 }
 
@@ -245,9 +238,7 @@ fn event_step(mut data: &[u8]) -> Option<i64> {
 /// CRC-32C, rotated and offset as TFRecord wants it, so that a checksum of data
 /// that hold checksums stays strong.
 fn masked_crc(data: &[u8]) -> u32 {
-    crc32c::crc32c(data)
-        .rotate_right(15)
-        .wrapping_add(0xa282_ead8)
+    crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 // Wire types of protobuf.
@@ -293,11 +284,7 @@ fn take_varint(data: &mut &[u8]) -> Option<u64> {
 }
 
 fn at<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> EventError + 'a {
-    move |source| EventError {
-        action,
-        path: path.to_path_buf(),
-        source,
-    }
+    move |source| EventError { action, path: path.to_path_buf(), source }
 }
 
 #[cfg(test)]
@@ -374,10 +361,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let aside = dir.path().join("events.damaged");
         // The third's data, and the length of the fourth.
-        for (at, left) in [
-            (ends[1] + 20, vec![0, 1, 2, 4, 5]),
-            (ends[2], vec![0, 1, 2, 3]),
-        ] {
+        for (at, left) in [(ends[1] + 20, vec![0, 1, 2, 4, 5]), (ends[2], vec![0, 1, 2, 3])] {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();

@@ -72,12 +72,9 @@ where
     let ansi = aside && std::io::stderr().is_terminal() && !no_color();
     let all = fmt::layer().with_writer(writer);
     match log.format {
-        LogFormat::Json => all
-            .with_ansi(false)
-            .json()
-            .flatten_event(true)
-            .with_span_list(false)
-            .boxed(),
+        LogFormat::Json => {
+            all.with_ansi(false).json().flatten_event(true).with_span_list(false).boxed()
+        }
         LogFormat::Text => {
             // Who chooses among modules wants to see their names.
             let text = all.with_ansi(ansi).with_target(log.level.contains('='));
@@ -114,10 +111,7 @@ pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
 /// # Errors
 /// `level` cannot be read.
 pub fn to_stderr(level: &str) -> Result<(), FilterError> {
-    let log = LogConfig {
-        level: level.into(),
-        ..LogConfig::default()
-    };
+    let log = LogConfig { level: level.into(), ..LogConfig::default() };
     let wanted = filter::parse(level)?;
     let _ = tracing_subscriber::registry()
         .with(lines(&log, Clear::default, true).with_filter(wanted))

@@ -122,9 +122,7 @@ impl Group {
         };
         let stat = || read(&self.folder.join("memory.stat")).unwrap_or_default();
         let sum = |stat: &str, keys: &[&str]| {
-            keys.iter()
-                .filter_map(|k| field(stat, k))
-                .fold(0, u64::saturating_add)
+            keys.iter().filter_map(|k| field(stat, k)).fold(0, u64::saturating_add)
         };
         let (limit, current, reclaimable) = match self.version {
             2 => {
@@ -140,10 +138,7 @@ impl Group {
                 (limit, number("memory.usage_in_bytes")?, sum(&stat(), &keys))
             }
         };
-        Some(Use {
-            used: current.saturating_sub(reclaimable),
-            limit,
-        })
+        Some(Use { used: current.saturating_sub(reclaimable), limit })
     }
 }
 
@@ -167,11 +162,7 @@ fn mounts(mountinfo: &str) -> Vec<Mount> {
             "cgroup" if options.split(',').any(|o| o == "memory") => 1,
             _ => return None,
         };
-        Some(Mount {
-            version,
-            root: root.into(),
-            point: point.into(),
-        })
+        Some(Mount { version, root: root.into(), point: point.into() })
     };
     mountinfo.lines().filter_map(parse).collect()
 }

@@ -36,10 +36,7 @@ fn v2(m: &Machine, folder: &str, max: &str, high: &str, current: u64, file: u64)
             &at("memory.stat"),
             &format!("anon 5\nfile 7\ninactive_file {file}\nactive_file 0\nslab_reclaimable 0\n"),
         )
-        .file(
-            &at("memory.events"),
-            "low 0\nhigh 3\nmax 9\noom 2\noom_kill 1\noom_group_kill 0\n",
-        );
+        .file(&at("memory.events"), "low 0\nhigh 3\nmax 9\noom 2\noom_kill 1\noom_group_kill 0\n");
 }
 
 #[test]
@@ -48,14 +45,7 @@ fn version_2_counts_every_group_above_and_leaves_file_cache_out() {
     let m = Machine::new("0::/user.slice/user-1000.slice/session-2.scope\n", V2_MOUNT);
     let scope = "user.slice/user-1000.slice/session-2.scope/";
     v2(&m, scope, "max", "max", 900 * MIB, 0);
-    v2(
-        &m,
-        "user.slice/user-1000.slice/",
-        "1073741824",
-        "max",
-        900 * MIB,
-        300 * MIB,
-    );
+    v2(&m, "user.slice/user-1000.slice/", "1073741824", "max", 900 * MIB, 300 * MIB);
     v2(&m, "user.slice/", "max", "max", 3 << 30, 0);
     let tightest = m.find().tightest().unwrap();
     assert_eq!(tightest.limit, 1 << 30);

@@ -79,10 +79,9 @@ impl MemoryConfig {
             refuse("history", self.history.to_string(), "1 to 100000".into());
         }
         let most = u64::MAX >> 20;
-        for (key, mib) in [
-            ("disk_warn_mib", self.disk_warn_mib),
-            ("disk_act_mib", self.disk_act_mib),
-        ] {
+        for (key, mib) in
+            [("disk_warn_mib", self.disk_warn_mib), ("disk_act_mib", self.disk_act_mib)]
+        {
             if mib > most {
                 refuse(key, format!("{mib} MiB"), format!("0 to {most}"));
             }
@@ -115,22 +114,12 @@ mod tests {
         };
         let errors = wrong.validate();
         let text: String = errors.iter().map(|e| format!("{e:?}")).collect();
-        for key in [
-            "warn",
-            "act",
-            "act_after_s",
-            "interval_s",
-            "history",
-            "disk_act_mib",
-            "head_room",
-        ] {
+        for key in
+            ["warn", "act", "act_after_s", "interval_s", "history", "disk_act_mib", "head_room"]
+        {
             assert!(text.contains(&format!("memory.{key}")), "{key}: {text}");
         }
-        let swapped = MemoryConfig {
-            warn: 0.9,
-            act: 0.8,
-            ..MemoryConfig::default()
-        };
+        let swapped = MemoryConfig { warn: 0.9, act: 0.8, ..MemoryConfig::default() };
         assert_eq!(swapped.validate().len(), 1);
     }
 }

@@ -287,10 +287,7 @@ mod tests {
         let news = hot.news(&well);
         assert_eq!(news.len(), 2, "{news:?}");
         assert!(news[0].contains("2 errors"), "{news:?}");
-        assert!(
-            news[1].contains("94 degrees") && news[1].contains("slowed by heat"),
-            "{news:?}"
-        );
+        assert!(news[1].contains("94 degrees") && news[1].contains("slowed by heat"), "{news:?}");
         assert!(hot.news(&hot).is_empty() && well.news(&hot).is_empty());
     }
 

@@ -19,11 +19,7 @@ impl Disk {
     /// The file system that holds `path`, or the nearest folder above it that is there.
     pub fn of(path: &Path) -> Option<Self> {
         let s = path.ancestors().find_map(|p| {
-            let here = if p.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                p
-            };
+            let here = if p.as_os_str().is_empty() { Path::new(".") } else { p };
             statvfs(here).ok()
         })?;
         Some(Self {

@@ -51,9 +51,7 @@ struct Demand {
 /// `5 MiB of the GPU and 3 MiB of the host`.
 fn listed(takes: &[Demand], bytes: impl Fn(&Demand) -> Option<u64>) -> String {
     let all = takes.iter().filter_map(|t| Some((bytes(t)?, t.of)));
-    let all: Vec<_> = all
-        .map(|(bytes, of)| format!("{} MiB{of}", mib(bytes)))
-        .collect();
+    let all: Vec<_> = all.map(|(bytes, of)| format!("{} MiB{of}", mib(bytes))).collect();
     all.join(" and ")
 }
 
@@ -89,10 +87,7 @@ fn largest(most: usize, fits: impl Fn(usize) -> bool) -> (usize, Option<usize>) 
     friendly.sort_unstable();
     let count = friendly.iter().take_while(|n| fits(**n)).count();
     // One has to be tried: the estimate may be wrong, and then there is a clear error.
-    (
-        friendly[count.saturating_sub(1)],
-        friendly.get(count).copied(),
-    )
+    (friendly[count.saturating_sub(1)], friendly.get(count).copied())
 }
 
 /// Size of an environment in a checkpoint (bytes), and the task's sizes.
@@ -103,8 +98,7 @@ fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> 
     }
     let env = one_env(loaded, model)?;
     let mut state = Vec::new();
-    env.capture(&mut state)
-        .map_err(ostler_collector::CollectError::Snapshot)?;
+    env.capture(&mut state).map_err(ostler_collector::CollectError::Snapshot)?;
     Ok((env.spec().clone(), state.len() as u64))
 }
 
@@ -152,12 +146,7 @@ fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     let (num_envs, above) = largest(MOST, fits);
     Fit {
         num_envs,
-        takes: vec![Demand {
-            of: "",
-            bytes: bytes(num_envs),
-            above: above.map(&bytes),
-            room,
-        }],
+        takes: vec![Demand { of: "", bytes: bytes(num_envs), above: above.map(&bytes), room }],
         above,
         measured: false,
     }
@@ -183,10 +172,7 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
     // The memory that this program takes already is not counted twice.
     let own = Process::now(Path::new("/")).map_or(0, |p| p.resident);
     let room = room(config, Here.host()).map(|room| room + own);
-    let fit = Fit {
-        measured: true,
-        ..on_host(room, |n| line.at(n))
-    };
+    let fit = Fit { measured: true, ..on_host(room, |n| line.at(n)) };
     enough(&loaded, fit)
 }
 
@@ -243,12 +229,7 @@ pub(crate) fn foresee(
     if machine.has_gpu() {
         // Nothing is measured: the allocation fails there where it does not fit.
         let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words();
-        return Ok(Foreseen {
-            note,
-            spec,
-            line: None,
-            room: None,
-        });
+        return Ok(Foreseen { note, spec, line: None, room: None });
     }
     let needs = Need::with_state(config, &spec, state);
     let free = machine.free.host();
@@ -279,12 +260,7 @@ pub(crate) fn foresee(
     };
     let own = Process::now(Path::new("/")).map_or(0, |p| p.resident);
     let room = free.map(|free| free + own);
-    Ok(Foreseen {
-        note,
-        spec,
-        line,
-        room,
-    })
+    Ok(Foreseen { note, spec, line, room })
 }
 
 /// The same by estimate alone, with its parts.
@@ -324,10 +300,7 @@ fn words(num_envs: usize, bytes: u64, free: Option<u64>, how: &str) -> String {
         Some(free) => format!(", {} MiB are free", free >> 20),
         None => String::new(),
     };
-    format!(
-        "memory: about {} MiB with {num_envs} environments ({how}){free}",
-        mib(bytes)
-    )
+    format!("memory: about {} MiB with {num_envs} environments ({how}){free}", mib(bytes))
 }
 
 fn mib(bytes: u64) -> u64 {

@@ -48,14 +48,7 @@ impl<'a> OnGpu<'a> {
         if let Some(free) = free.filter(|&free| local > free) {
             return Err(RunError::Stacks { local, free });
         }
-        Ok(Self {
-            config: &loaded.config,
-            spec,
-            state,
-            local,
-            free,
-            host: machine.free.host(),
-        })
+        Ok(Self { config: &loaded.config, spec, state, local, free, host: machine.free.host() })
     }
 
     /// With so many environments.
@@ -63,13 +56,7 @@ impl<'a> OnGpu<'a> {
         let config = with_envs(self.config, num_envs);
         let need = Need::with_state(&config, self.spec, self.state);
         let shares = need.shared(&config, self.spec, self.free);
-        Shares {
-            gpu: shares
-                .gpu
-                .saturating_add(self.local)
-                .saturating_add(LIBRARIES),
-            ..shares
-        }
+        Shares { gpu: shares.gpu.saturating_add(self.local).saturating_add(LIBRARIES), ..shares }
     }
 
     /// As many as fit.

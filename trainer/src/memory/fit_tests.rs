@@ -26,36 +26,20 @@ fn the_largest_friendly_number_that_fits_is_taken() {
 
 #[test]
 fn the_reason_is_said() {
-    let take = |of| Demand {
-        of,
-        bytes: 5 * MIB,
-        above: Some(7 * MIB),
-        room: Some(6 * MIB),
-    };
-    let fit = Fit {
-        num_envs: 96,
-        takes: vec![take("")],
-        above: Some(128),
-        measured: true,
-    };
+    let take = |of| Demand { of, bytes: 5 * MIB, above: Some(7 * MIB), room: Some(6 * MIB) };
+    let fit = Fit { num_envs: 96, takes: vec![take("")], above: Some(128), measured: true };
     assert_eq!(
         fit.to_string(),
         "env.num_envs \"auto\" is 96, which takes 5 MiB (measured); 128 would take 7 MiB, 6 MiB may be taken"
     );
-    let both = Fit {
-        takes: vec![take(" of the GPU"), take(" of the host")],
-        ..fit.clone()
-    };
+    let both = Fit { takes: vec![take(" of the GPU"), take(" of the host")], ..fit.clone() };
     assert!(
         both.to_string()
             .ends_with("7 MiB of the GPU and 7 MiB of the host, 6 MiB of the GPU and 6 MiB of the host may be taken"),
         "{both}"
     );
     let most = Fit { above: None, ..fit };
-    assert!(
-        most.to_string()
-            .ends_with("more would not make training faster")
-    );
+    assert!(most.to_string().ends_with("more would not make training faster"));
 }
 
 /// A GPU that nothing is computed on: its driver sets so much aside for threads.
@@ -108,10 +92,7 @@ fn on_gpu(name: &str, more: &[(&str, &str)]) -> (Loaded, Arc<Model>) {
 /// A machine with so many MiB free on its GPU and on its host, of which the driver takes
 /// `local` for threads.
 fn machine(gpu: u64, host: u64, local: u64) -> Machine {
-    let told = Told {
-        host: Some(host * MIB),
-        device: Some(gpu * MIB),
-    };
+    let told = Told { host: Some(host * MIB), device: Some(gpu * MIB) };
     let stacks = Stacks(local * MIB, Host::default());
     Machine::stand_in(Some(Arc::new(stacks))).with(told)
 }
@@ -168,11 +149,7 @@ fn on_a_gpu_the_estimate_is_said_with_what_is_free_there() {
     // Without room for the stacks fewer environments would not help.
     let refused = foreseen_on(&machine(600, 9000, 700), &loaded, &model).unwrap_err();
     let text = refused.to_string();
-    for part in [
-        "needs 700 MiB of the GPU for the stacks",
-        "600 MiB are free",
-        "sim.device=cpu",
-    ] {
+    for part in ["needs 700 MiB of the GPU for the stacks", "600 MiB are free", "sim.device=cpu"] {
         assert!(text.contains(part), "{text}");
     }
 }

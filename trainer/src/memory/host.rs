@@ -45,10 +45,7 @@ impl Process {
     /// Memory that the limits of this process leave (bytes).
     pub fn free(&self) -> Option<u64> {
         let left = |(used, limit): (u64, Option<u64>)| Some(limit?.saturating_sub(used));
-        [left(self.address_space), left(self.data)]
-            .into_iter()
-            .flatten()
-            .min()
+        [left(self.address_space), left(self.data)].into_iter().flatten().min()
     }
 }
 
@@ -56,10 +53,7 @@ impl System {
     /// As it is now; `root` is "/" but in tests. `None` where the system does not say.
     pub fn now(root: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
-        Some(Self {
-            total: kib(&text, "MemTotal")?,
-            available: kib(&text, "MemAvailable")?,
-        })
+        Some(Self { total: kib(&text, "MemTotal")?, available: kib(&text, "MemAvailable")? })
     }
 }
 
@@ -101,13 +95,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(Process::now(dir.path()).is_none() && System::now(dir.path()).is_none());
         std::fs::create_dir_all(dir.path().join("proc/self")).unwrap();
-        for text in [
-            "",
-            "VmRSS",
-            "VmRSS:",
-            "VmRSS: x kB",
-            "VmRSS: 99999999999999999999 kB",
-        ] {
+        for text in ["", "VmRSS", "VmRSS:", "VmRSS: x kB", "VmRSS: 99999999999999999999 kB"] {
             std::fs::write(dir.path().join("proc/self/status"), text).unwrap();
             assert!(Process::now(dir.path()).is_none(), "{text}");
         }
@@ -119,11 +107,8 @@ mod tests {
 
     #[test]
     fn the_tighter_limit_of_the_process_counts() {
-        let p = Process {
-            address_space: (10, Some(100)),
-            data: (7, Some(20)),
-            ..Process::default()
-        };
+        let p =
+            Process { address_space: (10, Some(100)), data: (7, Some(20)), ..Process::default() };
         assert_eq!(p.free(), Some(13));
         assert_eq!(Process::default().free(), None);
     }

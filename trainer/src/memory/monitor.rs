@@ -39,11 +39,7 @@ impl Snapshot {
 
     /// Source, use and limit.
     pub fn pressure(&self) -> Pressure {
-        Pressure {
-            source: self.tightest,
-            used: self.used,
-            limit: self.limit,
-        }
+        Pressure { source: self.tightest, used: self.used, limit: self.limit }
     }
 }
 
@@ -88,12 +84,7 @@ impl MemoryMonitor {
             looks: AtomicU64::new(0),
             history: Mutex::new(VecDeque::new()),
         });
-        let mut watcher = Watcher {
-            shared: shared.clone(),
-            sources,
-            hook,
-            gpu: None,
-        };
+        let mut watcher = Watcher { shared: shared.clone(), sources, hook, gpu: None };
         watcher.look();
         let thread = std::thread::Builder::new()
             .name("memory".into())
@@ -102,10 +93,7 @@ impl MemoryMonitor {
         if let Err(e) = &thread {
             tracing::warn!("memory is not watched: no thread for it: {e}");
         }
-        Self {
-            shared,
-            thread: thread.ok(),
-        }
+        Self { shared, thread: thread.ok() }
     }
 
     /// Memory as of the last sample.

@@ -26,12 +26,7 @@ impl Machine {
 }
 
 fn config() -> MemoryConfig {
-    MemoryConfig {
-        interval_s: 0.05,
-        act_after_s: 0.2,
-        history: 5,
-        ..MemoryConfig::default()
-    }
+    MemoryConfig { interval_s: 0.05, act_after_s: 0.2, history: 5, ..MemoryConfig::default() }
 }
 
 fn wait(what: &str, mut until: impl FnMut() -> bool) {
@@ -99,20 +94,13 @@ fn the_last_samples_are_kept_and_no_more() {
 #[test]
 fn the_watch_ends_at_once_and_costs_little() {
     let machine = Machine::new(900_000);
-    let slow = MemoryConfig {
-        interval_s: 60.0,
-        ..config()
-    };
+    let slow = MemoryConfig { interval_s: 60.0, ..config() };
     let monitor = MemoryMonitor::start(&slow, machine.sources());
     std::thread::sleep(Duration::from_millis(20));
     let began = Instant::now();
     drop(monitor);
     // Far below the interval; a busy machine may take a while to run the thread.
-    assert!(
-        began.elapsed() < Duration::from_millis(100),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -128,9 +116,7 @@ fn a_panic_while_sampling_costs_one_sample() {
         }
     });
     let _monitor = MemoryMonitor::start_with(&config(), machine.sources(), Some(hook));
-    wait("samples after the panic", || {
-        calls.load(Ordering::SeqCst) > 3
-    });
+    wait("samples after the panic", || calls.load(Ordering::SeqCst) > 3);
 }
 
 #[test]
@@ -160,11 +146,7 @@ fn readers_never_see_half_a_snapshot() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let p = Pressure {
-                    source: Source::ALL[n % 6],
-                    used: n as u64,
-                    limit: n as u64,
-                };
+                let p = Pressure { source: Source::ALL[n % 6], used: n as u64, limit: n as u64 };
                 shared.write(Level::ALL[n % 3], p, Some(0));
             }
         })

@@ -119,10 +119,7 @@ impl Need {
             let own = spec.critic.unwrap_or(spec.obs.policy) as u64;
             columns += 2 * hidden_state + own + 1;
         }
-        let normalised = match (
-            config.actor.obs_normalization,
-            config.critic.obs_normalization,
-        ) {
+        let normalised = match (config.actor.obs_normalization, config.critic.obs_normalization) {
             (false, false) => 0,
             (true, true) if spec.critic.is_none() => 2 * spec.obs.policy as u64,
             _ => width,
@@ -210,10 +207,7 @@ impl Need {
         let device = tch::Device::Cuda(0);
         let mut replay = config.replay.clone();
         if replay.storage == StorageKind::Auto {
-            let room = Room {
-                device: free,
-                ..Room::default()
-            };
+            let room = Room { device: free, ..Room::default() };
             replay = replay.resolve(&Layout::of(spec), device, &room, 0);
         }
         let replay = match config.runner.algorithm.off_policy() {
@@ -245,10 +239,7 @@ impl Need {
             },
         ];
         let sum = |all: &[u64]| all.iter().copied().fold(0, u64::saturating_add);
-        Shares {
-            gpu: sum(&gpu),
-            host: sum(&host),
-        }
+        Shares { gpu: sum(&gpu), host: sum(&host) }
     }
 
     /// Refuses needs above `free` bytes.
@@ -256,10 +247,7 @@ impl Need {
     /// # Errors
     /// It does not fit.
     pub fn check(self, free: Option<u64>) -> Result<(), RunError> {
-        let need = self
-            .rollout
-            .saturating_add(self.update)
-            .saturating_add(self.networks);
+        let need = self.rollout.saturating_add(self.update).saturating_add(self.networks);
         match free {
             Some(free) if need > free => Err(RunError::Memory {
                 rollout: mib(self.rollout),
@@ -282,10 +270,7 @@ fn remembered(replay: &ReplayConfig, spec: &EnvSpec, device: tch::Device) -> Sha
     let layout = replay.layout(spec).unwrap_or_else(|_| Layout::of(spec));
     let each = layout.bytes_per_transition() as u64;
     let rows = places(replay, device, 0);
-    Shares {
-        gpu: each.saturating_mul(rows.device),
-        host: each.saturating_mul(rows.host),
-    }
+    Shares { gpu: each.saturating_mul(rows.device), host: each.saturating_mul(rows.host) }
 }
 
 /// Numbers in the weights of a network.
@@ -309,24 +294,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_numbers() {
-        let need = Need {
-            rollout: 3 << 20,
-            update: 5 << 20,
-            networks: 2 << 20,
-            ..Need::default()
-        };
+        let need = Need { rollout: 3 << 20, update: 5 << 20, networks: 2 << 20, ..Need::default() };
         need.check(Some(10 << 20)).unwrap();
         need.check(None).unwrap();
         let e = need.check(Some(9 << 20)).unwrap_err();
         let text = e.to_string();
-        for word in [
-            "3 MiB",
-            "5 MiB",
-            "2 MiB",
-            "9 MiB",
-            "env.num_envs",
-            "hidden_dims",
-        ] {
+        for word in ["3 MiB", "5 MiB", "2 MiB", "9 MiB", "env.num_envs", "hidden_dims"] {
             assert!(text.contains(word), "{text}");
         }
         assert_eq!(e.exit_code(), crate::run::error::USAGE);

@@ -67,10 +67,7 @@ impl Line {
     pub fn through(a: (usize, u64), b: (usize, u64)) -> Result<Self, ProbeError> {
         let each = (b.1 as f64 - a.1 as f64) / (b.0 as f64 - a.0 as f64);
         match each.is_finite() && each > 0.0 {
-            true => Ok(Self {
-                base: a.1 as f64 - each * a.0 as f64,
-                each,
-            }),
+            true => Ok(Self { base: a.1 as f64 - each * a.0 as f64, each }),
             false => Err(ProbeError::Shapeless),
         }
     }
@@ -162,11 +159,7 @@ fn peak(
     let said = ostler_sim::files::read(&said, MAX_SAID).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let said = said.lines().rfind(|l| !l.trim().is_empty());
-    Err(ProbeError::Ended {
-        num_envs,
-        how,
-        said: said.unwrap_or("nothing").trim().into(),
-    })
+    Err(ProbeError::Ended { num_envs, how, said: said.unwrap_or("nothing").trim().into() })
 }
 
 /// Signals whose earlier handlers are restored when this is dropped.

@@ -30,14 +30,8 @@ pub enum Source {
 
 impl Source {
     /// All of them; a number is a place in this list.
-    pub const ALL: [Self; 6] = [
-        Self::Cgroup,
-        Self::AddressSpace,
-        Self::Data,
-        Self::System,
-        Self::Gpu,
-        Self::Disk,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Cgroup, Self::AddressSpace, Self::Data, Self::System, Self::Gpu, Self::Disk];
 
     /// In words.
     pub fn name(self) -> &'static str {
@@ -164,24 +158,16 @@ pub struct Sample {
 impl Sample {
     /// The use of every limit of memory that is known.
     pub fn pressures(&self) -> impl Iterator<Item = Pressure> {
-        let of = |source, used, limit| Pressure {
-            source,
-            used,
-            limit,
-        };
+        let of = |source, used, limit| Pressure { source, used, limit };
         let process = |source, (used, limit): (u64, Option<u64>)| Some(of(source, used, limit?));
         [
             self.cgroup.map(|c| of(Source::Cgroup, c.used, c.limit)),
-            self.process
-                .and_then(|p| process(Source::AddressSpace, p.address_space)),
+            self.process.and_then(|p| process(Source::AddressSpace, p.address_space)),
             self.process.and_then(|p| process(Source::Data, p.data)),
-            self.system
-                .map(|s| of(Source::System, s.total.saturating_sub(s.available), s.total)),
+            self.system.map(|s| of(Source::System, s.total.saturating_sub(s.available), s.total)),
             self.gpu.map(|g| {
                 // Memory that libtorch keeps without using it is available.
-                let kept = self
-                    .torch
-                    .map_or(0, |t| t.reserved.saturating_sub(t.allocated));
+                let kept = self.torch.map_or(0, |t| t.reserved.saturating_sub(t.allocated));
                 of(Source::Gpu, g.used.saturating_sub(kept), g.total)
             }),
         ]
@@ -217,48 +203,24 @@ impl Sample {
             on.map(|on| f64::from(u8::from(on)))
         }
         [
-            (
-                "Memory/anonymous_mib",
-                self.process.map(|p| mib(p.anonymous)),
-            ),
+            ("Memory/anonymous_mib", self.process.map(|p| mib(p.anonymous))),
             ("Memory/peak_mib", self.process.map(|p| mib(p.peak))),
             ("Memory/share", self.tightest().map(Pressure::share)),
             ("Memory/free_mib", self.free().map(mib)),
             ("Memory/disk_free_mib", self.disk.map(|d| mib(d.free))),
             ("Memory/gpu_used_mib", self.gpu.map(|g| mib(g.used))),
             ("Memory/gpu_total_mib", self.gpu.map(|g| mib(g.total))),
-            (
-                "Memory/gpu_tensors_mib",
-                self.torch.map(|t| mib(t.allocated)),
-            ),
-            (
-                "Memory/gpu_reserved_mib",
-                self.torch.map(|t| mib(t.reserved)),
-            ),
+            ("Memory/gpu_tensors_mib", self.torch.map(|t| mib(t.allocated))),
+            ("Memory/gpu_reserved_mib", self.torch.map(|t| mib(t.reserved))),
             ("Gpu/utilisation", gpu(|g| g.utilisation.map(f64::from))),
-            (
-                "Gpu/memory_utilisation",
-                gpu(|g| g.memory_utilisation.map(f64::from)),
-            ),
+            ("Gpu/memory_utilisation", gpu(|g| g.memory_utilisation.map(f64::from))),
             ("Gpu/temperature", gpu(|g| g.temperature.map(f64::from))),
             ("Gpu/power_w", gpu(|g| g.power)),
             ("Gpu/ecc_corrected", gpu(|g| Some(g.ecc_corrected? as f64))),
-            (
-                "Gpu/ecc_uncorrected",
-                gpu(|g| Some(g.ecc_uncorrected? as f64)),
-            ),
-            (
-                "Gpu/throttled_by_power",
-                gpu(|g| flag(g.throttled_by(Throttle::Power))),
-            ),
-            (
-                "Gpu/throttled_by_heat",
-                gpu(|g| flag(g.throttled_by(Throttle::Heat))),
-            ),
-            (
-                "Gpu/throttled_otherwise",
-                gpu(|g| flag(g.throttled_by(Throttle::Other))),
-            ),
+            ("Gpu/ecc_uncorrected", gpu(|g| Some(g.ecc_uncorrected? as f64))),
+            ("Gpu/throttled_by_power", gpu(|g| flag(g.throttled_by(Throttle::Power)))),
+            ("Gpu/throttled_by_heat", gpu(|g| flag(g.throttled_by(Throttle::Heat)))),
+            ("Gpu/throttled_otherwise", gpu(|g| flag(g.throttled_by(Throttle::Other)))),
         ]
         .into_iter()
         .filter_map(|(tag, value)| Some((tag, value?)))
@@ -360,14 +322,8 @@ mod tests {
 
     fn sample(used: u64, limit: u64) -> Sample {
         Sample {
-            process: Some(Process {
-                data: (10 * MIB, Some(1000 * MIB)),
-                ..Process::default()
-            }),
-            system: Some(System {
-                total: 1000 * MIB,
-                available: 500 * MIB,
-            }),
+            process: Some(Process { data: (10 * MIB, Some(1000 * MIB)), ..Process::default() }),
+            system: Some(System { total: 1000 * MIB, available: 500 * MIB }),
             cgroup: Some(Use { used, limit }),
             ..Sample::default()
         }
@@ -378,10 +334,8 @@ mod tests {
     fn a_machine_without_nvml_says_so_once_and_all_else_is_watched() {
         let log = Log::default();
         let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(move || writer.clone())
-            .with_ansi(false)
-            .finish();
+        let subscriber =
+            tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
         let samples = tracing::subscriber::with_default(subscriber, || {
             let mut sources = Sources::host(None).with_gpu(4096);
             [sources.sample(), sources.sample(), sources.sample()]
@@ -417,10 +371,7 @@ mod tests {
         assert_eq!(tightest(sample(40 * MIB, 100 * MIB)).source, Source::System);
         let tight = tightest(sample(90 * MIB, 100 * MIB));
         assert_eq!(tight.source, Source::Cgroup);
-        assert_eq!(
-            tight.to_string(),
-            "90 of 100 MiB of the control group in use, 10 MiB left"
-        );
+        assert_eq!(tight.to_string(), "90 of 100 MiB of the control group in use, 10 MiB left");
         assert_eq!(sample(90 * MIB, 100 * MIB).free(), Some(10 * MIB));
         assert_eq!(Sample::default().tightest(), None);
         assert_eq!(Sample::default().free(), None);
@@ -430,11 +381,7 @@ mod tests {
     fn levels_follow_the_configured_shares_and_do_not_tremble() {
         let config = MemoryConfig::default();
         let level = |used, before| {
-            let p = Pressure {
-                source: Source::Cgroup,
-                used,
-                limit: 1000,
-            };
+            let p = Pressure { source: Source::Cgroup, used, limit: 1000 };
             p.level(&config, before)
         };
         assert_eq!(level(849, Level::Calm), Level::Calm);
@@ -448,17 +395,10 @@ mod tests {
 
     #[test]
     fn a_disk_is_judged_by_what_is_left() {
-        let config = MemoryConfig {
-            disk_warn_mib: 100,
-            disk_act_mib: 10,
-            ..MemoryConfig::default()
-        };
+        let config =
+            MemoryConfig { disk_warn_mib: 100, disk_act_mib: 10, ..MemoryConfig::default() };
         let disk = |free, free_files| Sample {
-            disk: Some(Disk {
-                free: free * MIB,
-                total: 1_000_000 * MIB,
-                free_files,
-            }),
+            disk: Some(Disk { free: free * MIB, total: 1_000_000 * MIB, free_files }),
             ..Sample::default()
         };
         let level = |s: Sample| s.disk().unwrap().level(&config, Level::Calm);
@@ -466,36 +406,18 @@ mod tests {
         assert_eq!(level(disk(99, Some(5))), Level::Warn);
         assert_eq!(level(disk(9, None)), Level::Act);
         assert_eq!(level(disk(5000, Some(0))), Level::Act);
-        let never = MemoryConfig {
-            disk_warn_mib: 0,
-            disk_act_mib: 0,
-            ..config
-        };
+        let never = MemoryConfig { disk_warn_mib: 0, disk_act_mib: 0, ..config };
         let full = disk(0, None).disk().unwrap();
         assert_eq!(full.level(&never, Level::Calm), Level::Calm);
         // A file system that counts nothing has no level.
-        assert!(
-            Sample {
-                disk: Some(Disk::default()),
-                ..Sample::default()
-            }
-            .disk()
-            .is_none()
-        );
+        assert!(Sample { disk: Some(Disk::default()), ..Sample::default() }.disk().is_none());
     }
 
     #[test]
     fn what_libtorch_keeps_unused_is_no_pressure() {
         let s = Sample {
-            gpu: Some(Gpu {
-                used: 900,
-                total: 1000,
-                ..Gpu::default()
-            }),
-            torch: Some(DeviceMemory {
-                allocated: 100,
-                reserved: 700,
-            }),
+            gpu: Some(Gpu { used: 900, total: 1000, ..Gpu::default() }),
+            torch: Some(DeviceMemory { allocated: 100, reserved: 700 }),
             ..Sample::default()
         };
         assert_eq!(s.tightest().unwrap().used, 300);

@@ -34,9 +34,7 @@ impl Throughput {
     /// The number.
     pub fn value(self) -> f64 {
         match self {
-            Self::Reference {
-                steps_per_round, ..
-            } => steps_per_round,
+            Self::Reference { steps_per_round, .. } => steps_per_round,
             Self::Clock { steps_per_s } => steps_per_s,
         }
     }
@@ -54,9 +52,9 @@ impl Throughput {
 impl std::fmt::Display for Throughput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Reference {
-                steps_per_round, ..
-            } => write!(f, "{steps_per_round:.1} steps/round"),
+            Self::Reference { steps_per_round, .. } => {
+                write!(f, "{steps_per_round:.1} steps/round")
+            }
             Self::Clock { steps_per_s } => write!(f, "{steps_per_s:.0} steps/s"),
         }
     }
@@ -85,10 +83,7 @@ pub struct Baselines {
 
 impl Default for Baselines {
     fn default() -> Self {
-        Self {
-            version: VERSION,
-            machines: BTreeMap::new(),
-        }
+        Self { version: VERSION, machines: BTreeMap::new() }
     }
 }
 
@@ -171,10 +166,7 @@ mod tests {
         assert_eq!(Baselines::read(&path).unwrap(), Baselines::default());
         let mut all = Baselines::default();
         let one = Baseline {
-            throughput: Throughput::Reference {
-                steps_per_round: 1234.5,
-                yardstick: 1,
-            },
+            throughput: Throughput::Reference { steps_per_round: 1234.5, yardstick: 1 },
             seeds: 3,
             date: "2026-11-20".into(),
         };
@@ -200,10 +192,8 @@ mod tests {
     }
     #[test]
     fn only_what_has_the_same_unit_is_compared() {
-        let reference = |steps_per_round, yardstick| Throughput::Reference {
-            steps_per_round,
-            yardstick,
-        };
+        let reference =
+            |steps_per_round, yardstick| Throughput::Reference { steps_per_round, yardstick };
         let clock = Throughput::Clock { steps_per_s: 2.0 };
         assert_eq!(reference(3.0, 1).share_of(reference(2.0, 1)), Some(1.5));
         assert_eq!(reference(3.0, 1).share_of(reference(2.0, 2)), None);

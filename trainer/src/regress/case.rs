@@ -18,10 +18,7 @@ const AROUND: Duration = Duration::from_secs(300);
 const OWN: [(&str, &str); 6] = [
     ("seed", "the key is seeds"),
     ("runner.max_iterations", "the key is budget.iterations"),
-    (
-        "runner.stop_at_return",
-        "a run goes on to the end of its budget",
-    ),
+    ("runner.stop_at_return", "a run goes on to the end of its budget"),
     ("runner.supervise", "a death must be seen, not mended"),
     ("runner.max_restarts", "a death must be seen, not mended"),
     ("log.dir", "runs are kept below --out"),
@@ -57,9 +54,7 @@ impl Case {
         let (file, places) = parse_as(path, &exemplar())?;
         let mut wrong = Vec::new();
         let name = match file.name.is_empty() {
-            true => path
-                .file_stem()
-                .map_or_else(String::new, |s| s.to_string_lossy().into_owned()),
+            true => path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned()),
             false => file.name.clone(),
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
@@ -77,10 +72,7 @@ impl Case {
             }
         }
         if file.config.is_empty() {
-            wrong.push(ConfigError::new(
-                "config",
-                "which configuration is trained?",
-            ));
+            wrong.push(ConfigError::new("config", "which configuration is trained?"));
         }
         if !wrong.is_empty() {
             return Err(places.explain_all(&wrong));
@@ -88,12 +80,8 @@ impl Case {
         let config = path.parent().unwrap_or(Path::new("")).join(&file.config);
         let label = |i| format!("{}: set[{i}]", path.display());
         let set = file.set.iter().enumerate();
-        let overrides: Vec<Override> = set
-            .map(|(i, text)| Override {
-                flag: label(i),
-                text: text.clone(),
-            })
-            .collect();
+        let overrides: Vec<Override> =
+            set.map(|(i, text)| Override { flag: label(i), text: text.clone() }).collect();
         if !config.is_file() {
             let why = format!("there is no file {}", config.display());
             return Err(places.explain(&ConfigError::new("config", why)).into());
@@ -149,10 +137,7 @@ fn part(
         no("seeds", "one run for each seed: at least one".into());
     }
     if seeds.iter().collect::<BTreeSet<_>>().len() < seeds.len() {
-        no(
-            "seeds",
-            "a seed that is there twice says nothing new".into(),
-        );
+        no("seeds", "a seed that is there twice says nothing new".into());
     }
     if let Some(big) = seeds.iter().find(|&&s| i64::try_from(s).is_err()) {
         no("seeds", format!("{big} is larger than a seed can be"));
@@ -168,19 +153,14 @@ fn part(
     };
     let time = span("budget.time", &budget.time);
     let limit = span("budget.limit", &budget.limit);
-    let given = [
-        budget.iterations.is_some(),
-        budget.env_steps.is_some(),
-        budget.time.is_some(),
-    ];
+    let given = [budget.iterations.is_some(), budget.env_steps.is_some(), budget.time.is_some()];
     if given.iter().filter(|g| **g).count() != 1 {
         let why = "exactly one of iterations, env_steps and time says how long a run trains";
         no("budget", why.into());
     }
-    for (key, n) in [
-        ("budget.iterations", budget.iterations),
-        ("budget.env_steps", budget.env_steps),
-    ] {
+    for (key, n) in
+        [("budget.iterations", budget.iterations), ("budget.env_steps", budget.env_steps)]
+    {
         if n.is_some_and(|n| n == 0 || n > 1 << 40) {
             no(key, "1 or more, and at most 2^40".into());
         }
@@ -192,10 +172,7 @@ fn part(
     if let (Some(time), Some(limit)) = (time, limit)
         && limit <= time
     {
-        no(
-            "budget.limit",
-            "a run that trains for budget.time takes longer than that".into(),
-        );
+        no("budget.limit", "a run that trains for budget.time takes longer than that".into());
     }
     check_expect(expect, &mut no);
     if !wrong.is_empty() {
@@ -203,10 +180,9 @@ fn part(
     }
     let amount = match (budget.iterations, budget.env_steps, time) {
         (Some(n), ..) => Length::Iterations(n),
-        (_, Some(n), _) => Length::EnvSteps {
-            steps: n,
-            iterations: n.div_ceil(samples.unwrap_or(1).max(1)),
-        },
+        (_, Some(n), _) => {
+            Length::EnvSteps { steps: n, iterations: n.div_ceil(samples.unwrap_or(1).max(1)) }
+        }
         (.., time) => Length::Time(time.unwrap_or_default()),
     };
     Ok(CasePlan {
@@ -222,10 +198,7 @@ fn check_expect(expect: &Expect, no: &mut impl FnMut(&str, String)) {
         no("expect.episodes", "1 to 100,000,000".into());
     }
     if !(0.5..1.0).contains(&expect.confidence) {
-        no(
-            "expect.confidence",
-            "at least 0.5 and less than 1, as 0.95".into(),
-        );
+        no("expect.confidence", "at least 0.5 and less than 1, as 0.95".into());
     }
     if expect.throughput_share.is_some_and(|s| s <= 0.0) {
         no("expect.throughput_share", "more than 0, as 0.8".into());

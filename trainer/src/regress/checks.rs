@@ -51,10 +51,7 @@ pub fn judge_case(
     let trials: Vec<&Trial> = runs.iter().map(|r| &r.trial).collect();
     let all = |of: fn(&Trial) -> Option<f64>| -> Result<Vec<f64>, Problem> {
         let none = |t: &Trial| {
-            let why = format!(
-                "seed {} has no value, so there is nothing to compare",
-                t.seed
-            );
+            let why = format!("seed {} has no value, so there is nothing to compare", t.seed);
             Problem::new(Kind::MissingMetric, why)
         };
         let finite = |t: &&Trial| of(t).filter(|v| v.is_finite()).ok_or_else(|| none(t));
@@ -65,14 +62,9 @@ pub fn judge_case(
     let rounds = all(|t| t.steps_per_round);
     let peaks = all(|t| t.peak_memory_mib);
     let mut checks = Vec::new();
-    let ret = returns
-        .as_ref()
-        .ok()
-        .and_then(|values| interval(values, expect.confidence));
-    let middle_half = returns
-        .as_ref()
-        .ok()
-        .and_then(|values| interquartile(values, expect.confidence));
+    let ret = returns.as_ref().ok().and_then(|values| interval(values, expect.confidence));
+    let middle_half =
+        returns.as_ref().ok().and_then(|values| interquartile(values, expect.confidence));
     if let Some(threshold) = expect.return_at_least {
         checks.push(match &returns {
             Err(problem) => Check::failed(RETURN, problem.clone()),
@@ -86,9 +78,7 @@ pub fn judge_case(
     };
     if let Some(least) = expect.throughput_share {
         // Of a run that failed there may be no throughput; that it failed was said.
-        let failed = trials
-            .iter()
-            .find(|t| t.steps_per_round.is_none() && !t.problems.is_empty());
+        let failed = trials.iter().find(|t| t.steps_per_round.is_none() && !t.problems.is_empty());
         checks.push(match (&compared, failed) {
             (Err(_), Some(trial)) if speeds.is_ok() => {
                 let why = format!("seed {} failed, so there is nothing to compare", trial.seed);
@@ -134,11 +124,7 @@ pub fn judge_case(
 
 /// A case of which nothing was run, for `problem`.
 pub fn not_run(case: &Case, plan: &CasePlan, verdict: Verdict, problem: Problem) -> CaseResult {
-    CaseResult {
-        verdict,
-        problem: Some(problem),
-        ..blank(case, plan)
-    }
+    CaseResult { verdict, problem: Some(problem), ..blank(case, plan) }
 }
 
 fn blank(case: &Case, plan: &CasePlan) -> CaseResult {
@@ -238,17 +224,9 @@ fn check_throughput(found: Throughput, least: f64, reference: &Reference) -> Che
             return Check::passed(THROUGHPUT, message);
         }
         Reference::None { class, required } => (class, *required, "no baseline"),
-        Reference::Baseline {
-            of,
-            class,
-            required,
-        } => match found.share_of(of.throughput) {
+        Reference::Baseline { of, class, required } => match found.share_of(of.throughput) {
             Some(share) => return compare(found, share, least, of),
-            None => (
-                class,
-                *required,
-                "the baseline has another unit than is measured now",
-            ),
+            None => (class, *required, "the baseline has another unit than is measured now"),
         },
     };
     let why = format!("{found}, {why} for \"{class}\"");

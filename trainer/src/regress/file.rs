@@ -182,11 +182,7 @@ pub(super) fn exemplar() -> CaseFile {
         seeds: vec![0],
         budget: budget(),
         expect: expect(),
-        short: Some(ShortForm {
-            seeds: vec![0],
-            budget: budget(),
-            expect: expect(),
-        }),
+        short: Some(ShortForm { seeds: vec![0], budget: budget(), expect: expect() }),
         ..CaseFile::default()
     }
 }

@@ -41,9 +41,7 @@ pub fn find(dir: &Path, only: &[String], short: bool) -> Result<Found, RunError>
     })?;
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in entries {
-        let path = entry
-            .map_err(|e| RunError::Usage(format!("cannot list {show}: {e}")))?
-            .path();
+        let path = entry.map_err(|e| RunError::Usage(format!("cannot list {show}: {e}")))?.path();
         if path.extension().is_some_and(|x| x == "toml") {
             files.push(path);
         }
@@ -89,9 +87,7 @@ pub fn find(dir: &Path, only: &[String], short: bool) -> Result<Found, RunError>
         cases.retain(|c| only.iter().any(|pattern| matches(pattern, &c.name)));
     }
     choose(cases, short).ok_or_else(|| {
-        RunError::Usage(format!(
-            "no case of {show} has a [short] part: nothing would be tested"
-        ))
+        RunError::Usage(format!("no case of {show} has a [short] part: nothing would be tested"))
     })
 }
 
@@ -107,8 +103,5 @@ fn choose(cases: Vec<Case>, short: bool) -> Option<Found> {
             None => without_short.push(case.name),
         }
     }
-    (!chosen.is_empty()).then_some(Found {
-        chosen,
-        without_short,
-    })
+    (!chosen.is_empty()).then_some(Found { chosen, without_short })
 }

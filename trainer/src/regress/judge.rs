@@ -99,12 +99,8 @@ pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),
     };
-    let bounds = plan
-        .expect
-        .metrics
-        .iter()
-        .map(|(tag, bound)| bounded(tag, bound, history))
-        .collect();
+    let bounds =
+        plan.expect.metrics.iter().map(|(tag, bound)| bounded(tag, bound, history)).collect();
     let trial = Trial {
         seed: raw.seed,
         folder: raw.folder,
@@ -197,10 +193,7 @@ fn bounded(tag: &str, bound: &Bound, history: &History) -> Result<f64, Problem> 
     let skip = bound.last.map_or(0, |n| all.saturating_sub(n as usize));
     let values = history.values(tag, skip, bound.absent)?;
     if bound.last.is_some_and(|n| values.len() < n as usize) {
-        let why = format!(
-            "{tag}: fewer than the {} iterations that are checked",
-            values.len()
-        );
+        let why = format!("{tag}: fewer than the {} iterations that are checked", values.len());
         return Err(Problem::new(Kind::MissingMetric, why));
     }
     let sum: f64 = values.iter().sum();

@@ -44,10 +44,7 @@ fn throughput_is_compared_with_the_baseline_of_the_class() {
     assert_eq!(fast(3), []);
     assert_eq!(fast(2), [Kind::Throughput]);
     assert_eq!(fast(0), [Kind::Throughput]);
-    let none = |required| Reference::None {
-        class: "here".into(),
-        required,
-    };
+    let none = |required| Reference::None { class: "here".into(), required };
     let without = against(&plan(), &none(false), |_| {});
     assert_eq!(kinds(&without), []);
     let check = without.checks.iter().find(|c| c.name == "throughput");
@@ -71,10 +68,7 @@ fn throughput_is_compared_with_the_baseline_of_the_class() {
 #[test]
 fn a_baseline_in_another_unit_is_none() {
     let clock = Throughput::Clock { steps_per_s: 1.0 };
-    let old = Throughput::Reference {
-        steps_per_round: 1.0,
-        yardstick: yardstick::VERSION + 1,
-    };
+    let old = Throughput::Reference { steps_per_round: 1.0, yardstick: yardstick::VERSION + 1 };
     for throughput in [clock, old] {
         let result = against(&plan(), &with_baseline(throughput), |_| {});
         assert_eq!(kinds(&result), [Kind::NoBaseline]);

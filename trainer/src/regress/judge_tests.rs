@@ -30,11 +30,7 @@ pub(super) fn plan() -> CasePlan {
 }
 
 fn zero() -> Bound {
-    Bound {
-        min: Some(0.0),
-        max: Some(0.0),
-        ..Bound::default()
-    }
+    Bound { min: Some(0.0), max: Some(0.0), ..Bound::default() }
 }
 
 pub(super) fn case() -> Case {
@@ -68,16 +64,8 @@ pub(super) fn log(change: impl Fn(usize, String) -> String) -> Result<History, P
 /// Twenty steps in a second of its own time, at ten rounds a second; `pace` times as fast.
 pub(super) fn measured(pace: f64) -> Measured {
     Measured {
-        turns: vec![Turn {
-            until: 10.0,
-            speed: 10.0,
-        }],
-        marks: (1..=5)
-            .map(|n| Mark {
-                iterations: n,
-                at: n as f64 / (2.0 * pace),
-            })
-            .collect(),
+        turns: vec![Turn { until: 10.0, speed: 10.0 }],
+        marks: (1..=5).map(|n| Mark { iterations: n, at: n as f64 / (2.0 * pace) }).collect(),
     }
 }
 
@@ -102,19 +90,12 @@ pub(super) fn raw(seed: u64) -> Raw {
 
 /// That of a machine on which the code was a hundredth faster.
 pub(super) fn baseline() -> Reference {
-    with_baseline(Throughput::Reference {
-        steps_per_round: 2.02,
-        yardstick: yardstick::VERSION,
-    })
+    with_baseline(Throughput::Reference { steps_per_round: 2.02, yardstick: yardstick::VERSION })
 }
 
 pub(super) fn with_baseline(throughput: Throughput) -> Reference {
     Reference::Baseline {
-        of: Baseline {
-            throughput,
-            seeds: 3,
-            date: "2026-11-20".into(),
-        },
+        of: Baseline { throughput, seeds: 3, date: "2026-11-20".into() },
         class: "here".into(),
         required: true,
     }
@@ -225,11 +206,7 @@ fn nan_and_infinity_in_what_is_checked_fail_the_case() {
         kinds(&with(&p, |r| r.evaluated = Some(Ok(value))))
     };
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert_eq!(
-            bad(value),
-            [Kind::MissingMetric, Kind::NotFinite],
-            "{value}"
-        );
+        assert_eq!(bad(value), [Kind::MissingMetric, Kind::NotFinite], "{value}");
     }
     let nan = Problem::new(Kind::NotFinite, "the evaluation");
     let found = kinds(&with(&plan(), |r| r.evaluated = Some(Err(nan.clone()))));
@@ -285,15 +262,9 @@ fn an_early_end_fails_the_case() {
     };
     assert_eq!(kinds(&with(&plan(), cut)), [Kind::EndedEarly]);
     let mut steps = plan();
-    steps.amount = Length::EnvSteps {
-        steps: 50,
-        iterations: 5,
-    };
+    steps.amount = Length::EnvSteps { steps: 50, iterations: 5 };
     assert_eq!(kinds(&with(&steps, |_| {})), []);
-    steps.amount = Length::EnvSteps {
-        steps: 51,
-        iterations: 5,
-    };
+    steps.amount = Length::EnvSteps { steps: 51, iterations: 5 };
     assert_eq!(kinds(&with(&steps, |_| {})), [Kind::EndedEarly]);
     let mut time = plan();
     time.amount = Length::Time(Duration::from_secs(2));
@@ -358,22 +329,13 @@ fn bounds_hold_for_each_value_for_the_sum_or_for_the_mean() {
     assert_eq!(at(bound(21.0, 100.0, Aggregate::Each, None)), [Kind::Bound]);
     assert_eq!(at(bound(20.0, 99.0, Aggregate::Each, None)), [Kind::Bound]);
     assert_eq!(at(bound(80.0, 100.0, Aggregate::Each, Some(2))), []);
-    assert_eq!(
-        at(bound(80.0, 100.0, Aggregate::Each, Some(3))),
-        [Kind::Bound]
-    );
+    assert_eq!(at(bound(80.0, 100.0, Aggregate::Each, Some(3))), [Kind::Bound]);
     assert_eq!(at(bound(300.0, 300.0, Aggregate::Sum, None)), []);
     assert_eq!(at(bound(299.0, 299.5, Aggregate::Sum, None)), [Kind::Bound]);
     assert_eq!(at(bound(90.0, 90.0, Aggregate::Mean, Some(2))), []);
-    assert_eq!(
-        at(bound(91.0, 99.0, Aggregate::Mean, Some(2))),
-        [Kind::Bound]
-    );
+    assert_eq!(at(bound(91.0, 99.0, Aggregate::Mean, Some(2))), [Kind::Bound]);
     // More iterations are to be checked than there are.
-    assert_eq!(
-        at(bound(0.0, 999.0, Aggregate::Each, Some(6))),
-        [Kind::MissingMetric]
-    );
+    assert_eq!(at(bound(0.0, 999.0, Aggregate::Each, Some(6))), [Kind::MissingMetric]);
 }
 
 #[test]
@@ -382,8 +344,5 @@ fn a_run_that_is_not_there_is_no_pass() {
     let runs = vec![judge_run(&p, raw(1)), judge_run(&p, raw(3))];
     let result = judge_case(&case(), &p, runs, &baseline());
     assert_eq!(result.verdict, Verdict::Failed);
-    assert_eq!(
-        judge_case(&case(), &p, Vec::new(), &baseline()).verdict,
-        Verdict::Failed
-    );
+    assert_eq!(judge_case(&case(), &p, Vec::new(), &baseline()).verdict, Verdict::Failed);
 }

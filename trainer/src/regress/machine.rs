@@ -76,9 +76,7 @@ pub(crate) fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find(|l| l.starts_with("model name"));
     let model = model.and_then(|l| l.split_once(':'));
-    model
-        .map_or("unknown processor", |l| l.1.trim())
-        .to_string()
+    model.map_or("unknown processor", |l| l.1.trim()).to_string()
 }
 
 #[cfg(test)]
@@ -100,10 +98,7 @@ mod tests {
         assert!(machine.lacks(Requirement::Cuda).is_some());
         machine.gpus = vec!["H200".into(); 2];
         machine.jobs = 3;
-        assert_eq!(
-            machine.classify(),
-            "EPYC, avx2, 2 cores, 2 x H200, release, 3 jobs"
-        );
+        assert_eq!(machine.classify(), "EPYC, avx2, 2 cores, 2 x H200, release, 3 jobs");
         assert_eq!(machine.lacks(Requirement::Cuda), None);
     }
 }

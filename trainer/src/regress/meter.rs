@@ -112,10 +112,7 @@ impl Meter {
         let yardstick = &mut self.yardstick;
         let (rounds, took) = self.processor.run(|| yardstick.rounds(BETWEEN));
         process::send(-pid, libc::SIGCONT);
-        self.measured.turns.push(Turn {
-            until: own,
-            speed: f64::from(rounds) / took,
-        });
+        self.measured.turns.push(Turn { until: own, speed: f64::from(rounds) / took });
         self.turn_began = own;
         // The pause is nobody's.
         self.looked = Instant::now();
@@ -139,10 +136,7 @@ impl Meter {
             self.iterations += lines.count() as u64;
         }
         if self.iterations > before {
-            self.measured.marks.push(Mark {
-                iterations: self.iterations,
-                at: own,
-            });
+            self.measured.marks.push(Mark { iterations: self.iterations, at: own });
         }
     }
 }
@@ -202,11 +196,7 @@ mod tests {
 
     /// Iterations of ten steps.
     fn history(n: u64) -> History {
-        let row = |iteration| Row {
-            iteration,
-            env_steps: 10 * iteration,
-            values: [].into(),
-        };
+        let row = |iteration| Row { iteration, env_steps: 10 * iteration, values: [].into() };
         History((1..=n).map(row).collect())
     }
 
@@ -221,17 +211,11 @@ mod tests {
             while all.marks.len() < 10 && done + rounds >= each * (all.marks.len() + 1) as f64 {
                 let iterations = all.marks.len() as u64 + 1;
                 let share = (each * iterations as f64 - done) / rounds;
-                let mark = Mark {
-                    iterations,
-                    at: at + 0.05 * share,
-                };
+                let mark = Mark { iterations, at: at + 0.05 * share };
                 all.marks.push(mark);
             }
             (at, done) = (at + 0.05, done + rounds);
-            all.turns.push(Turn {
-                until: at,
-                speed: after,
-            });
+            all.turns.push(Turn { until: at, speed: after });
         }
         all
     }
@@ -245,11 +229,9 @@ mod tests {
         };
         let steady = rate(80.0, &|_| 200.0);
         assert!((steady - 10.0 / 80.0).abs() < 1e-9, "{steady}");
-        for speed in [
-            &|_| 100.0,
-            &|k: usize| 60.0 + (k % 7) as f64 * 30.0,
-            &|k: usize| 200.0 / (1.0 + k as f64 / 100.0),
-        ] as [&dyn Fn(usize) -> f64; 3]
+        for speed in [&|_| 100.0, &|k: usize| 60.0 + (k % 7) as f64 * 30.0, &|k: usize| {
+            200.0 / (1.0 + k as f64 / 100.0)
+        }] as [&dyn Fn(usize) -> f64; 3]
         {
             let found = rate(80.0, speed);
             assert!((found - steady).abs() < 1e-9, "{found}");

@@ -184,19 +184,13 @@ fn row(line: &[u8]) -> Result<Row, String> {
     for (tag, value) in &fields {
         let value = match value {
             serde_json::Value::Null => f64::NAN,
-            other => other
-                .as_f64()
-                .ok_or_else(|| format!("{tag} is no number"))?,
+            other => other.as_f64().ok_or_else(|| format!("{tag} is no number"))?,
         };
         if tag != "iteration" && tag != "env_steps" {
             values.insert(tag.clone(), value);
         }
     }
-    Ok(Row {
-        iteration,
-        env_steps,
-        values,
-    })
+    Ok(Row { iteration, env_steps, values })
 }
 
 /// Whether `text` is `pattern`, in which `*` stands for anything.

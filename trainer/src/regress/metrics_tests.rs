@@ -33,40 +33,16 @@ fn a_damaged_file_is_an_error_and_never_a_shorter_run() {
     for (bad, why) in [
         (cut(1), "line 3 of the metrics breaks off"),
         (cut(4), "line 3 of the metrics breaks off"),
-        (
-            good.replace(":2,\"env", ":4,\"env"),
-            "line 2 of the metrics is of iteration 4",
-        ),
-        (
-            good.replace("\"a\":2", "\"a\":\"2\""),
-            "line 2 of the metrics: a is no number",
-        ),
+        (good.replace(":2,\"env", ":4,\"env"), "line 2 of the metrics is of iteration 4"),
+        (good.replace("\"a\":2", "\"a\":\"2\""), "line 2 of the metrics: a is no number"),
         (good.replace("\"a\":2", "\"a\":[2]"), "a is no number"),
-        (
-            good.replace("\"a\":2", "\"a\":NaN"),
-            "line 2 of the metrics: not JSON",
-        ),
-        (
-            good.replace("\"a\":2", "\"a\":1e999"),
-            "line 2 of the metrics: not JSON",
-        ),
-        (
-            good.replace("\"env_steps\":20", "\"env_steps\":10"),
-            "env_steps does not grow",
-        ),
-        (
-            good.replace("\"env_steps\":20,", ""),
-            "no whole number under \"env_steps\"",
-        ),
-        (
-            good.replace("{\"iteration\":2", "{\"iteration\":2.5"),
-            "under \"iteration\"",
-        ),
+        (good.replace("\"a\":2", "\"a\":NaN"), "line 2 of the metrics: not JSON"),
+        (good.replace("\"a\":2", "\"a\":1e999"), "line 2 of the metrics: not JSON"),
+        (good.replace("\"env_steps\":20", "\"env_steps\":10"), "env_steps does not grow"),
+        (good.replace("\"env_steps\":20,", ""), "no whole number under \"env_steps\""),
+        (good.replace("{\"iteration\":2", "{\"iteration\":2.5"), "under \"iteration\""),
         (format!("{good}\n"), "line 4 of the metrics: not JSON"),
-        (
-            format!("{good}[]\n"),
-            "line 4 of the metrics: not an object",
-        ),
+        (format!("{good}[]\n"), "line 4 of the metrics: not an object"),
         (
             good.lines().skip(1).map(|l| format!("{l}\n")).collect(),
             "line 1 of the metrics is of iteration 2",
@@ -102,10 +78,7 @@ fn what_is_checked_must_be_there_and_finite_in_every_iteration() {
     assert_eq!(kind(99), Kind::MissingMetric);
     // 0 stands for what is missing, never for a NaN.
     assert_eq!(h.values("b", 0, Some(0.0)).unwrap(), [0.0, 2.0, 0.0, 0.0]);
-    assert_eq!(
-        h.values("a", 0, Some(0.0)).unwrap_err().kind,
-        Kind::NotFinite
-    );
+    assert_eq!(h.values("a", 0, Some(0.0)).unwrap_err().kind, Kind::NotFinite);
 }
 
 #[test]

@@ -61,9 +61,8 @@ mod tests {
     #[test]
     fn jobs_have_processors_of_their_own_as_long_as_there_are_some() {
         let all = allowed();
-        let jobs: Vec<usize> = (0..all.len())
-            .map(|job| Processor::of_job(job).unwrap().0)
-            .collect();
+        let jobs: Vec<usize> =
+            (0..all.len()).map(|job| Processor::of_job(job).unwrap().0).collect();
         assert_eq!(jobs, all);
         assert_eq!(Processor::of_job(all.len()), Processor::of_job(0));
     }

@@ -126,10 +126,7 @@ pub fn run(options: &Options, cases: &[Chosen], stop: &Stop) -> Result<Suite, Ru
         clock: Instant::now(),
         state: Mutex::new(State {
             left: VecDeque::new(),
-            judged: cases
-                .iter()
-                .map(|c| vec![None; c.plan.seeds.len()])
-                .collect(),
+            judged: cases.iter().map(|c| vec![None; c.plan.seeds.len()]).collect(),
             results: vec![None; cases.len()],
             failure: None,
         }),
@@ -216,11 +213,7 @@ impl Runner<'_> {
         let (class, required) = (class.clone(), self.options.require_baseline);
         let key = key(&case.name, self.options.short);
         match self.baselines.get(&class, &key).cloned() {
-            Some(of) => Reference::Baseline {
-                of,
-                class,
-                required,
-            },
+            Some(of) => Reference::Baseline { of, class, required },
             None => Reference::None { class, required },
         }
     }
@@ -235,10 +228,7 @@ impl Runner<'_> {
             let runs = state.judged[i].iter().flatten().map(|j| j.trial.clone());
             let runs = runs.collect();
             let problem = Problem::new(Kind::Interrupted, "the runner was stopped before its end");
-            let result = CaseResult {
-                runs,
-                ..not_run(case, plan, Verdict::NotRun, problem)
-            };
+            let result = CaseResult { runs, ..not_run(case, plan, Verdict::NotRun, problem) };
             outln!("{}", report::line(&result));
             state.results[i] = Some(result);
         }
@@ -291,11 +281,7 @@ impl Runner<'_> {
                 outln!("no baseline from {}: it did not pass", case.name);
                 continue;
             };
-            let baseline = Baseline {
-                throughput,
-                seeds: case.runs.len(),
-                date: date.clone(),
-            };
+            let baseline = Baseline { throughput, seeds: case.runs.len(), date: date.clone() };
             let key = key(&case.name, self.options.short);
             all.set(&self.machine.class, &key, baseline);
             written += 1;

@@ -175,10 +175,9 @@ fn read_evaluation(said: &[u8], episodes: u32) -> Result<f64, Problem> {
         return fail(Kind::Evaluation, why);
     }
     match json.get("mean_return") {
-        Some(serde_json::Value::Null) => fail(
-            Kind::NotFinite,
-            "has a mean return that is not finite".into(),
-        ),
+        Some(serde_json::Value::Null) => {
+            fail(Kind::NotFinite, "has a mean return that is not finite".into())
+        }
         Some(value) => match value.as_f64() {
             Some(value) if value.is_finite() => Ok(value),
             _ => fail(Kind::Evaluation, format!("has the mean return {value}")),

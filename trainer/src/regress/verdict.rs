@@ -90,10 +90,7 @@ pub struct Problem {
 impl Problem {
     /// A problem.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-        }
+        Self { kind, message: message.into() }
     }
 }
 
@@ -133,12 +130,7 @@ pub struct Check {
 impl Check {
     /// It holds.
     pub fn passed(name: &str, message: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            verdict: Verdict::Passed,
-            kind: None,
-            message: message.into(),
-        }
+        Self { name: name.into(), verdict: Verdict::Passed, kind: None, message: message.into() }
     }
 
     /// It does not.
@@ -153,10 +145,7 @@ impl Check {
 
     /// It could not be made, and that is no failure.
     pub fn skipped(name: &str, message: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Skipped,
-            ..Self::passed(name, message)
-        }
+        Self { verdict: Verdict::Skipped, ..Self::passed(name, message) }
     }
 }
 

@@ -57,14 +57,7 @@ impl Yardstick {
         };
         let (a, b) = (random(SIDE * SIDE), random(SIDE * SIDE));
         let (x, y) = (random(LENGTH), random(LENGTH));
-        Self {
-            a,
-            b,
-            c: vec![0.0; SIDE * SIDE],
-            x,
-            y,
-            seed,
-        }
+        Self { a, b, c: vec![0.0; SIDE * SIDE], x, y, seed }
     }
 
     /// One round. Returns a number that all of it went into, so that none can be left out.

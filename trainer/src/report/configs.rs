@@ -30,9 +30,7 @@ impl Table {
                 row[i] = Some(value);
             }
         }
-        Self {
-            rows: rows.into_iter().collect(),
-        }
+        Self { rows: rows.into_iter().collect() }
     }
 }
 
@@ -70,18 +68,11 @@ mod tests {
             format!("seed = 1\n{more}\n[[task.reward]]\nname = \"alive\"\nweight = {weight:?}\n")
         };
         std::fs::write(dirs[0].path().join("config.toml"), text(1.0, "")).unwrap();
-        std::fs::write(
-            dirs[1].path().join("config.toml"),
-            text(2.0, "new = [1, 2]"),
-        )
-        .unwrap();
+        std::fs::write(dirs[1].path().join("config.toml"), text(2.0, "new = [1, 2]")).unwrap();
         let table = Table::of(&[dirs[0].path(), dirs[1].path(), Path::new("no/such")]);
         let row = |key: &str| table.rows.iter().find(|r| r.0 == key).unwrap().1.clone();
         let some = |t: &str| Some(t.to_string());
-        assert_eq!(
-            row("task.reward.alive.weight"),
-            [some("1.0"), some("2.0"), None]
-        );
+        assert_eq!(row("task.reward.alive.weight"), [some("1.0"), some("2.0"), None]);
         assert_eq!(row("new"), [None, some("[1, 2]"), None]);
         assert_eq!(row("seed"), [some("1"), some("1"), None]);
     }

@@ -36,12 +36,8 @@ type Piece = (f64, u32);
 
 /// Whether a tag counts something that happened in an iteration.
 fn counts(tag: &str) -> bool {
-    const STATES: [&str; 4] = [
-        "Guard/return_drop",
-        "Guard/roll_backs",
-        "Guard/bad_updates",
-        "Guard/lost_log_records",
-    ];
+    const STATES: [&str; 4] =
+        ["Guard/return_drop", "Guard/roll_backs", "Guard/bad_updates", "Guard/lost_log_records"];
     tag.starts_with("Guard/") && !STATES.contains(&tag)
 }
 
@@ -52,10 +48,7 @@ impl History {
     /// They cannot be read, or hold nothing.
     pub fn read(folder: &Path) -> Result<(Self, Option<String>), CurveError> {
         let path = folder.join(METRICS);
-        let fail = |source| CurveError::Read {
-            path: path.clone(),
-            source,
-        };
+        let fail = |source| CurveError::Read { path: path.clone(), source };
         let mut lines = Lines::open(&path).map_err(fail)?;
         let mut ends: Vec<[f64; 3]> = Vec::new();
         let mut tags: BTreeMap<String, Vec<Piece>> = BTreeMap::new();
@@ -137,9 +130,7 @@ impl History {
             _ => &self.steps,
         };
         let pairs = x.iter().zip(self.tags.get(tag)?);
-        let all: Vec<_> = pairs
-            .filter_map(|(x, y)| Some((*x, f64::from((*y)?))))
-            .collect();
+        let all: Vec<_> = pairs.filter_map(|(x, y)| Some((*x, f64::from((*y)?)))).collect();
         (!all.is_empty()).then_some(all)
     }
 }
@@ -147,10 +138,7 @@ impl History {
 /// Two pieces become one.
 fn halve(ends: &mut Vec<[f64; 3]>, tags: &mut BTreeMap<String, Vec<Piece>>) {
     let count = ends.len();
-    *ends = ends
-        .chunks(2)
-        .filter_map(|two| two.last().copied())
-        .collect();
+    *ends = ends.chunks(2).filter_map(|two| two.last().copied()).collect();
     for pieces in tags.values_mut() {
         pieces.resize(count, (0.0, 0));
         let two = |p: &[Piece]| p.iter().fold((0.0, 0), |a, b| (a.0 + b.0, a.1 + b.1));

@@ -130,17 +130,11 @@ pub fn write(
         made_by: format!("Ostler {}", env!("CARGO_PKG_VERSION")),
         bands: curves(&all),
         configs: configs::Table::of(&folders),
-        pictures: pictures
-            .iter()
-            .map(|(n, gif)| (n.clone(), BASE64.encode(gif)))
-            .collect(),
+        pictures: pictures.iter().map(|(n, gif)| (n.clone(), BASE64.encode(gif))).collect(),
         runs: all,
         notes,
     };
-    let failed = |reason: String| ReportError::Write {
-        path: file.to_path_buf(),
-        reason,
-    };
+    let failed = |reason: String| ReportError::Write { path: file.to_path_buf(), reason };
     let json = serde_json::to_string(&data).map_err(|e| failed(e.to_string()))?;
     let text = filled(
         PAGE,

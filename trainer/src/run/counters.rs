@@ -71,12 +71,7 @@ mod tests {
         assert!(w.means().0.is_nan());
         let mut stats = EpisodeStats::default();
         for i in 0..150 {
-            stats.finished = vec![Finished {
-                env: 0,
-                step: 0,
-                ret: i as f32,
-                length: 2,
-            }];
+            stats.finished = vec![Finished { env: 0, step: 0, ret: i as f32, length: 2 }];
             w.add(&stats);
             assert_eq!(w.full(), i >= 99);
         }

@@ -236,12 +236,7 @@ impl RunError {
                 std::io::ErrorKind::StorageFull => "; free some space",
                 _ => "",
             };
-            Self::File {
-                action,
-                path,
-                source,
-                hint,
-            }
+            Self::File { action, path, source, hint }
         }
     }
 
@@ -249,12 +244,7 @@ impl RunError {
     /// work. A thread that does not start counts: its stack is memory.
     pub fn out_of_memory(&self) -> Option<MemoryError> {
         match self {
-            Self::Memory {
-                rollout,
-                update,
-                networks,
-                free,
-            } => Some(MemoryError {
+            Self::Memory { rollout, update, networks, free } => Some(MemoryError {
                 what: format!("rollouts, minibatches and networks ({free} MiB are free)"),
                 bytes: usize::try_from((rollout + update + networks) << 20).unwrap_or(usize::MAX),
             }),
@@ -263,10 +253,9 @@ impl RunError {
             Self::Env(EnvError::Memory(e)) => Some(e.clone()),
             Self::Env(EnvError::Physics(e)) | Self::Physics(e) => match e {
                 PhysicsError::Memory(e) => Some(e.clone()),
-                PhysicsError::Thread(why) => Some(MemoryError {
-                    what: format!("a physics thread ({why})"),
-                    bytes: 0,
-                }),
+                PhysicsError::Thread(why) => {
+                    Some(MemoryError { what: format!("a physics thread ({why})"), bytes: 0 })
+                }
                 _ => None,
             },
             Self::Checkpoint(e) | Self::Save(e) | Self::Rescued { cause: e, .. } => {
@@ -274,10 +263,9 @@ impl RunError {
             }
             Self::Torch(TorchError::Call { message, .. }) => out_of_memory_text(message),
             Self::Torch(TorchError::Memory(e)) => Some(e.clone()),
-            Self::Npz(NpzError::Memory { .. }) => Some(MemoryError {
-                what: "an array of a file".to_string(),
-                bytes: 0,
-            }),
+            Self::Npz(NpzError::Memory { .. }) => {
+                Some(MemoryError { what: "an array of a file".to_string(), bytes: 0 })
+            }
             _ => None,
         }
     }
@@ -285,10 +273,7 @@ impl RunError {
     /// Whether an iteration was given up for a signal or a time limit.
     pub fn is_given_up(&self) -> bool {
         use CollectError::Stopped;
-        matches!(
-            self,
-            Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped))
-        )
+        matches!(self, Self::Collect(Stopped) | Self::Learn(LearnError::Host(Stopped)))
     }
 
     /// Whether the GPU refuses everything until this process ends: what CUDA calls a
@@ -347,10 +332,7 @@ mod tests {
     fn every_way_of_running_out_of_memory_is_told_from_the_rest() {
         let torch = || Tensor::f_empty([1 << 44], (Kind::Float, Device::Cpu)).unwrap_err();
         let other = || Tensor::f_empty([-1], (Kind::Float, Device::Cpu)).unwrap_err();
-        let ours = MemoryError {
-            what: "worlds".into(),
-            bytes: 7,
-        };
+        let ours = MemoryError { what: "worlds".into(), bytes: 7 };
         let memory = [
             RunError::from(torch()),
             RunError::Collect(torch().into()),
@@ -361,10 +343,7 @@ mod tests {
             RunError::Physics(PhysicsError::Thread("os error 11".into())),
             RunError::Save(torch().into()),
             RunError::Checkpoint(ours.into()),
-            RunError::Torch(TorchError::Call {
-                operation: "test",
-                message: torch().to_string(),
-            }),
+            RunError::Torch(TorchError::Call { operation: "test", message: torch().to_string() }),
         ];
         for e in memory {
             assert!(e.out_of_memory().is_some(), "{e}");

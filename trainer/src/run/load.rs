@@ -44,14 +44,7 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
     }
     let loaded = load(&dir.join(dir::CONFIG), &[])?;
     let model = robot(&loaded)?;
-    Ok(LoadedRun {
-        dir,
-        config: loaded.config.clone(),
-        model,
-        file,
-        checkpoint,
-        loaded,
-    })
+    Ok(LoadedRun { dir, config: loaded.config.clone(), model, file, checkpoint, loaded })
 }
 
 /// The robot, with the task's actuators and what its events make different between
@@ -100,9 +93,7 @@ pub(super) fn read_back(run: &Path, model: &Model) -> Result<(), RunError> {
 }
 
 fn folder_below(run: &Path) -> Option<PathBuf> {
-    [run.to_path_buf(), run.join("latest")]
-        .into_iter()
-        .find(|d| d.join(dir::CONFIG).is_file())
+    [run.to_path_buf(), run.join("latest")].into_iter().find(|d| d.join(dir::CONFIG).is_file())
 }
 
 /// The run's folder and the checkpoint meant.
@@ -113,13 +104,7 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
     let usage = |m: String| Err(RunError::Usage(m));
     if run.is_file() {
         let dir = run.parent().and_then(Path::parent);
-        return match dir.map(|d| {
-            if d.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                d
-            }
-        }) {
+        return match dir.map(|d| if d.as_os_str().is_empty() { Path::new(".") } else { d }) {
             Some(dir) if dir.join(dir::CONFIG).is_file() => {
                 Ok((dir.to_path_buf(), run.to_path_buf()))
             }
@@ -130,11 +115,7 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
         };
     }
     let Some(dir) = folder_below(run) else {
-        let why = if run.exists() {
-            "it has no config.toml"
-        } else {
-            "there is no such folder"
-        };
+        let why = if run.exists() { "it has no config.toml" } else { "there is no such folder" };
         return usage(format!(
             "{} is not a run: {why}; give a folder such as runs/NAME/latest or a file of its checkpoints/",
             run.display()
@@ -241,14 +222,7 @@ impl LoadedRun {
         seed: u64,
         python: Option<&Path>,
     ) -> Result<(BatchEnv, Failure), RunError> {
-        engine::judged_env(
-            &self.loaded,
-            &self.config,
-            &self.model,
-            num_envs,
-            seed,
-            python,
-        )
+        engine::judged_env(&self.loaded, &self.config, &self.model, num_envs, seed, python)
     }
 
     /// The policy with the checkpoint's weights and normalisers.
@@ -291,12 +265,7 @@ impl LoadedRun {
         let mut needed: Vec<(String, u64)> = ["actor", "critic"]
             .into_iter()
             .zip(hidden)
-            .map(|(key, hidden)| {
-                (
-                    format!("{key}.hidden_dims = {hidden:?}"),
-                    weights(1, hidden, 1),
-                )
-            })
+            .map(|(key, hidden)| (format!("{key}.hidden_dims = {hidden:?}"), weights(1, hidden, 1)))
             .collect();
         let recurrent = weights(state as usize, &[], 3 * state as u64);
         needed.push((format!("actor.rnn_hidden_dim = {state}"), recurrent));
@@ -349,10 +318,7 @@ fn in_order(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunEr
         ),
         _ => return Ok(()),
     };
-    Err(RunError::Usage(format!(
-        "{} does not fit: {why}",
-        file.display()
-    )))
+    Err(RunError::Usage(format!("{} does not fit: {why}", file.display())))
 }
 
 /// Whether weights trained on `theirs` can serve `ours`.
@@ -371,9 +337,7 @@ pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<()
             "robot \"{}\" with {} observations{} and {} actions",
             t.robot,
             t.obs,
-            t.critic_obs
-                .map(|c| format!(" ({c} for the critic)"))
-                .unwrap_or_default(),
+            t.critic_obs.map(|c| format!(" ({c} for the critic)")).unwrap_or_default(),
             t.action
         )
     };

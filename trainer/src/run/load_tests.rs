@@ -74,28 +74,18 @@ fn kept(dir: &Path, loaded: &Loaded) -> (Arc<Model>, PathBuf) {
     let copy = robot(&again).unwrap();
     assert!(copy.ignored.len() <= model.ignored.len());
     run.write_config(&again.config, &copy).unwrap();
-    assert_eq!(
-        load(&out.join(dir::CONFIG), &[]).unwrap().config.task,
-        again.config.task
-    );
+    assert_eq!(load(&out.join(dir::CONFIG), &[]).unwrap().config.task, again.config.task);
     read_back(&out, &model).unwrap();
     (model, out)
 }
 
 fn masses(model: &Model) -> Vec<f64> {
-    let masses = model.bodies[1..]
-        .iter()
-        .map(|b| (b.mass * 1e5).round() / 1e5);
+    let masses = model.bodies[1..].iter().map(|b| (b.mass * 1e5).round() / 1e5);
     masses.collect()
 }
 
 /// Files, the main one, `task.robot_folder`, meshes as they are named with their masses.
-type Layout<'a> = (
-    &'a [&'a str],
-    &'a str,
-    Option<&'a str>,
-    &'a [(&'a str, f64)],
-);
+type Layout<'a> = (&'a [&'a str], &'a str, Option<&'a str>, &'a [(&'a str, f64)]);
 
 #[test]
 fn a_run_reads_its_robot_back_from_every_layout() {
@@ -106,24 +96,9 @@ fn a_run_reads_its_robot_back_from_every_layout() {
             None,
             &[("package://bot_description/meshes/m.obj", 1.0)],
         ),
-        (
-            &["d/meshes/m.obj"],
-            "d/urdf/bot.urdf",
-            Some("."),
-            &[("package://d/meshes/m.obj", 1.0)],
-        ),
-        (
-            &["d/meshes/m.obj"],
-            "d/urdf/bot.urdf",
-            Some("d"),
-            &[("package://d/meshes/m.obj", 1.0)],
-        ),
-        (
-            &["d/meshes/m.obj"],
-            "d/bot.urdf",
-            None,
-            &[("package://d/meshes/m.obj", 1.0)],
-        ),
+        (&["d/meshes/m.obj"], "d/urdf/bot.urdf", Some("."), &[("package://d/meshes/m.obj", 1.0)]),
+        (&["d/meshes/m.obj"], "d/urdf/bot.urdf", Some("d"), &[("package://d/meshes/m.obj", 1.0)]),
+        (&["d/meshes/m.obj"], "d/bot.urdf", None, &[("package://d/meshes/m.obj", 1.0)]),
         (
             &["d/meshes/m.obj"],
             "d/urdf/bot.urdf",
@@ -134,19 +109,13 @@ fn a_run_reads_its_robot_back_from_every_layout() {
             &["p/r/bot/meshes/m.obj", "p/n/m.obj"],
             "p/r/bot/urdf/bot.urdf",
             Some("."),
-            &[
-                ("package://other/r/bot/meshes/m.obj", 1.0),
-                ("package://p/n/m.obj", 2.0),
-            ],
+            &[("package://other/r/bot/meshes/m.obj", 1.0), ("package://p/n/m.obj", 2.0)],
         ),
         (
             &["p/r/m.obj", "p/n/m.obj"],
             "p/r/urdf/bot.urdf",
             Some("p"),
-            &[
-                ("package://other/r/m.obj", 1.0),
-                ("package://p/n/m.obj", 2.0),
-            ],
+            &[("package://other/r/m.obj", 1.0), ("package://p/n/m.obj", 2.0)],
         ),
         // A package above the robot's folder, by its whole depth.
         (
@@ -171,29 +140,20 @@ fn a_run_reads_its_robot_back_from_every_layout() {
             &["p/bot/meshes/m.obj"],
             "p/bot/urdf/bot.urdf",
             Some("."),
-            &[
-                ("package://p/bot/meshes/m.obj", 1.0),
-                ("../meshes/m.obj", 1.0),
-            ],
+            &[("package://p/bot/meshes/m.obj", 1.0), ("../meshes/m.obj", 1.0)],
         ),
         // Two packages with files of one name; one like a parent folder, one in itself.
         (
             &["arm/meshes/m.obj", "gripper/meshes/m.obj"],
             "arm/urdf/bot.urdf",
             Some("."),
-            &[
-                ("package://arm/meshes/m.obj", 1.0),
-                ("package://gripper/meshes/m.obj", 2.0),
-            ],
+            &[("package://arm/meshes/m.obj", 1.0), ("package://gripper/meshes/m.obj", 2.0)],
         ),
         (
             &["src/arm/meshes/m.obj", "src/gripper/meshes/m.obj"],
             "src/arm/urdf/bot.urdf",
             Some("src"),
-            &[
-                ("package://gripper/meshes/m.obj", 2.0),
-                ("package://arm/meshes/m.obj", 1.0),
-            ],
+            &[("package://gripper/meshes/m.obj", 2.0), ("package://arm/meshes/m.obj", 1.0)],
         ),
         (
             &["bot/m.obj", "bot/bot/m.obj"],
@@ -218,31 +178,19 @@ fn a_run_reads_its_robot_back_from_every_layout() {
                 ("../urdf/../meshes/./m.obj", 1.0),
             ],
         ),
-        (
-            &["m.obj"],
-            "a/b/c/bot.urdf",
-            Some("."),
-            &[("../../../m.obj", 1.0)],
-        ),
+        (&["m.obj"], "a/b/c/bot.urdf", Some("."), &[("../../../m.obj", 1.0)]),
         // Names from the root.
         (
             &["d/meshes/m.obj", "d/n/m.obj"],
             "d/bot.urdf",
             None,
-            &[
-                ("file://LAB/d/meshes/m.obj", 1.0),
-                ("LAB/d/n/../n/m.obj", 2.0),
-            ],
+            &[("file://LAB/d/meshes/m.obj", 1.0), ("LAB/d/n/../n/m.obj", 2.0)],
         ),
         (
             &["d/meshes/m.obj", "n/m.obj"],
             "d/urdf/bot.urdf",
             Some("."),
-            &[
-                ("file://LAB/d/meshes/m.obj", 1.0),
-                ("LAB/n/m.obj", 2.0),
-                ("../../n/m.obj", 2.0),
-            ],
+            &[("file://LAB/d/meshes/m.obj", 1.0), ("LAB/n/m.obj", 2.0), ("../../n/m.obj", 2.0)],
         ),
     ];
     for (files, main, folder, meshes) in layouts {
@@ -306,10 +254,7 @@ fn a_file_of_two_names_is_kept_by_both() {
     put(&lab.join("a/m.obj"), &lump(1.0));
     std::fs::create_dir(lab.join("b")).unwrap();
     std::os::unix::fs::symlink("../a/m.obj", lab.join("b/n.obj")).unwrap();
-    put(
-        &lab.join("bot.urdf"),
-        &urdf(&["a/m.obj", "b/n.obj", "a/m.obj"]),
-    );
+    put(&lab.join("bot.urdf"), &urdf(&["a/m.obj", "b/n.obj", "a/m.obj"]));
     let (model, run) = kept(dir.path(), &configured(&lab, "bot.urdf", None));
     assert_eq!((masses(&model), model.meshes.len()), (vec![1.0; 3], 1));
     assert!(run.join("robot/b/n.obj").is_file());
@@ -331,16 +276,10 @@ fn all_kinds_of_files_are_kept_where_names_find_them() {
     );
     put(&lab.join("bot/m.obj"), &lump(1.0));
     put(&lab.join("bot/assets/n.obj"), &lump(2.0));
-    put(
-        &lab.join("arm/arm.urdf"),
-        &urdf(&["package://arm_meshes/n.obj", "package://hand/n.obj"]),
-    );
+    put(&lab.join("arm/arm.urdf"), &urdf(&["package://arm_meshes/n.obj", "package://hand/n.obj"]));
     put(&lab.join("arm_meshes/n.obj"), &lump(3.0));
     put(&lab.join("hand-main/n.obj"), &lump(4.0));
-    put(
-        &lab.join("hand-main/package.xml"),
-        "<package><name>hand</name></package>",
-    );
+    put(&lab.join("hand-main/package.xml"), "<package><name>hand</name></package>");
     let mut field = [2_i32, 2].map(i32::to_le_bytes).concat();
     field.extend([0.0_f32, 1.0, 0.0, 1.0].map(f32::to_le_bytes).concat());
     std::fs::create_dir(lab.join("fields")).unwrap();
@@ -359,16 +298,10 @@ fn a_run_that_cannot_be_read_back_says_so() {
     let refused = || read_back(&run, &model).unwrap_err().to_string();
     put(&run.join("robot/m.obj"), &lump(2.0));
     let why = refused();
-    assert!(
-        why.contains("nothing was trained") && why.contains("another one"),
-        "{why}"
-    );
+    assert!(why.contains("nothing was trained") && why.contains("another one"), "{why}");
     std::fs::remove_file(run.join("robot/m.obj")).unwrap();
     let why = refused();
-    assert!(
-        why.contains("robot/m.obj") && why.contains("task.robot_folder"),
-        "{why}"
-    );
+    assert!(why.contains("robot/m.obj") && why.contains("task.robot_folder"), "{why}");
     std::fs::remove_file(run.join(dir::CONFIG)).unwrap();
     assert!(refused().contains("config.toml"));
 }

@@ -176,11 +176,7 @@ impl Run {
         // Evaluations take long.
         moved = moved.or(self.still_ours()?);
         // Whatever went wrong since, the iteration was done and is on record.
-        let done = Done {
-            update: &update,
-            evaluation,
-            took,
-        };
+        let done = Done { update: &update, evaluation, took };
         self.log(parts, &done);
         believed?;
         evaluated?;
@@ -349,8 +345,7 @@ impl Run {
         report.log(standing, parts, done);
         let evaluated = self.evaluations.are_made();
         let (iteration, record) = (self.counters.iteration, &self.report.record);
-        self.schedules
-            .measure(&self.setup, iteration, record, evaluated);
+        self.schedules.measure(&self.setup, iteration, record, evaluated);
     }
 
     /// A phase of an iteration, with the faults that are on order for it.
@@ -483,11 +478,7 @@ impl Run {
             n => all.push(format!("{n} {more}")),
         };
         let (broken, skipped) = self.report.faults();
-        count(
-            broken,
-            "1 environment broke and was reset",
-            "environments broke and were reset",
-        );
+        count(broken, "1 environment broke and was reset", "environments broke and were reset");
         let suspects = self.report.suspects(&self.setup);
         count(skipped, "1 minibatch skipped", "minibatches skipped");
         let roll_backs = self.guards.health.record().roll_backs_in_all;

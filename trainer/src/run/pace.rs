@@ -21,12 +21,7 @@ impl Pace {
     /// Of a process that began at `started` and has to end after `limit`. `before`: the
     /// share that a checkpoint has, which counts only where there is a limit.
     pub(super) fn new(limit: Option<Duration>, started: Instant, before: f64) -> Self {
-        Self {
-            limit,
-            started,
-            before: before.clamp(0.0, 1.0),
-            last: None,
-        }
+        Self { limit, started, before: before.clamp(0.0, 1.0), last: None }
     }
 
     /// The share that is done after `iteration` of `most` iterations, 0..1.

@@ -63,11 +63,8 @@ impl Run {
             which = "the weights of the best evaluation";
         }
         let guard = &self.setup.config().guard;
-        let (iteration, scale, most) = (
-            self.counters.iteration,
-            guard.roll_back_lr,
-            guard.max_roll_backs,
-        );
+        let (iteration, scale, most) =
+            (self.counters.iteration, guard.roll_back_lr, guard.max_roll_backs);
         let more = self.guards.health.roll_back();
         let (what, remedy) = (trouble.to_string(), trouble.remedy());
         self.report_failure(Some(parts), trouble.name(), &what, remedy);
@@ -82,11 +79,7 @@ impl Run {
         if more {
             return Ok(());
         }
-        let error = RunError::GaveUp {
-            roll_backs: number - 1,
-            trouble: what,
-            remedy,
-        };
+        let error = RunError::GaveUp { roll_backs: number - 1, trouble: what, remedy };
         // The good weights are worth keeping, whatever the run is.
         if let Err(e) = self.save(parts) {
             tracing::warn!("{e}");
@@ -103,11 +96,7 @@ impl Run {
         what: &str,
         remedy: &str,
     ) {
-        let case = failure::Case {
-            dir: self.store.dir(),
-            run: self.standing(),
-            parts,
-        };
+        let case = failure::Case { dir: self.store.dir(), run: self.standing(), parts };
         case.report(kind, what, remedy);
     }
 }

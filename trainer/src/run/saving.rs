@@ -83,11 +83,9 @@ impl Run {
         let RunError::Save(cause) = e else { return e };
         let checkpoint = self.checkpoint(parts, self.counters.best).ok();
         match checkpoint.and_then(|c| self.store.rescue(&c)) {
-            Some(rescued) => RunError::Rescued {
-                cause,
-                rescued,
-                home: self.store.dir().checkpoints(),
-            },
+            Some(rescued) => {
+                RunError::Rescued { cause, rescued, home: self.store.dir().checkpoints() }
+            }
             None => RunError::Save(cause),
         }
     }

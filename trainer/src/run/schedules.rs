@@ -54,12 +54,7 @@ fn value(schedule: &Schedule, reached: Option<f64>) -> f64 {
 impl Schedules {
     /// As far as `progress`, of a checkpoint, has come.
     pub fn new(progress: Progress, pace: Pace) -> Self {
-        Self {
-            progress,
-            applied: Vec::new(),
-            looked_at: false,
-            pace,
-        }
+        Self { progress, applied: Vec::new(), looked_at: false, pace }
     }
 
     /// Notes how far the schedules have come; after an iteration's numbers are logged in
@@ -107,10 +102,7 @@ impl Schedules {
         }
         let changes = values.iter().map(|(key, value)| (key.as_str(), *value));
         let task = with_values(&config.task, changes);
-        parts
-            .collector
-            .set_task(&task)
-            .map_err(|e| explained(&setup.loaded, e))?;
+        parts.collector.set_task(&task).map_err(|e| explained(&setup.loaded, e))?;
         self.applied = values;
         Ok(())
     }
@@ -121,24 +113,18 @@ impl Schedules {
         config: &'a Config,
         iteration: u64,
     ) -> impl Iterator<Item = (&'a Schedule, f64)> {
-        config
-            .curriculum
-            .iter()
-            .enumerate()
-            .map(move |(i, schedule)| {
-                let reached = match schedule.over == ITERATION {
-                    true => Some(iteration as f64),
-                    false => self.progress.get(i).copied().flatten(),
-                };
-                (schedule, value(schedule, reached))
-            })
+        config.curriculum.iter().enumerate().map(move |(i, schedule)| {
+            let reached = match schedule.over == ITERATION {
+                true => Some(iteration as f64),
+                false => self.progress.get(i).copied().flatten(),
+            };
+            (schedule, value(schedule, reached))
+        })
     }
 
     /// Number of environments by the schedule of `env.num_envs`, if there is one.
     pub fn num_envs(&self, config: &Config, iteration: u64) -> Option<usize> {
-        let (_, n) = self
-            .values(config, iteration)
-            .find(|(s, _)| s.key == NUM_ENVS)?;
+        let (_, n) = self.values(config, iteration).find(|(s, _)| s.key == NUM_ENVS)?;
         Some(n as usize)
     }
 }

@@ -59,10 +59,7 @@ impl Asked {
     fn stop(&self, place: usize, forwarded: bool) {
         let total = || -> u32 {
             let count = |c: &[AtomicU32; 2]| c.each_ref().map(|n| n.load(Ordering::SeqCst));
-            self.counts
-                .iter()
-                .map(|c| count(c)[0].max(count(c)[1]))
-                .sum()
+            self.counts.iter().map(|c| count(c)[0].max(count(c)[1])).sum()
         };
         let before = total();
         self.counts[place][usize::from(forwarded)].fetch_add(1, Ordering::SeqCst);
@@ -121,9 +118,7 @@ fn leave_to_a_thread() -> std::io::Result<()> {
                 unsafe { libc::pause() };
             }
         };
-        std::thread::Builder::new()
-            .name("signals".into())
-            .spawn(listen)?;
+        std::thread::Builder::new().name("signals".into()).spawn(listen)?;
         *runs = true;
     }
     mask(libc::SIG_BLOCK);

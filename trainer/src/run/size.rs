@@ -44,8 +44,7 @@ impl Run {
         crate::torch::reserve::keep_up();
         let parts = self.due_size(parts)?;
         let monitor = &self.guards.memory.monitor;
-        self.store
-            .mind_the_disk(self.setup.config(), monitor, &mut self.report.sinks);
+        self.store.mind_the_disk(self.setup.config(), monitor, &mut self.report.sinks);
         Ok(parts)
     }
 
@@ -86,11 +85,8 @@ impl Run {
         let grow_after = self.config().back_off.grow_after;
         // A change on record counts like the pressure that led to it: a run that repeats
         // it after a kill must not take it for calm.
-        let last_pressure = self
-            .guards
-            .memory
-            .last_pressure
-            .max(self.last_change().map_or(0, |c| c[0]));
+        let last_pressure =
+            self.guards.memory.last_pressure.max(self.last_change().map_or(0, |c| c[0]));
         let calm = self.counters.iteration.saturating_sub(last_pressure);
         let mut reason = Reason::Planned;
         if let Some(cap) = self.cap()
@@ -168,10 +164,7 @@ impl Run {
         }
         let num_envs = self.setup.num_envs();
         self.guards.reporter.say(&Message::NumEnvs(num_envs));
-        Err(RunError::Crowded {
-            num_envs,
-            reason: memory.clone(),
-        })
+        Err(RunError::Crowded { num_envs, reason: memory.clone() })
     }
 
     /// A checkpoint, where there is memory for it and another process could go on from

@@ -54,12 +54,7 @@ impl Run {
             Some(run) => resumed(options, run).map(|(plan, e)| (plan, Some(e)))?,
             None => (fresh(options)?, None),
         };
-        let Plan {
-            mut loaded,
-            model,
-            mut notes,
-            mut warnings,
-        } = plan;
+        let Plan { mut loaded, model, mut notes, mut warnings } = plan;
         let folder = folder_of(&loaded);
         wandb::check(&mut loaded.config, &folder)?;
         let (faults, said) = announced(&loaded.config);
@@ -73,14 +68,8 @@ impl Run {
         notes.extend(kernel.line());
         let torch = crate::torch::init(loaded.config.learner_threads())?;
         let asked_envs = loaded.config.env.num_envs;
-        let (mut parts, foreseen) = fit(
-            options,
-            &stop,
-            &mut loaded,
-            &model,
-            earlier.as_ref(),
-            &mut warnings,
-        )?;
+        let (mut parts, foreseen) =
+            fit(options, &stop, &mut loaded, &model, earlier.as_ref(), &mut warnings)?;
         notes.push(foreseen.note);
         if let Some(other) = weights {
             let task = mark(&model, &parts.spec, &loaded.config.task.action);
@@ -89,9 +78,7 @@ impl Run {
         }
         let evaluator = evaluator(&loaded, &model, &parts)?;
         let mut past = Past::none(options, &loaded.config, &parts)?;
-        let (dir, opened) = open(
-            options, &stop, earlier, &loaded, &model, &mut parts, &mut past,
-        )?;
+        let (dir, opened) = open(options, &stop, earlier, &loaded, &model, &mut parts, &mut past)?;
         notes.extend(opened.map(|opened| replay_as_opened(&mut loaded.config, opened)));
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
@@ -306,9 +293,7 @@ fn open(
     let spread = config.runner.init_at_random_ep_len;
     restore(&earlier, &task, spread, parts, &mut past.counters)?;
     past.aside = set_aside(&earlier.dir, past.counters.iteration)?;
-    let Earlier {
-        dir, checkpoint: c, ..
-    } = earlier;
+    let Earlier { dir, checkpoint: c, .. } = earlier;
     past.last_pressure = c.meta.last_pressure;
     past.schedules = c.meta.schedules;
     past.done = c.meta.progress;

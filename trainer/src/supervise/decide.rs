@@ -6,14 +6,8 @@ use crate::run::error::{CROWDED, POISONED};
 use std::time::Duration;
 
 /// Deaths that a fresh start may mend. SIGTERM and the like are somebody's wish.
-const RESTARTABLE: [i32; 6] = [
-    libc::SIGKILL,
-    libc::SIGABRT,
-    libc::SIGBUS,
-    libc::SIGSEGV,
-    libc::SIGILL,
-    libc::SIGFPE,
-];
+const RESTARTABLE: [i32; 6] =
+    [libc::SIGKILL, libc::SIGABRT, libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE];
 /// What a panic ends a Rust program with.
 pub(super) const PANICKED: i32 = 101;
 /// The pause before the first restart without progress; each one after that waits four
@@ -73,13 +67,7 @@ pub(super) struct Restarts {
 impl Restarts {
     /// `most`: `runner.max_restarts`.
     pub fn new(most: u32, back_off: BackOffConfig) -> Self {
-        Self {
-            most,
-            back_off,
-            without_progress: 0,
-            newest: None,
-            max_envs: None,
-        }
+        Self { most, back_off, without_progress: 0, newest: None, max_envs: None }
     }
 
     /// Decides.
@@ -96,15 +84,10 @@ impl Restarts {
         {
             // Fewer every time, so this ends.
             self.max_envs = Some(n);
-            return Next::Restart {
-                pause: Duration::ZERO,
-                max_envs: self.max_envs,
-            };
+            return Next::Restart { pause: Duration::ZERO, max_envs: self.max_envs };
         }
         if self.without_progress >= self.most {
-            return Next::GiveUp {
-                restarts: self.without_progress,
-            };
+            return Next::GiveUp { restarts: self.without_progress };
         }
         let pause = PAUSE.saturating_mul(4_u32.saturating_pow(self.without_progress));
         self.without_progress += 1;
@@ -114,10 +97,7 @@ impl Restarts {
         {
             self.max_envs = Some(fewer);
         }
-        Next::Restart {
-            pause: pause.min(LONGEST_PAUSE),
-            max_envs: self.max_envs,
-        }
+        Next::Restart { pause: pause.min(LONGEST_PAUSE), max_envs: self.max_envs }
     }
 }
 
@@ -145,9 +125,8 @@ impl Death {
     /// size.
     pub fn of_memory(&self) -> bool {
         let killed = [libc::SIGKILL, libc::SIGABRT].map(End::Signal);
-        let large = self
-            .limit
-            .is_some_and(|limit| self.ended.peak as f64 >= self.warn * limit as f64);
+        let large =
+            self.limit.is_some_and(|limit| self.ended.peak as f64 >= self.warn * limit as f64);
         let tight = self.oom_killed || self.share >= self.warn || large;
         (killed.contains(&self.ended.end) && tight) || self.ended.end == End::Code(CROWDED)
     }
@@ -178,10 +157,7 @@ mod tests {
 
     fn death(end: End, newest: Option<u64>) -> Death {
         Death {
-            ended: Ended {
-                end,
-                peak: 50 << 20,
-            },
+            ended: Ended { end, peak: 50 << 20 },
             newest,
             num_envs: Some(1000),
             oom_killed: false,
@@ -206,16 +182,9 @@ mod tests {
         for end in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT].map(End::Signal) {
             assert_eq!(restarts.after(&death(end, None)), Next::Pass(end));
         }
-        for end in RESTARTABLE
-            .map(End::Signal)
-            .into_iter()
-            .chain([End::Code(POISONED)])
-        {
+        for end in RESTARTABLE.map(End::Signal).into_iter().chain([End::Code(POISONED)]) {
             let next = allowing(3).after(&death(end, None));
-            assert!(
-                matches!(next, Next::Restart { max_envs: None, .. }),
-                "{next:?}"
-            );
+            assert!(matches!(next, Next::Restart { max_envs: None, .. }), "{next:?}");
         }
     }
 
@@ -253,14 +222,8 @@ mod tests {
         };
         let plain = death(KILLED, None);
         assert_eq!(envs(&plain), None);
-        let by_kernel = Death {
-            oom_killed: true,
-            ..plain.clone()
-        };
-        let by_word = Death {
-            share: 0.9,
-            ..plain.clone()
-        };
+        let by_kernel = Death { oom_killed: true, ..plain.clone() };
+        let by_word = Death { share: 0.9, ..plain.clone() };
         let mut by_size = plain.clone();
         by_size.ended.peak = 90 << 20;
         for d in [&by_kernel, &by_word, &by_size] {
@@ -269,10 +232,7 @@ mod tests {
         }
         // A defect is not cured by fewer environments.
         let defect = Death {
-            ended: Ended {
-                end: End::Signal(libc::SIGSEGV),
-                peak: 90 << 20,
-            },
+            ended: Ended { end: End::Signal(libc::SIGSEGV), peak: 90 << 20 },
             ..by_word.clone()
         };
         assert_eq!(envs(&defect), None);
@@ -285,10 +245,7 @@ mod tests {
         assert_eq!(max_envs, Some(496));
         // By the configured step, and not at all where back-off is off.
         for (factor, max_envs) in [(0.8, Some(800)), (1.0, None)] {
-            let back_off = BackOffConfig {
-                factor,
-                ..BackOffConfig::default()
-            };
+            let back_off = BackOffConfig { factor, ..BackOffConfig::default() };
             let next = Restarts::new(3, back_off).after(&by_word);
             assert!(matches!(next, Next::Restart { max_envs: m, .. } if m == max_envs));
         }
@@ -296,10 +253,8 @@ mod tests {
 
     #[test]
     fn a_process_that_asks_for_a_fresh_one_gets_it_while_it_asks_for_less() {
-        let asks = |num_envs| Death {
-            num_envs: Some(num_envs),
-            ..death(End::Code(CROWDED), Some(3))
-        };
+        let asks =
+            |num_envs| Death { num_envs: Some(num_envs), ..death(End::Code(CROWDED), Some(3)) };
         let mut restarts = allowing(1);
         let mut next = |n| match restarts.after(&asks(n)) {
             Next::Restart { pause, max_envs } => Some((pause.as_millis(), max_envs)),

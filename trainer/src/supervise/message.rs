@@ -105,11 +105,7 @@ mod tests {
             Message::Folder("/a folder/with\nodd \"signs\"".into()),
             Message::NumEnvs(4096),
             Message::Saved(17),
-            Message::Memory {
-                level: "warn".into(),
-                share: 0.9,
-                what: "x".into(),
-            },
+            Message::Memory { level: "warn".into(), share: 0.9, what: "x".into() },
         ];
         let mut text = Vec::new();
         for m in &all {

@@ -78,14 +78,7 @@ pub fn supervise(wish: Wish, train: &dyn Fn(&Attempt) -> i32) -> i32 {
             return train(&Attempt::default());
         }
     };
-    let code = Parent {
-        signals,
-        wish,
-        train,
-        began: Instant::now(),
-        folder: None,
-    }
-    .run();
+    let code = Parent { signals, wish, train, began: Instant::now(), folder: None }.run();
     match code {
         Err(e) => {
             errln!("not supervised: {e}");
@@ -134,18 +127,14 @@ impl Parent<'_> {
                     return Err(e);
                 }
                 Err(e) => {
-                    self.say(&format!(
-                        "the training process cannot be started again: {e}"
-                    ));
+                    self.say(&format!("the training process cannot be started again: {e}"));
                     return Ok(End::Code(FAILED));
                 }
             };
             let (ended, heard) = match self.watch(pid, pipe) {
                 Ok(heard) => heard,
                 Err(e) => {
-                    self.say(&format!(
-                        "error: the training process cannot be waited for: {e}"
-                    ));
+                    self.say(&format!("error: the training process cannot be waited for: {e}"));
                     return Ok(End::Code(FAILED));
                 }
             };
@@ -173,9 +162,7 @@ impl Parent<'_> {
             self.announce(&death, max_envs);
             if let Some(signal) = self.pause(pause) {
                 let name = process::signal_name(signal);
-                self.say(&format!(
-                    "{name} came before the training process was started again"
-                ));
+                self.say(&format!("{name} came before the training process was started again"));
                 return Ok(End::Code(INTERRUPTED));
             }
             attempt = Attempt {
@@ -202,10 +189,7 @@ impl Parent<'_> {
                 drop(read);
                 crate::run::forwarded_from(parent);
                 self.signals.restore();
-                let attempt = Attempt {
-                    reporter: Reporter::new(write),
-                    ..attempt.clone()
-                };
+                let attempt = Attempt { reporter: Reporter::new(write), ..attempt.clone() };
                 // A panic must not unwind into the parent's part of the stack.
                 let run = std::panic::AssertUnwindSafe(|| (self.train)(&attempt));
                 let code = std::panic::catch_unwind(run).unwrap_or(PANICKED);
@@ -298,10 +282,7 @@ impl Parent<'_> {
             (Some(n), true) => format!(" with {n} environments at the most"),
             _ => String::new(),
         };
-        self.say(&format!(
-            "the training process {}; the run {from}{fewer}",
-            death.what()
-        ));
+        self.say(&format!("the training process {}; the run {from}{fewer}", death.what()));
     }
 
     /// The process died of what comes after the last checkpoint.
@@ -323,9 +304,7 @@ impl Parent<'_> {
             n => format!("{key} = {n} restarts brought no new checkpoint"),
         };
         let what = death.what();
-        self.say(&format!(
-            "error: the training process {what}, and {times}: the run is given up"
-        ));
+        self.say(&format!("error: the training process {what}, and {times}: the run is given up"));
         if let Some(folder) = &self.folder {
             errln!("the report is {}", folder.join(LOG).display());
             if death.newest.is_some() {

@@ -8,14 +8,8 @@ use std::time::Duration;
 
 /// Signals that the supervising process takes instead of dying of them. All but
 /// SIGCHLD are passed on.
-const TAKEN: [i32; 6] = [
-    libc::SIGCHLD,
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-];
+const TAKEN: [i32; 6] =
+    [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,11 +107,7 @@ impl Signals {
 
 /// Waits until one of both can be read, or `millis` have passed; -1: however long.
 pub(super) fn wait_for(signals: &Signals, pipe: Option<BorrowedFd<'_>>, millis: i32) {
-    let entry = |fd: i32| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let entry = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let pipe = pipe.map_or(-1, |p| p.as_raw_fd());
     let mut fds = [entry(signals.fd.as_raw_fd()), entry(pipe)];
     // SAFETY: the pointer and length are those of a live array; poll skips negative
@@ -181,10 +171,7 @@ pub(crate) fn processor_time(pid: i32) -> Option<Duration> {
         let mut time: libc::timespec = std::mem::zeroed();
         let known = libc::clock_getcpuclockid(pid, &mut clock) == 0
             && libc::clock_gettime(clock, &mut time) == 0;
-        let (s, ns) = (
-            u64::try_from(time.tv_sec).ok()?,
-            u32::try_from(time.tv_nsec).ok()?,
-        );
+        let (s, ns) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
         known.then(|| Duration::new(s, ns))
     }
 }
@@ -253,10 +240,7 @@ pub(crate) fn try_wait(pid: i32) -> Result<Option<Ended>> {
 pub(super) fn die_of(signal: i32) {
     // SAFETY: the structures are plain data; the pointers are those of live values.
     unsafe {
-        let none = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::signal(signal, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();

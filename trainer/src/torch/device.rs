@@ -42,13 +42,7 @@ pub fn device_memory(index: usize) -> Result<DeviceMemory, TorchError> {
     // SAFETY: both numbers live across the call, and `call` hands over a buffer
     // together with its length.
     call("ask for the GPU's memory", |error, size| unsafe {
-        ostler_torch_device_memory(
-            index,
-            &mut memory.allocated,
-            &mut memory.reserved,
-            error,
-            size,
-        )
+        ostler_torch_device_memory(index, &mut memory.allocated, &mut memory.reserved, error, size)
     })?;
     Ok(memory)
 }

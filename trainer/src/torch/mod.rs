@@ -95,9 +95,7 @@ pub fn with_threads<T>(threads: usize, work: impl FnOnce() -> T) -> T {
 /// `threads` outside 1 to 1024, or libtorch refusing a setting.
 pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
     let allocator_tuned = process::keep_freed_memory();
-    let count = i32::try_from(threads)
-        .ok()
-        .filter(|n| (1..=1024).contains(n));
+    let count = i32::try_from(threads).ok().filter(|n| (1..=1024).contains(n));
     count.ok_or(TorchError::Threads(threads))?;
     tch::set_num_threads(1);
     // SAFETY: `call` hands over a buffer together with its length.
@@ -105,12 +103,7 @@ pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
         ostler_torch_short_errors(error, size)
     })?;
     let (precision, medium_error) = choose_matmul_precision()?;
-    Ok(TorchSetup {
-        threads,
-        precision,
-        medium_error,
-        allocator_tuned,
-    })
+    Ok(TorchSetup { threads, precision, medium_error, allocator_tuned })
 }
 
 unsafe extern "C" {
@@ -152,10 +145,7 @@ impl std::ops::Sub for Allocations {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        Self {
-            calls: self.calls - before.calls,
-            bytes: self.bytes - before.bytes,
-        }
+        Self { calls: self.calls - before.calls, bytes: self.bytes - before.bytes }
     }
 }
 
@@ -219,10 +209,7 @@ fn call(
     if body(message.as_mut_ptr().cast(), message.len()) == 0 {
         return Ok(());
     }
-    let end = message
-        .iter()
-        .position(|&b| b == 0)
-        .unwrap_or(message.len());
+    let end = message.iter().position(|&b| b == 0).unwrap_or(message.len());
     let message = String::from_utf8_lossy(&message[..end]).into_owned();
     Err(TorchError::Call { operation, message })
 }
@@ -239,10 +226,7 @@ mod tests {
             ostler_torch_set_matmul_precision(c"sloppy".as_ptr(), error, size)
         });
         let text = refused.unwrap_err().to_string();
-        assert!(
-            text.contains("set the matmul precision") && text.contains("'sloppy'"),
-            "{text}"
-        );
+        assert!(text.contains("set the matmul precision") && text.contains("'sloppy'"), "{text}");
     }
 
     #[test]

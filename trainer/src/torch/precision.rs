@@ -15,12 +15,8 @@ use tch::{Device, Kind, Tensor};
 const LARGEST_ERROR: f64 = 1e-5;
 
 /// Rows, inner size and columns of the products that are measured.
-const SHAPES: [(i64, i64, i64); 4] = [
-    (64, 48, 64),
-    (256, 128, 128),
-    (256, 256, 128),
-    (128, 512, 256),
-];
+const SHAPES: [(i64, i64, i64); 4] =
+    [(64, 48, 64), (256, 128, 128), (256, 256, 128), (128, 512, 256)];
 
 /// How libtorch may compute products of float32 matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,9 +138,8 @@ pub fn measured_matmul_error_on(device: Device) -> Result<f64, TorchError> {
 /// random: the golden ratio's multiples, so that every start measures the same.
 fn spread(rows: i64, columns: i64) -> Result<Tensor, TorchError> {
     let golden = 0.618_033_988_749_894_9_f64;
-    let numbers: Vec<f32> = (1..=rows * columns)
-        .map(|i| (2.0 * (i as f64 * golden).fract() - 1.0) as f32)
-        .collect();
+    let numbers: Vec<f32> =
+        (1..=rows * columns).map(|i| (2.0 * (i as f64 * golden).fract() - 1.0) as f32).collect();
     tensor(Tensor::f_from_slice(&numbers).and_then(|t| t.f_view([rows, columns])))
 }
 
@@ -158,10 +153,7 @@ fn tensor(result: Result<Tensor, tch::TchError>) -> Result<Tensor, TorchError> {
 }
 
 fn failed(error: tch::TchError) -> TorchError {
-    TorchError::Call {
-        operation: "measure a matrix product",
-        message: error.to_string(),
-    }
+    TorchError::Call { operation: "measure a matrix product", message: error.to_string() }
 }
 
 /// Whether the processor multiplies bfloat16 tiles in hardware (CPUID leaf 7,
@@ -189,11 +181,8 @@ mod tests {
     #[test]
     fn what_is_set_is_read_back() {
         let _alone = PRECISION.lock();
-        for precision in [
-            MatmulPrecision::Medium,
-            MatmulPrecision::High,
-            MatmulPrecision::Highest,
-        ] {
+        for precision in [MatmulPrecision::Medium, MatmulPrecision::High, MatmulPrecision::Highest]
+        {
             set_matmul_precision(precision).unwrap();
             assert_eq!(matmul_precision().unwrap(), precision);
         }
@@ -210,10 +199,7 @@ mod tests {
         );
         let error = measured_matmul_error().unwrap();
         assert!(error > 0.0 && error <= LARGEST_ERROR, "{chosen}: {error:e}");
-        println!(
-            "{chosen}, medium's error {medium_error:e}, AMX {}",
-            cpu_has_amx_bf16()
-        );
+        println!("{chosen}, medium's error {medium_error:e}, AMX {}", cpu_has_amx_bf16());
         set_matmul_precision(MatmulPrecision::Highest).unwrap();
     }
 
@@ -225,10 +211,7 @@ mod tests {
         choose_matmul_precision().unwrap();
         for rows in [64, 256, 1024, 6144] {
             for (inner, columns) in [(17, 128), (48, 256), (256, 128), (512, 256), (64, 6)] {
-                let (x, w) = (
-                    spread(rows, inner).unwrap(),
-                    spread(inner, columns).unwrap(),
-                );
+                let (x, w) = (spread(rows, inner).unwrap(), spread(inner, columns).unwrap());
                 let y = spread(rows, columns).unwrap();
                 let (w_t, x_t) = (w.transpose(0, 1), x.transpose(0, 1));
                 let w_t = w_t.contiguous().transpose(0, 1);

@@ -98,10 +98,7 @@ mod tests {
     #[test]
     fn libtorch_leaves_subnormal_numbers_alone() {
         let product = Tensor::ones([64, 64], (Kind::Float, Device::Cpu));
-        assert_eq!(
-            f64::try_from(product.matmul(&product).sum(Kind::Float)).unwrap(),
-            262_144.0
-        );
+        assert_eq!(f64::try_from(product.matmul(&product).sum(Kind::Float)).unwrap(), 262_144.0);
         assert!(!flush_to_zero());
         assert!(std::hint::black_box(f32::MIN_POSITIVE) / 2.0 > 0.0);
     }

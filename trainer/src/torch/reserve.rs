@@ -98,9 +98,7 @@ const SMALL: usize = 1 << 20;
 /// There is no such memory, or libtorch refuses.
 pub fn hold(bytes: usize) -> Result<(), TorchError> {
     // SAFETY: `call` hands over a buffer together with its length.
-    call("use the reserve", |error, size| unsafe {
-        ostler_torch_use_reserve(error, size)
-    })?;
+    call("use the reserve", |error, size| unsafe { ostler_torch_use_reserve(error, size) })?;
     RESERVE.hold(bytes).map(drop).map_err(TorchError::Memory)
 }
 

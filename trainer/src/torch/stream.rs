@@ -36,9 +36,7 @@ impl CudaStream {
     /// That of `cuda:INDEX`.
     pub fn new(index: usize) -> Self {
         // Out of range is refused by libtorch, as is every device where CUDA is not there.
-        Self {
-            index: i32::try_from(index).unwrap_or(-1),
-        }
+        Self { index: i32::try_from(index).unwrap_or(-1) }
     }
 }
 
@@ -91,10 +89,8 @@ impl DeviceClock {
             begun = NonNull::new(unsafe { ostler_torch_clock_start(index, error, size) });
             i32::from(begun.is_none())
         })?;
-        let begun = begun.ok_or(TorchError::Call {
-            operation: "start a clock",
-            message: String::new(),
-        })?;
+        let begun =
+            begun.ok_or(TorchError::Call { operation: "start a clock", message: String::new() })?;
         Ok(Self { index, begun })
     }
 

@@ -58,22 +58,14 @@ impl Operators {
 /// libtorch refuses; or this is called within itself.
 pub fn watched<T>(work: impl FnOnce() -> T) -> Result<(T, Operators), TorchError> {
     // SAFETY: `call` hands over a buffer together with its length.
-    call("count operators", |error, size| unsafe {
-        ostler_torch_watch(error, size)
-    })?;
+    call("count operators", |error, size| unsafe { ostler_torch_watch(error, size) })?;
     let result = work();
     let mut text = vec![0_u8; 1 << 16];
     let mut launches = 0;
     // SAFETY: buffer and number live across the call, the buffer is as long as said, and
     // `call` hands over a buffer together with its length.
     call("count operators", |error, size| unsafe {
-        ostler_torch_watched(
-            text.as_mut_ptr().cast(),
-            text.len(),
-            &mut launches,
-            error,
-            size,
-        )
+        ostler_torch_watched(text.as_mut_ptr().cast(), text.len(), &mut launches, error, size)
     })?;
     let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
     let text = text.to_string_lossy();
@@ -81,10 +73,7 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> Result<(T, Operators), TorchError
         let (name, count) = line.rsplit_once(' ')?;
         Some((name.to_string(), count.parse().ok()?))
     });
-    let operators = Operators {
-        by_name: lines.collect(),
-        launches,
-    };
+    let operators = Operators { by_name: lines.collect(), launches };
     Ok((result, operators))
 }
 
@@ -108,10 +97,7 @@ mod tests {
         assert!(operators.read_back().is_empty(), "{operators:?}");
 
         let (_, operators) = watched(|| x.double_value(&[1])).unwrap();
-        assert!(
-            operators.read_back().contains(&"aten::_local_scalar_dense"),
-            "{operators:?}"
-        );
+        assert!(operators.read_back().contains(&"aten::_local_scalar_dense"), "{operators:?}");
         // Nothing is counted any more.
         let (_, operators) = watched(|| ()).unwrap();
         assert_eq!(operators, Operators::default());

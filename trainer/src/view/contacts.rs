@@ -48,11 +48,7 @@ impl Contacts {
         sensing.contact_sensors = geoms
             .iter()
             .flat_map(|&g| {
-                let reads = [
-                    ContactReading::Force,
-                    ContactReading::Place,
-                    ContactReading::Net,
-                ];
+                let reads = [ContactReading::Force, ContactReading::Place, ContactReading::Net];
                 reads.map(|reads| ContactSensor {
                     of: vec![g],
                     with: all.iter().copied().filter(|&other| other != g).collect(),
@@ -61,18 +57,11 @@ impl Contacts {
                 })
             })
             .collect();
-        let config = SimConfig {
-            specialize: Specialize::Off,
-            kernel: "auto".into(),
-            ..config.clone()
-        };
+        let config =
+            SimConfig { specialize: Specialize::Off, kernel: "auto".into(), ..config.clone() };
         let pool = Arc::new(Pool::new(1)?);
         let worlds = native::new(&Arc::new(sensing), &config, 1, &pool)?;
-        Ok(Self {
-            before: worlds.state().clone(),
-            worlds,
-            geoms,
-        })
+        Ok(Self { before: worlds.state().clone(), worlds, geoms })
     }
 
     /// The shapes, in the order of [`after`](Self::after).

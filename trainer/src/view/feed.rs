@@ -210,12 +210,7 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
         let first = next;
         next += names.len();
         if !names.is_empty() {
-            groups.push(Group {
-                name: name.into(),
-                first,
-                names,
-                units,
-            });
+            groups.push(Group { name: name.into(), first, names, units });
         }
         first
     };
@@ -235,9 +230,8 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let actuators: Vec<String> = model.actuators.iter().map(|a| a.name.clone()).collect();
     let units = vec![String::new(); actuators.len()];
     group("Actuator forces", actuators, units);
-    let actions: Vec<String> = (0..env.actions(e).count())
-        .map(|i| format!("action[{i}]"))
-        .collect();
+    let actions: Vec<String> =
+        (0..env.actions(e).count()).map(|i| format!("action[{i}]")).collect();
     let units = none(&actions);
     group("Actions", actions, units);
     let (names, units) = observed(stage, e);
@@ -294,11 +288,7 @@ fn coordinates(model: &Model) -> (Named, Named) {
         };
         match j.kind {
             JointKind::Slide | JointKind::Hinge => {
-                let unit = if j.kind == JointKind::Slide {
-                    "m"
-                } else {
-                    "rad"
-                };
+                let unit = if j.kind == JointKind::Slide { "m" } else { "rad" };
                 put(&mut q, name.clone(), unit);
                 put(&mut v, name.clone(), &format!("{unit}/s"));
             }

@@ -49,9 +49,6 @@ pub enum ViewError {
 
 impl ViewError {
     fn write(path: &Path, reason: impl std::fmt::Display) -> Self {
-        Self::Write {
-            path: path.to_path_buf(),
-            reason: reason.to_string(),
-        }
+        Self::Write { path: path.to_path_buf(), reason: reason.to_string() }
     }
 }

@@ -12,10 +12,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 const PAGE: &str = include_str!("page/view.html");
-const STYLE: [&str; 2] = [
-    include_str!("vendor/uplot.min.css"),
-    include_str!("page/view.css"),
-];
+const STYLE: [&str; 2] = [include_str!("vendor/uplot.min.css"), include_str!("page/view.css")];
 /// three.js and uPlot, as the global `Vendor`.
 pub const VENDOR: &str = include_str!("vendor/vendor.min.js");
 const SCRIPTS: [&str; 6] = [
@@ -128,16 +125,12 @@ pub fn licences() -> String {
 
 /// Our own scripts as one.
 fn scripts() -> String {
-    SCRIPTS
-        .map(|s| s.replacen("'use strict';\n", "", 1))
-        .join("\n")
+    SCRIPTS.map(|s| s.replacen("'use strict';\n", "", 1)).join("\n")
 }
 
 /// JSON in which nothing ends or begins an element of HTML.
 pub fn escaped(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 /// The template with its places filled, in order; what is filled in is not looked at again.

@@ -61,13 +61,7 @@ impl Recorder {
         };
         feed.row(stage, &mut recording.rows);
         recording.episodes[0].rows = 1;
-        Self {
-            feed,
-            env,
-            stride: stride as u32,
-            most: most.min(1e9) as usize,
-            recording,
-        }
+        Self { feed, env, stride: stride as u32, most: most.min(1e9) as usize, recording }
     }
 
     /// Whether there is room for more.
@@ -119,10 +113,7 @@ impl Recorder {
         if self.feed.steps.is_multiple_of(self.stride) {
             let next = 4 * (self.recording.rows.len() + self.recording.width);
             if next > MOST {
-                return Err(ViewError::Large {
-                    bytes: next,
-                    most: MOST,
-                });
+                return Err(ViewError::Large { bytes: next, most: MOST });
             }
             self.feed.row(stage, &mut self.recording.rows);
             if let Some(episode) = self.recording.episodes.last_mut() {

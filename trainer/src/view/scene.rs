@@ -216,8 +216,6 @@ fn triangles(mesh: &Mesh, blob: &mut Blob) -> MeshData {
         count: known.len(),
         indices: blob.push(bytemuck::cast_slice(&indices)),
         index_count: indices.len(),
-        coords: mesh
-            .has_coords()
-            .then(|| blob.push(bytemuck::cast_slice(&coords))),
+        coords: mesh.has_coords().then(|| blob.push(bytemuck::cast_slice(&coords))),
     }
 }

@@ -46,12 +46,7 @@ impl Textures {
             Lie::Coords([a, b]) => ("coords", [a, b, 0.0, 0.0]),
             Lie::Cube(v) => ("cube", [v.x, v.y, v.z, 0.0]),
         };
-        PaintData {
-            texture,
-            tint: coat.tint,
-            lie,
-            values,
-        }
+        PaintData { texture, tint: coat.tint, lie, values }
     }
 
     /// Puts them into `blob`. While they have more than `most` bytes in all, the largest is made
@@ -67,10 +62,7 @@ impl Textures {
         let all =
             |packed: &[(usize, Vec<Vec<u8>>)]| packed.iter().map(|p| size(&p.1)).sum::<usize>();
         while all(&packed) > most {
-            let largest = packed
-                .iter_mut()
-                .zip(&self.0)
-                .max_by_key(|(p, _)| size(&p.1));
+            let largest = packed.iter_mut().zip(&self.0).max_by_key(|(p, _)| size(&p.1));
             // Thousands of pictures of a pixel are as they are.
             let Some(((halvings, sides), picture)) = largest.filter(|(p, _)| p.0 < 16) else {
                 break;
@@ -165,10 +157,7 @@ mod tests {
         let (wide, less, notes) = packed(whole / 2);
         assert_eq!(wide, [64, 16]);
         assert!(less <= whole / 2 + 8, "{less} of {whole}");
-        assert!(
-            notes[0].contains("texture large is 64 x 64 of its 128 x 128"),
-            "{notes:?}"
-        );
+        assert!(notes[0].contains("texture large is 64 x 64 of its 128 x 128"), "{notes:?}");
         assert_eq!(packed(0).0, [1, 1]);
     }
 }

@@ -29,9 +29,7 @@ fn main() {
 fn train(args: &[OsString]) -> Result<Infallible, SetupError> {
     place::check_platform(std::env::consts::OS, std::env::consts::ARCH, place::LIBC)?;
     // Before minutes of fetching and building, not after.
-    let first = args
-        .first()
-        .ok_or_else(|| SetupError::Usage(format!("no CONFIG\n{USAGE}")))?;
+    let first = args.first().ok_or_else(|| SetupError::Usage(format!("no CONFIG\n{USAGE}")))?;
     if !first.to_string_lossy().starts_with('-') && !Path::new(first).is_file() {
         let first = first.to_string_lossy();
         return Err(SetupError::Usage(format!("{first}: no such file\n{USAGE}")));
@@ -49,11 +47,7 @@ fn train(args: &[OsString]) -> Result<Infallible, SetupError> {
     cargo::clean(&mut command, &place);
     // One process: signals and the exit code are the program's own.
     let source = command.arg("train").args(args).exec();
-    Err(SetupError::Io {
-        doing: "start",
-        path: ostler,
-        source,
-    })
+    Err(SetupError::Io { doing: "start", path: ostler, source })
 }
 
 fn fetch_only() -> Result<(), SetupError> {

@@ -46,9 +46,7 @@ fn main() {
 fn run(args: &[String]) -> Result<(), SetupError> {
     place::check_platform(std::env::consts::OS, std::env::consts::ARCH, place::LIBC)?;
     let place = Place::from_env()?;
-    let (command, rest) = args
-        .split_first()
-        .ok_or_else(|| SetupError::Usage(USAGE.into()))?;
+    let (command, rest) = args.split_first().ok_or_else(|| SetupError::Usage(USAGE.into()))?;
     match (command.as_str(), rest) {
         ("test", rest) => timed("test", || checks::test(&place, rest).map(drop)),
         ("nightly", []) => timed("nightly", || proofs::nightly(&place, false)),
@@ -84,9 +82,8 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             if known < flags.len() || folder.len() > 1 {
                 return Err(SetupError::Usage(USAGE.into()));
             }
-            let out = folder
-                .first()
-                .map_or_else(|| place.root.join("target/gpu-bundle"), PathBuf::from);
+            let out =
+                folder.first().map_or_else(|| place.root.join("target/gpu-bundle"), PathBuf::from);
             let options = gpu_bundle::Options {
                 dev: false,
                 architectures: match has("--no-code") {
@@ -113,10 +110,7 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             println!("{USAGE}");
             Ok(())
         }
-        _ => Err(SetupError::Usage(format!(
-            "`{}` is no command\n{USAGE}",
-            args.join(" ")
-        ))),
+        _ => Err(SetupError::Usage(format!("`{}` is no command\n{USAGE}", args.join(" ")))),
     }
 }
 

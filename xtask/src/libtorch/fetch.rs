@@ -105,11 +105,7 @@ fn fetch_unless(
     let need_mb = wheels.iter().zip(&files).map(missing).sum::<u64>();
     let have_mb = free_mb(cache);
     if have_mb.is_some_and(|have| have < need_mb) {
-        return Err(SetupError::Space {
-            folder: cache.into(),
-            need_mb,
-            have_mb,
-        });
+        return Err(SetupError::Space { folder: cache.into(), need_mb, have_mb });
     }
     let mut paths = Vec::new();
     for (wheel, file) in wheels.iter().zip(files) {
@@ -154,18 +150,12 @@ pub fn lock(path: &Path) -> Result<File, SetupError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(fs::TryLockError::WouldBlock) => {
-            eprintln!(
-                "another process is setting up in {}: waiting",
-                path.display()
-            );
+            eprintln!("another process is setting up in {}: waiting", path.display());
             file.lock().map_err(SetupError::io("lock", path))?;
         }
         // Some network file systems lock nothing. Renames keep the result whole.
         Err(fs::TryLockError::Error(error)) => {
-            eprintln!(
-                "{} cannot be locked ({error}): going on without",
-                path.display()
-            );
+            eprintln!("{} cannot be locked ({error}): going on without", path.display());
         }
     }
     Ok(file)
@@ -175,18 +165,13 @@ fn pip_python() -> Result<&'static str, SetupError> {
     let found: Vec<_> = python::interpreters().collect();
     let first = found.first().ok_or(SetupError::NoPython)?;
     let with_pip = found.iter().find(|python| python::has_pip(python));
-    with_pip
-        .copied()
-        .ok_or_else(|| SetupError::NoPip((*first).to_owned()))
+    with_pip.copied().ok_or_else(|| SetupError::NoPip((*first).to_owned()))
 }
 
 /// The finished wheel of an earlier fetch, if its hash still holds.
 fn kept(store: &Path, wheel: &Wheel) -> Result<Option<PathBuf>, SetupError> {
     // torch==2.11.0 is in torch-2.11.0-...whl; names have _ for -.
-    let prefix = format!(
-        "{}-",
-        wheel.requirement.replace('-', "_").replace("==", "-")
-    );
+    let prefix = format!("{}-", wheel.requirement.replace('-', "_").replace("==", "-"));
     let entries = fs::read_dir(store).map_err(SetupError::io("read", store))?;
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -220,11 +205,9 @@ fn unpack(
         .map_err(SetupError::io("start", python));
     let trouble = match result?.code() {
         Some(0) => None,
-        Some(28) => Some(SetupError::Space {
-            folder: cache.into(),
-            need_mb,
-            have_mb: free_mb(cache),
-        }),
+        Some(28) => {
+            Some(SetupError::Space { folder: cache.into(), need_mb, have_mb: free_mb(cache) })
+        }
         _ => Some(SetupError::Unpack {
             folder: cache.into(),
             why: "Python's zipfile failed (its words are above); run the same command again".into(),

@@ -63,10 +63,7 @@ fn ensure_processor(place: &Place) -> Result<Source, SetupError> {
     let link = place.link();
     if let Some(named) = &place.libtorch {
         let path = std::path::absolute(named).map_err(SetupError::io("find", named))?;
-        check(&path).map_err(|why| SetupError::Libtorch {
-            path: path.clone(),
-            why,
-        })?;
+        check(&path).map_err(|why| SetupError::Libtorch { path: path.clone(), why })?;
         set_link(&link, &path)?;
         return Ok(Source::Variable);
     }
@@ -105,18 +102,8 @@ fn find_or_fetch(place: &Place) -> Result<(PathBuf, Source), SetupError> {
         return Ok((cached, Source::Cache));
     }
     let fetched_now = fetch::fetch(place)?;
-    check(&cached).map_err(|why| SetupError::Unpack {
-        folder: place.cache.clone(),
-        why,
-    })?;
-    Ok((
-        cached,
-        if fetched_now {
-            Source::Fetched
-        } else {
-            Source::Cache
-        },
-    ))
+    check(&cached).map_err(|why| SetupError::Unpack { folder: place.cache.clone(), why })?;
+    Ok((cached, if fetched_now { Source::Fetched } else { Source::Cache }))
 }
 
 /// Refuses a libtorch of the cache that others than this user, root and whom the
@@ -126,9 +113,7 @@ fn trust(folder: &Path) -> Result<(), SetupError> {
     let trust = trust.map_err(SetupError::TrustOwner)?;
     trust.check(folder).map_err(SetupError::Distrusted)?;
     for part in ["lib", "include"] {
-        trust
-            .below(&folder.join(part))
-            .map_err(SetupError::Distrusted)?;
+        trust.below(&folder.join(part)).map_err(SetupError::Distrusted)?;
     }
     Ok(())
 }
@@ -140,16 +125,9 @@ fn trust(folder: &Path) -> Result<(), SetupError> {
 pub fn check(folder: &Path) -> Result<(), String> {
     let version = version(folder)?;
     if version.split('+').next() != Some(VERSION) {
-        return Err(format!(
-            "{} is version {version}, not {VERSION}",
-            folder.display()
-        ));
+        return Err(format!("{} is version {version}, not {VERSION}", folder.display()));
     }
-    for file in [
-        "lib/libtorch_cpu.so",
-        "lib/libc10.so",
-        "include/ATen/Context.h",
-    ] {
+    for file in ["lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/Context.h"] {
         if !folder.join(file).is_file() {
             return Err(format!("{} is missing", folder.join(file).display()));
         }
@@ -160,9 +138,7 @@ pub fn check(folder: &Path) -> Result<(), String> {
 /// `2.11.0+cu130`, from `version.py` of a wheel or `build-version` of an archive.
 fn version(folder: &Path) -> Result<String, String> {
     if let Ok(text) = std::fs::read_to_string(folder.join("version.py")) {
-        let quoted = text
-            .lines()
-            .find_map(|line| line.strip_prefix("__version__ = "));
+        let quoted = text.lines().find_map(|line| line.strip_prefix("__version__ = "));
         if let Some(version) = quoted {
             return Ok(version.trim().trim_matches(['\'', '"']).to_owned());
         }
@@ -170,10 +146,7 @@ fn version(folder: &Path) -> Result<String, String> {
     std::fs::read_to_string(folder.join("build-version"))
         .map(|text| text.trim().to_owned())
         .map_err(|_| {
-            format!(
-                "neither version.py nor build-version in {} names a version",
-                folder.display()
-            )
+            format!("neither version.py nor build-version in {} names a version", folder.display())
         })
 }
 
@@ -184,10 +157,7 @@ fn set_link(link: &Path, target: &Path) -> Result<(), SetupError> {
     }
     if link.symlink_metadata().is_ok_and(|meta| !meta.is_symlink()) {
         let why = "LIBTORCH names another".to_owned();
-        return Err(SetupError::LinkTaken {
-            path: link.into(),
-            why,
-        });
+        return Err(SetupError::LinkTaken { path: link.into(), why });
     }
     let folder = link.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(SetupError::io("create", folder))?;
@@ -202,20 +172,13 @@ mod tests {
     use super::*;
 
     fn libtorch(folder: &Path, version: &str) {
-        for file in [
-            "lib/libtorch_cpu.so",
-            "lib/libc10.so",
-            "include/ATen/Context.h",
-        ] {
+        for file in ["lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/Context.h"] {
             let file = folder.join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, "").unwrap();
         }
-        std::fs::write(
-            folder.join("version.py"),
-            format!("x = 1\n__version__ = '{version}'\n"),
-        )
-        .unwrap();
+        std::fs::write(folder.join("version.py"), format!("x = 1\n__version__ = '{version}'\n"))
+            .unwrap();
     }
 
     #[test]
@@ -225,20 +188,12 @@ mod tests {
         libtorch(dir.path(), "2.11.0+cu130");
         assert_eq!(check(dir.path()), Ok(()));
         libtorch(dir.path(), "2.11.01");
-        assert!(
-            check(dir.path())
-                .unwrap_err()
-                .contains("2.11.01, not 2.11.0")
-        );
+        assert!(check(dir.path()).unwrap_err().contains("2.11.01, not 2.11.0"));
         std::fs::remove_file(dir.path().join("version.py")).unwrap();
         std::fs::write(dir.path().join("build-version"), "2.11.0+cpu\n").unwrap();
         assert_eq!(check(dir.path()), Ok(()));
         std::fs::remove_file(dir.path().join("include/ATen/Context.h")).unwrap();
-        assert!(
-            check(dir.path())
-                .unwrap_err()
-                .contains("Context.h is missing")
-        );
+        assert!(check(dir.path()).unwrap_err().contains("Context.h is missing"));
     }
 
     #[test]
@@ -248,10 +203,7 @@ mod tests {
         set_link(&link, Path::new("/one")).unwrap();
         set_link(&link, Path::new("/two")).unwrap();
         assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/two"));
-        assert_eq!(
-            std::fs::read_dir(link.parent().unwrap()).unwrap().count(),
-            1
-        );
+        assert_eq!(std::fs::read_dir(link.parent().unwrap()).unwrap().count(), 1);
 
         let place = Place {
             root: dir.path().join("other"),

@@ -16,25 +16,18 @@ pub(super) fn download(store: &Path, wheel: &Wheel, python: &str) -> Result<Path
     let list = part.join("requirements.txt");
     let line = format!("{} --hash=sha256:{}\n", wheel.requirement, wheel.sha256);
     fs::write(&list, line).map_err(SetupError::io("write", &list))?;
-    eprintln!(
-        "fetching {} ({} MB) with {python} -m pip",
-        wheel.requirement, wheel.size_mb
-    );
+    eprintln!("fetching {} ({} MB) with {python} -m pip", wheel.requirement, wheel.size_mb);
     let result = pip(&part, &scratch, &list, wheel, python).and_then(|()| {
         let entries = fs::read_dir(&part).map_err(SetupError::io("read", &part))?;
-        let come = entries
-            .flatten()
-            .map(|e| e.path())
-            .find(|p| p.extension().is_some_and(|x| x == "whl"));
+        let come =
+            entries.flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|x| x == "whl"));
         let come = come.ok_or_else(|| SetupError::Pip {
             package: wheel.requirement.clone(),
             tail: "nothing, but left no wheel".into(),
         })?;
         // pip has checked already; a pip that ignores --require-hashes is caught here.
         if !wheel.is(&come)? {
-            return Err(SetupError::Hash {
-                package: wheel.requirement.clone(),
-            });
+            return Err(SetupError::Hash { package: wheel.requirement.clone() });
         }
         let path = store.join(come.file_name().unwrap_or_default());
         fs::rename(&come, &path).map_err(SetupError::io("move", &path))?;
@@ -55,19 +48,8 @@ fn pip(
     let progress = std::io::stderr();
     let shown = progress.is_terminal();
     let mut child = python::command(python)
-        .args([
-            "-m",
-            "pip",
-            "download",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--require-hashes",
-        ])
-        .args([
-            "--no-cache-dir",
-            "--disable-pip-version-check",
-            "--no-input",
-        ])
+        .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"])
+        .args(["--no-cache-dir", "--disable-pip-version-check", "--no-input"])
         .args(["--python-version", "3.12", "--implementation", "cp"])
         .args(["--platform", wheel.platform.as_str(), "--requirement"])
         .arg(list)
@@ -83,10 +65,7 @@ fn pip(
         .map_err(SetupError::io("start", python))?;
     let complaint = listen(&mut child);
     let status = loop {
-        if let Some(status) = child
-            .try_wait()
-            .map_err(SetupError::io("wait for", python))?
-        {
+        if let Some(status) = child.try_wait().map_err(SetupError::io("wait for", python))? {
             break status;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -95,11 +74,7 @@ fn pip(
         }
     };
     let said = complaint.finish();
-    if status.success() {
-        Ok(())
-    } else {
-        Err(understand(&said, part, wheel))
-    }
+    if status.success() { Ok(()) } else { Err(understand(&said, part, wheel)) }
 }
 
 /// pip's standard error, echoed and remembered.
@@ -120,10 +95,7 @@ fn listen(child: &mut Child) -> Complaint {
             said
         })
     });
-    Complaint {
-        reader,
-        told: std::cell::Cell::new(Instant::now()),
-    }
+    Complaint { reader, told: std::cell::Cell::new(Instant::now()) }
 }
 
 impl Complaint {
@@ -131,19 +103,12 @@ impl Complaint {
     fn report_growth(&self, scratch: &Path, wheel: &Wheel) {
         if self.told.get().elapsed() >= Duration::from_secs(5) {
             self.told.set(Instant::now());
-            eprintln!(
-                "  {}: {} of {} MB",
-                wheel.requirement,
-                size(scratch) >> 20,
-                wheel.size_mb
-            );
+            eprintln!("  {}: {} of {} MB", wheel.requirement, size(scratch) >> 20, wheel.size_mb);
         }
     }
 
     fn finish(self) -> String {
-        self.reader
-            .and_then(|reader| reader.join().ok())
-            .unwrap_or_default()
+        self.reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     }
 }
 
@@ -158,11 +123,7 @@ fn understand(said: &str, part: &Path, wheel: &Wheel) -> SetupError {
     let cache = part.ancestors().nth(2).unwrap_or(part);
     if any(&["no space left", "errno 28", "disk quota exceeded"]) {
         let need_mb = wheel.unpacked_mb + wheel.size_mb;
-        return SetupError::Space {
-            folder: cache.into(),
-            need_mb,
-            have_mb: None,
-        };
+        return SetupError::Space { folder: cache.into(), need_mb, have_mb: None };
     }
     if any(&[
         "max retries exceeded",
@@ -181,10 +142,7 @@ fn understand(said: &str, part: &Path, wheel: &Wheel) -> SetupError {
         "certificate verify failed",
         "ssl error",
     ]) {
-        return SetupError::Network {
-            package,
-            kept: cache.join("wheels"),
-        };
+        return SetupError::Network { package, kept: cache.join("wheels") };
     }
     let lines: Vec<_> = said.lines().collect();
     let tail = lines[lines.len().saturating_sub(8)..].join("\n");
@@ -194,9 +152,7 @@ fn understand(said: &str, part: &Path, wheel: &Wheel) -> SetupError {
 pub(super) fn stderr_as_output() -> Result<Stdio, SetupError> {
     use std::os::fd::AsFd;
     let copy = std::io::stderr().as_fd().try_clone_to_owned();
-    Ok(Stdio::from(
-        copy.map_err(SetupError::io("duplicate", "standard error"))?,
-    ))
+    Ok(Stdio::from(copy.map_err(SetupError::io("duplicate", "standard error"))?))
 }
 
 /// Bytes below `folder`.
@@ -234,17 +190,12 @@ mod tests {
             of("OSError: [Errno 28] No space left on device"),
             SetupError::Space { .. }
         ));
-        let network = of(
-            "WARNING: Retrying after connection broken by 'NewConnectionError'\n\
-             ERROR: No matching distribution found for torch==2.11.0",
-        );
+        let network = of("WARNING: Retrying after connection broken by 'NewConnectionError'\n\
+             ERROR: No matching distribution found for torch==2.11.0");
         assert!(
             matches!(&network, SetupError::Network { kept, .. } if kept == Path::new("/c/wheels"))
         );
         let other = of("ERROR: something new").to_string();
-        assert!(
-            other.contains("something new") && other.contains("LIBTORCH="),
-            "{other}"
-        );
+        assert!(other.contains("something new") && other.contains("LIBTORCH="), "{other}");
     }
 }

@@ -30,10 +30,7 @@ impl Wheel {
         let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
         let mut file = File::open(path).map_err(SetupError::io("read", path))?;
         loop {
-            match file
-                .read(&mut piece)
-                .map_err(SetupError::io("read", path))?
-            {
+            match file.read(&mut piece).map_err(SetupError::io("read", path))? {
                 0 => break,
                 n => hash.update(&piece[..n]),
             }

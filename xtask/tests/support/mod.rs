@@ -77,9 +77,7 @@ pub struct Machine {
 impl Machine {
     /// A checkout, an empty cache, a Python without torch whose pip delivers.
     pub fn new() -> Self {
-        let machine = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let machine = Self { folder: tempfile::tempdir().unwrap() };
         machine.write("repo/Cargo.toml", "");
         for (name, text) in LISTS {
             let (mut list, sum) = (String::new(), "--hash=sha256:");
@@ -111,10 +109,7 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) {
-        self.write(
-            name,
-            &text.replace("STATE", self.path("state").to_str().unwrap()),
-        );
+        self.write(name, &text.replace("STATE", self.path("state").to_str().unwrap()));
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
@@ -129,18 +124,12 @@ impl Machine {
 
     /// A folder that passes for libtorch.
     pub fn libtorch(&self, name: &str, version: &str) -> PathBuf {
-        for file in [
-            "lib/libtorch_cpu.so",
-            "lib/libc10.so",
-            "include/ATen/Context.h",
-            "__init__.py",
-        ] {
+        for file in
+            ["lib/libtorch_cpu.so", "lib/libc10.so", "include/ATen/Context.h", "__init__.py"]
+        {
             self.write(&format!("{name}/{file}"), "");
         }
-        self.write(
-            &format!("{name}/version.py"),
-            &format!("__version__ = '{version}'\n"),
-        );
+        self.write(&format!("{name}/version.py"), &format!("__version__ = '{version}'\n"));
         self.path(name)
     }
 
@@ -204,9 +193,7 @@ impl Machine {
 /// The names in a folder, in alphabetical order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }

@@ -165,10 +165,7 @@ impl Actor for Watching<'_> {
             }
             self.acted += self.weights.number;
         }
-        Ok(Look {
-            version: self.weights.version,
-            go_on,
-        })
+        Ok(Look { version: self.weights.version, go_on })
     }
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {

@@ -94,18 +94,9 @@ impl<E: Shards> Worker<E> {
             }
             self.signals.progress.fetch_add(1, Relaxed);
             let done = match order {
-                Order::Collect {
-                    number,
-                    weights,
-                    package,
-                } => self.make(
-                    &mut stepper,
-                    &mut start,
-                    number,
-                    weights,
-                    package,
-                    &mut lost,
-                ),
+                Order::Collect { number, weights, package } => {
+                    self.make(&mut stepper, &mut start, number, weights, package, &mut lost)
+                }
                 Order::Restore { blob, from, spread } => {
                     let restored = self.restore(&mut stepper, &mut start, &blob, from, spread);
                     self.report(ReportKind::Restored(restored));
@@ -136,11 +127,7 @@ impl<E: Shards> Worker<E> {
     }
 
     fn dead(&self, why: String) -> CollectError {
-        CollectError::Worker {
-            worker: self.shard.worker,
-            envs: self.shard.envs(),
-            why,
-        }
+        CollectError::Worker { worker: self.shard.worker, envs: self.shard.envs(), why }
     }
 
     /// Environments as they are to begin, and that state. New episodes where the state
@@ -174,10 +161,7 @@ impl<E: Shards> Worker<E> {
         let mut blob = Vec::new();
         stepper.write_head(&mut blob)?;
         stepper.env.capture(&mut blob)?;
-        Ok(State {
-            blob: Arc::new(blob),
-            clock: stepper.env.clock(),
-        })
+        Ok(State { blob: Arc::new(blob), clock: stepper.env.clock() })
     }
 
     /// New environments, in a state if one is given.

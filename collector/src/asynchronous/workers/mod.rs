@@ -256,11 +256,7 @@ impl<E: Shards> Workers<E> {
         let Some(package) = member.free.pop() else {
             return Ok(());
         };
-        let order = Order::Collect {
-            number,
-            weights: weights.clone(),
-            package,
-        };
+        let order = Order::Collect { number, weights: weights.clone(), package };
         // Whoever died has said so: it is read when it is waited for.
         let _ = member.orders.send(order);
         Ok(())

@@ -27,11 +27,7 @@ impl<E: Shards> Workers<E> {
         })?;
         copy.extend_from_slice(blob);
         let copy = Arc::new(copy);
-        Ok(self
-            .all
-            .iter()
-            .map(|m| (copy.clone(), m.shard.first))
-            .collect())
+        Ok(self.all.iter().map(|m| (copy.clone(), m.shard.first)).collect())
     }
 
     /// Drops all rollouts below `dropped` and gives every worker a state. Returns how
@@ -47,18 +43,10 @@ impl<E: Shards> Workers<E> {
             member.free.extend(member.done.drain(..));
             member.placing = true;
             member.placed = None;
-            let order = Order::Restore {
-                blob: blob.clone(),
-                from: *from,
-                spread,
-            };
+            let order = Order::Restore { blob: blob.clone(), from: *from, spread };
             if member.ended || member.orders.send(order).is_err() {
                 let (worker, envs) = (member.shard.worker, member.shard.envs());
-                return Err(CollectError::Worker {
-                    worker,
-                    envs,
-                    why: "has ended".into(),
-                });
+                return Err(CollectError::Worker { worker, envs, why: "has ended".into() });
             }
         }
         self.look_again();

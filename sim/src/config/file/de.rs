@@ -24,10 +24,7 @@ impl std::error::Error for Refused {}
 
 impl Refused {
     fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            origin: None,
-        }
+        Self { message: message.into(), origin: None }
     }
 
     fn within(mut self, origin: &Origin) -> Self {
@@ -66,26 +63,15 @@ impl de::Error for Refused {
     }
 
     fn invalid_type(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!(
-            "{} is expected, this is {}",
-            words(expected),
-            given(got)
-        ))
+        Self::new(format!("{} is expected, this is {}", words(expected), given(got)))
     }
 
     fn invalid_value(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!(
-            "{} is expected, this is {}",
-            words(expected),
-            given(got)
-        ))
+        Self::new(format!("{} is expected, this is {}", words(expected), given(got)))
     }
 
     fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
-        Self::new(format!(
-            "{} is expected, this list has {len}",
-            words(expected)
-        ))
+        Self::new(format!("{} is expected, this list has {len}", words(expected)))
     }
 
     fn unknown_variant(given: &str, allowed: &'static [&'static str]) -> Self {
@@ -93,17 +79,11 @@ impl de::Error for Refused {
         let near = nearest(given, allowed.iter().copied())
             .map(|n| format!("; did you mean \"{n}\"?"))
             .unwrap_or_default();
-        Self::new(format!(
-            "\"{given}\" is not known here, allowed: {}{near}",
-            list.join(", ")
-        ))
+        Self::new(format!("\"{given}\" is not known here, allowed: {}{near}", list.join(", ")))
     }
 
     fn unknown_field(given: &str, allowed: &'static [&'static str]) -> Self {
-        Self::new(format!(
-            "unknown key \"{given}\", allowed: {}",
-            allowed.join(", ")
-        ))
+        Self::new(format!("unknown key \"{given}\", allowed: {}", allowed.join(", ")))
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -135,10 +115,9 @@ impl<'de> de::Deserializer<'de> for &'de Node {
                     (value, _) => value,
                 }
             }
-            Value::Table(entries) => visitor.visit_map(Entries {
-                rest: entries.iter(),
-                value: None,
-            }),
+            Value::Table(entries) => {
+                visitor.visit_map(Entries { rest: entries.iter(), value: None })
+            }
         }
         .map_err(|e| e.within(&self.origin))
     }
@@ -163,10 +142,9 @@ impl<'de> de::Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, Refused> {
         match &self.value {
             Value::Str(s) => visitor.visit_enum(s.as_str().into_deserializer()),
-            other => Err(Refused::new(format!(
-                "text in quotes is expected, this is {}",
-                other.kind()
-            ))),
+            other => {
+                Err(Refused::new(format!("text in quotes is expected, this is {}", other.kind())))
+            }
         }
         .map_err(|e: Refused| e.within(&self.origin))
     }
@@ -217,10 +195,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Refused> {
-        let node = self
-            .value
-            .take()
-            .ok_or_else(|| Refused::new("a value before its key"))?;
+        let node = self.value.take().ok_or_else(|| Refused::new("a value before its key"))?;
         seed.deserialize(node)
     }
 }

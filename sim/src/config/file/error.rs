@@ -64,11 +64,7 @@ impl Diagnostic {
         // Of a very long line what is shown of it.
         let skip = column.saturating_sub(QUOTE / 2);
         let line: String = line.chars().skip(skip).take(QUOTE).collect();
-        d.quote = Some(Box::new(Quote {
-            line,
-            caret: column - skip,
-            length: length.min(QUOTE),
-        }));
+        d.quote = Some(Box::new(Quote { line, caret: column - skip, length: length.min(QUOTE) }));
         d
     }
 
@@ -108,9 +104,7 @@ impl fmt::Display for Diagnostic {
         if let Some(quote) = self.quote.as_deref() {
             // A tab is quoted as one blank: the caret's column counts characters.
             let shown = quote.line.chars();
-            let shown: String = shown
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
+            let shown: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
             let number = self.position.map(|p| p.0.to_string()).unwrap_or_default();
             let pad = " ".repeat(number.len());
             let blank = " ".repeat(quote.caret);

@@ -33,18 +33,10 @@ impl Simulation {
                 when: Some(BiasWhen::Reset),
             })
         };
-        let delay = || {
-            Delay::Table(DelayConfig {
-                steps: DelaySteps::Fixed(0),
-                redraw: 0,
-                hold: 0.0,
-            })
-        };
+        let delay =
+            || Delay::Table(DelayConfig { steps: DelaySteps::Fixed(0), redraw: 0, hold: 0.0 });
         Self {
-            agents: Some(AgentsConfig {
-                names: vec![text()],
-                ..AgentsConfig::default()
-            }),
+            agents: Some(AgentsConfig { names: vec![text()], ..AgentsConfig::default() }),
             task: TaskConfig {
                 robot: text(),
                 robot_folder: Some(text()),
@@ -177,10 +169,7 @@ impl Simulation {
                 }],
                 observations: BTreeMap::from([(
                     ANY.to_string(),
-                    GroupOptions {
-                        history: Some(0),
-                        stack: Stack::Term,
-                    },
+                    GroupOptions { history: Some(0), stack: Stack::Term },
                 )]),
                 reward: vec![RewardTerm {
                     name: text(),
@@ -188,11 +177,7 @@ impl Simulation {
                     weight: 0.0,
                     agents: Some(vec![text()]),
                 }],
-                termination: vec![TerminationTerm {
-                    name: text(),
-                    expr: text(),
-                    truncate: false,
-                }],
+                termination: vec![TerminationTerm { name: text(), expr: text(), truncate: false }],
                 reset: vec![ResetTerm {
                     target: text(),
                     uniform: Some(ranges()),
@@ -204,10 +189,7 @@ impl Simulation {
                     choice: vec![vec![0.0]],
                     within_limits: Some(0.0),
                 }],
-                start: Some(StartConfig {
-                    until: Conditions::One(text()),
-                    tries: 1,
-                }),
+                start: Some(StartConfig { until: Conditions::One(text()), tries: 1 }),
                 event: vec![EventTerm {
                     name: text(),
                     when: EventTime::Startup,

@@ -13,32 +13,17 @@ pub const NAMES: &[Foreign] = &[
     ("action_repeat", "env.decimation", ""),
     ("substeps", "env.decimation", ""),
     ("timestep", "sim.dt", "in seconds"),
-    (
-        "max_episode_steps",
-        "env.episode_length_s",
-        "in seconds: steps x sim.dt x env.decimation",
-    ),
-    (
-        "episode_length",
-        "env.episode_length_s",
-        "in seconds: steps x sim.dt x env.decimation",
-    ),
+    ("max_episode_steps", "env.episode_length_s", "in seconds: steps x sim.dt x env.decimation"),
+    ("episode_length", "env.episode_length_s", "in seconds: steps x sim.dt x env.decimation"),
 ];
 
 /// Our key for `name`: `num_actors is called env.num_envs here`.
 pub fn recognise(names: &[Foreign], name: &str) -> Option<String> {
     let lower = name.to_lowercase();
-    names
-        .iter()
-        .find(|(theirs, _, _)| *theirs == lower)
-        .map(|(_, ours, note)| {
-            let note = if note.is_empty() {
-                String::new()
-            } else {
-                format!(" ({note})")
-            };
-            format!("{name} is called {ours} here{note}")
-        })
+    names.iter().find(|(theirs, _, _)| *theirs == lower).map(|(_, ours, note)| {
+        let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+        format!("{name} is called {ours} here{note}")
+    })
 }
 
 /// [`recognise`] among [`NAMES`].

@@ -106,10 +106,7 @@ impl Files<'_> {
                     let message = format!("{key} takes the path of a file, this is {kind}");
                     return Err(Diagnostic::at(self.sources, &item.origin, message));
                 };
-                all.push(Wanted {
-                    path,
-                    origin: item.origin,
-                });
+                all.push(Wanted { path, origin: item.origin });
             }
         }
         Ok(all)
@@ -179,9 +176,7 @@ fn near(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
     // A folder may hold anything: some hundreds are enough for a guess.
-    let names = entries
-        .take(512)
-        .filter_map(|e| e.ok()?.file_name().into_string().ok());
+    let names = entries.take(512).filter_map(|e| e.ok()?.file_name().into_string().ok());
     let names: Vec<String> = names.filter(|n| n.ends_with(".toml")).collect();
     nearest(wanted, names.iter().map(String::as_str)).map(String::from)
 }
@@ -301,10 +296,7 @@ fn drop_disabled(node: &mut Node) {
             };
             items.retain(|n| !off(n));
             for item in items {
-                if matches!(
-                    item.get(ENABLED).map(|e| &e.node.value),
-                    Some(Value::Bool(true))
-                ) {
+                if matches!(item.get(ENABLED).map(|e| &e.node.value), Some(Value::Bool(true))) {
                     take(item, ENABLED);
                 }
                 drop_disabled(item);

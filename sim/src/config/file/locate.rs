@@ -56,13 +56,10 @@ pub fn path_of(root: &Node, origin: &Origin) -> Option<String> {
         })
     };
     match &root.value {
-        Value::Table(entries) => entries
-            .iter()
-            .find_map(|e| deeper(e.key.clone(), &e.node, ".")),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(i, n)| deeper(format!("[{i}]"), n, ".")),
+        Value::Table(entries) => entries.iter().find_map(|e| deeper(e.key.clone(), &e.node, ".")),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(i, n)| deeper(format!("[{i}]"), n, "."))
+        }
         _ => None,
     }
 }
@@ -72,20 +69,14 @@ pub fn path_of(root: &Node, origin: &Origin) -> Option<String> {
 /// TOML writes text in four ways; escapes and line-ending backslashes make the
 /// written form longer than the value.
 pub fn inside(sources: &Sources, origin: &Origin, inner: std::ops::Range<usize>) -> Origin {
-    let Some(raw) = sources
-        .0
-        .get(origin.source)
-        .and_then(|s| s.text.get(origin.span.clone()))
+    let Some(raw) = sources.0.get(origin.source).and_then(|s| s.text.get(origin.span.clone()))
     else {
         return origin.clone();
     };
     let base = origin.span.start;
     let start = written(raw, inner.start);
     let end = written(raw, inner.end.max(inner.start)).max(start);
-    Origin {
-        source: origin.source,
-        span: base + start..base + end,
-    }
+    Origin { source: origin.source, span: base + start..base + end }
 }
 
 /// The byte of the written form `raw` at which byte `target` of its value begins.

@@ -83,13 +83,7 @@ impl Document {
             let elsewhere = rules.others();
             entries.retain(|e| !elsewhere.contains(&e.key.as_str()));
         }
-        Ok(Self {
-            root,
-            sources,
-            path: path.to_path_buf(),
-            files,
-            auto_envs,
-        })
+        Ok(Self { root, sources, path: path.to_path_buf(), files, auto_envs })
     }
 
     /// Its values.

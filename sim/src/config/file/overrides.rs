@@ -17,18 +17,12 @@ pub struct Override {
 impl Override {
     /// From `--set` or a bare `path=value`.
     pub fn set(text: impl Into<String>) -> Self {
-        Self {
-            flag: "--set".into(),
-            text: text.into(),
-        }
+        Self { flag: "--set".into(), text: text.into() }
     }
 
     /// From a flag of its own, such as `--seed 3`.
     pub fn flag(flag: &str, key: &str, value: impl std::fmt::Display) -> Self {
-        Self {
-            flag: flag.into(),
-            text: format!("{key}={value}"),
-        }
+        Self { flag: flag.into(), text: format!("{key}={value}") }
     }
 }
 
@@ -41,20 +35,12 @@ pub fn apply(root: &mut Node, sources: &mut Sources, given: &Override) -> Result
     let source = sources.add(&given.flag, &given.text, true);
     let text = given.text.as_str();
     let Some(equals) = text.find('=') else {
-        let all = Origin {
-            source,
-            span: 0..text.len(),
-        };
-        return Err(
-            Diagnostic::at(sources, &all, "not of the form section.key=value")
-                .help("for example env.num_envs=512"),
-        );
+        let all = Origin { source, span: 0..text.len() };
+        return Err(Diagnostic::at(sources, &all, "not of the form section.key=value")
+            .help("for example env.num_envs=512"));
     };
     let path = segments(&text[..equals]);
-    let key = Origin {
-        source,
-        span: 0..equals,
-    };
+    let key = Origin { source, span: 0..equals };
     if path.iter().any(|s| s.is_empty()) {
         let why = "the key before = has an empty part";
         return Err(Diagnostic::at(sources, &key, why));
@@ -68,16 +54,9 @@ pub fn apply(root: &mut Node, sources: &mut Sources, given: &Override) -> Result
     let mut walked = String::new();
     for (i, range) in path.iter().enumerate() {
         let segment = &text[range.clone()];
-        let here = Origin {
-            source,
-            span: range.clone(),
-        };
+        let here = Origin { source, span: range.clone() };
         let slot = step(node, segment, &here).map_err(|e| {
-            let what = if walked.is_empty() {
-                "the file"
-            } else {
-                &walked
-            };
+            let what = if walked.is_empty() { "the file" } else { &walked };
             let message = match &e {
                 NoStep::Leaf(kind) => format!("{what} is {kind}, it has no \"{segment}\""),
                 NoStep::Element(_) => format!("{what} has no element \"{segment}\""),
@@ -144,10 +123,7 @@ fn value(sources: &Sources, source: usize, offset: usize) -> Node {
     sources.parse_value(source, offset).unwrap_or_else(|_| {
         let text = sources.0.get(source).map_or("", |s| &s.text[offset..]);
         Node {
-            origin: Origin {
-                source,
-                span: offset..offset + text.len(),
-            },
+            origin: Origin { source, span: offset..offset + text.len() },
             value: Value::Str(text.trim().to_string()),
         }
     })
@@ -168,10 +144,7 @@ fn step<'a>(node: &'a mut Node, segment: &str, here: &Origin) -> Result<&'a mut 
                     entries.push(Entry {
                         key: segment.to_string(),
                         key_origin: here.clone(),
-                        node: Node {
-                            origin: here.clone(),
-                            value: Value::Table(Vec::new()),
-                        },
+                        node: Node { origin: here.clone(), value: Value::Table(Vec::new()) },
                     });
                     entries.len() - 1
                 }

@@ -45,10 +45,7 @@ pub fn apply(
         Some(profile) => merge(root, &profile.node),
         None => {
             let text = sources.0.get(source).map_or(0, |s| s.text.len());
-            let origin = Origin {
-                source,
-                span: 0..text,
-            };
+            let origin = Origin { source, span: 0..text };
             let names: Vec<&str> = profiles.iter().map(|p| p.key.as_str()).collect();
             let help = match (nearest(name, names.iter().copied()), names.is_empty()) {
                 (_, true) => "the file has no table [profile.NAME]".to_string(),

@@ -40,9 +40,6 @@ impl TaskConfig {
     /// What the task adds to the robot's file; its mistakes are found when the configuration
     /// is read.
     fn robot_edits(&self) -> Result<Edits, MjcfError> {
-        self.edits().map_err(|e| MjcfError::Invalid {
-            place: e.path,
-            message: e.message,
-        })
+        self.edits().map_err(|e| MjcfError::Invalid { place: e.path, message: e.message })
     }
 }

@@ -94,13 +94,7 @@ impl LoadedSimulation {
     /// The task has a mistake, the physics cannot have the robot, or there is no memory; with
     /// [`Places::explain_env`] shown in the file.
     pub fn environments(&self, model: Arc<Model>) -> Result<BatchEnv, EnvError> {
-        let Simulation {
-            seed,
-            sim,
-            env,
-            task,
-            ..
-        } = &self.config;
+        let Simulation { seed, sim, env, task, .. } = &self.config;
         BatchEnv::new(model, sim, env, task, *seed)
     }
 }
@@ -117,9 +111,8 @@ pub fn load_simulation(
     leave: Leave,
 ) -> Result<LoadedSimulation, ConfigErrors> {
     let text = source::read(path)?;
-    let rules = Rules::of(&Simulation::exemplar())
-        .recognise(foreign::recognise_own)
-        .elsewhere(ELSEWHERE);
+    let rules =
+        Rules::of(&Simulation::exemplar()).recognise(foreign::recognise_own).elsewhere(ELSEWHERE);
     refuse_others(overrides)?;
     let document = Document::read(&text, path, overrides, &rules)?;
     let mut config: Simulation = document.value()?;
@@ -132,13 +125,7 @@ pub fn load_simulation(
         return Err(places.explain_all(&errors));
     }
     headers.map_err(|e| places.explain(&e))?;
-    Ok(LoadedSimulation {
-        config,
-        path: path.to_path_buf(),
-        files,
-        places,
-        auto_envs,
-    })
+    Ok(LoadedSimulation { config, path: path.to_path_buf(), files, places, auto_envs })
 }
 
 /// An override that would have no effect is a mistake.
@@ -146,10 +133,7 @@ fn refuse_others(overrides: &[Override]) -> Result<(), ConfigErrors> {
     let wrong = overrides.iter().filter_map(|o| {
         let key = o.text.split(['.', '=', '[']).next().unwrap_or("").trim();
         let other = ELSEWHERE.iter().find(|other| **other == key)?;
-        let message = format!(
-            "{}: {}: \"{other}\" is not the simulation's",
-            o.flag, o.text
-        );
+        let message = format!("{}: {}: \"{other}\" is not the simulation's", o.flag, o.text);
         let help = "only seed, sim, env, agents, task and profile say what is simulated";
         Some(Diagnostic::plain(message).help(help))
     });

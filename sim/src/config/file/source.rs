@@ -125,37 +125,26 @@ pub fn read(path: &Path) -> Result<String, Diagnostic> {
         ErrorKind::InvalidInput => {
             fail(e.to_string()).help("write it to a file: it is read more than once")
         }
-        ErrorKind::FileTooLarge => fail(format!(
-            "more than {MAX_BYTES} bytes are too many for a configuration"
-        )),
+        ErrorKind::FileTooLarge => {
+            fail(format!("more than {MAX_BYTES} bytes are too many for a configuration"))
+        }
         _ => fail(e.to_string()),
     })?;
-    let ending = path
-        .extension()
-        .and_then(|e| e.to_str())
-        .unwrap_or_default();
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     if ["xml", "mjcf", "urdf", "xacro"].contains(&ending) {
         let why = format!("{label} is a robot's file, and a task is expected");
         return Err(Diagnostic::plain(why).help(
             "a task is a TOML file that names it: [task] robot = \"FILE\" (docs/your-robot.md); `ostler physics` and `ostler compare` take the robot itself",
         ));
     }
-    String::from_utf8(bytes).map_err(|e| {
-        fail(format!(
-            "not UTF-8 text at byte {}",
-            e.utf8_error().valid_up_to()
-        ))
-    })
+    String::from_utf8(bytes)
+        .map_err(|e| fail(format!("not UTF-8 text at byte {}", e.utf8_error().valid_up_to())))
 }
 
 impl Sources {
     /// Adds a text and returns its index.
     pub fn add(&mut self, label: &str, text: &str, argument: bool) -> usize {
-        self.0.push(Source {
-            label: label.to_string(),
-            text: text.to_string(),
-            argument,
-        });
+        self.0.push(Source { label: label.to_string(), text: text.to_string(), argument });
         self.0.len() - 1
     }
 
@@ -179,10 +168,7 @@ impl Sources {
 
     fn syntax(&self, source: usize, offset: usize, e: &toml::de::Error) -> Diagnostic {
         let span = e.span().unwrap_or(0..0);
-        let origin = Origin {
-            source,
-            span: span.start + offset..span.end + offset,
-        };
+        let origin = Origin { source, span: span.start + offset..span.end + offset };
         let message = match e.message() {
             "duplicate key" => {
                 let text = self.0.get(source).map_or("", |s| s.text.as_str());
@@ -202,10 +188,7 @@ impl Sources {
         span: Range<usize>,
         depth: usize,
     ) -> Result<Node, Diagnostic> {
-        let at = |r: Range<usize>| Origin {
-            source,
-            span: r.start + offset..r.end + offset,
-        };
+        let at = |r: Range<usize>| Origin { source, span: r.start + offset..r.end + offset };
         let mut entries = Vec::new();
         for (key, value) in table {
             entries.push(Entry {
@@ -214,10 +197,7 @@ impl Sources {
                 node: self.node(value.get_ref(), value.span(), source, offset, depth + 1)?,
             });
         }
-        Ok(Node {
-            origin: at(span),
-            value: Value::Table(entries),
-        })
+        Ok(Node { origin: at(span), value: Value::Table(entries) })
     }
 
     fn node(
@@ -228,10 +208,7 @@ impl Sources {
         offset: usize,
         depth: usize,
     ) -> Result<Node, Diagnostic> {
-        let origin = Origin {
-            source,
-            span: span.start + offset..span.end + offset,
-        };
+        let origin = Origin { source, span: span.start + offset..span.end + offset };
         if depth > MAX_DEPTH {
             let why = format!("values are nested more than {MAX_DEPTH} deep");
             return Err(Diagnostic::at(self, &origin, why));

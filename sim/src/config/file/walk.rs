@@ -59,12 +59,7 @@ impl Rules {
         let Some(schema) = &self.schema else {
             return Vec::new();
         };
-        let mut walk = Walk {
-            sources,
-            rules: self,
-            schema,
-            found: Vec::new(),
-        };
+        let mut walk = Walk { sources, rules: self, schema, found: Vec::new() };
         walk.node(root, schema, "");
         walk.found
     }
@@ -151,10 +146,7 @@ impl Walk<'_> {
             (Schema::Array(inner), Value::Table(_))
                 if matches!(inner.first(), Some(Schema::Table(_))) =>
             {
-                self.wrong(
-                    node,
-                    format!("{path} is a list of tables, write [[{path}]]"),
-                );
+                self.wrong(node, format!("{path} is a list of tables, write [[{path}]]"));
             }
             (Schema::Float(_), Value::Float(x)) if x.is_nan() => {
                 self.wrong(node, format!("{path} cannot be nan"));
@@ -201,24 +193,15 @@ impl Walk<'_> {
     }
 
     fn wrong(&mut self, node: &Node, message: String) {
-        self.found
-            .push(Diagnostic::at(self.sources, &node.origin, message));
+        self.found.push(Diagnostic::at(self.sources, &node.origin, message));
     }
 
     fn unknown(&mut self, entry: &Entry, known: &toml::Table, path: &str) {
         let key = &entry.key;
-        let place = if path.is_empty() {
-            String::new()
-        } else {
-            format!(" in [{path}]")
-        };
+        let place = if path.is_empty() { String::new() } else { format!(" in [{path}]") };
         let message = format!("unknown key \"{key}\"{place}");
         let join = |k: &str| {
-            if path.is_empty() {
-                k.to_string()
-            } else {
-                format!("{path}.{k}")
-            }
+            if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }
         };
         let help = (self.rules.recognise)(key)
             .or_else(|| {
@@ -233,8 +216,7 @@ impl Walk<'_> {
                 let keys: Vec<&str> = known.keys().map(String::as_str).collect();
                 format!("allowed: {}", keys.join(", "))
             });
-        self.found
-            .push(Diagnostic::at(self.sources, &entry.key_origin, message).help(help));
+        self.found.push(Diagnostic::at(self.sources, &entry.key_origin, message).help(help));
     }
 }
 
@@ -242,11 +224,7 @@ impl Walk<'_> {
 fn find(schema: &Schema, key: &str, path: &str) -> Option<String> {
     let table = schema.as_table()?;
     let join = |k: &str| {
-        if path.is_empty() {
-            k.to_string()
-        } else {
-            format!("{path}.{k}")
-        }
+        if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }
     };
     if table.contains_key(key) && !path.is_empty() {
         return Some(join(key));

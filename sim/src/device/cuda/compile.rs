@@ -170,17 +170,10 @@ impl Compiler {
                     "the compiler does not say what the entry `{entry}` needs"
                 ))
             })?;
-            Ok(EntryNeeds {
-                entry: entry.clone(),
-                needs,
-            })
+            Ok(EntryNeeds { entry: entry.clone(), needs })
         };
         Ok(Compiled {
-            needs: program
-                .entries
-                .iter()
-                .map(needs)
-                .collect::<Result<_, DeviceError>>()?,
+            needs: program.entries.iter().map(needs).collect::<Result<_, DeviceError>>()?,
             cubin: output.cubin,
             architecture: architecture.to_string(),
             hash,

@@ -67,12 +67,7 @@ impl CudaKernels {
                 }
             };
             let max_threads = module.max_threads(function)?;
-            entries.push(Entry {
-                name: name.clone(),
-                function,
-                max_threads,
-                args,
-            });
+            entries.push(Entry { name: name.clone(), function, max_threads, args });
         }
         Ok(Self {
             module,
@@ -100,10 +95,7 @@ impl CudaKernels {
             Some(set) => set.clamp(1, entry.max_threads.max(1)),
             None => spread(items, self.extent.multiprocessors, entry.max_threads),
         };
-        Grid {
-            blocks: blocks(items, threads),
-            threads,
-        }
+        Grid { blocks: blocks(items, threads), threads }
     }
 }
 
@@ -146,9 +138,7 @@ impl Kernels for CudaKernels {
         let grid = self.grid(e, threads);
         // The device's limit is 2^31 - 1 blocks.
         if i32::try_from(grid.blocks).is_err() {
-            return Err(DeviceError::Defect(format!(
-                "{threads} threads in one launch"
-            )));
+            return Err(DeviceError::Defect(format!("{threads} threads in one launch")));
         }
         // SAFETY: the function is of the module, and the length was compared with the
         // driver's where it knows it; the rest is the caller's promise.

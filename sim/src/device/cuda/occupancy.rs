@@ -112,11 +112,7 @@ mod tests {
     use super::*;
 
     fn of(architecture: &str, registers: u32, shared: u32, threads: u32) -> Occupancy {
-        let needs = Needs {
-            registers,
-            shared,
-            ..Needs::default()
-        };
+        let needs = Needs { registers, shared, ..Needs::default() };
         occupancy(&needs, threads, Limits::of(architecture).unwrap())
     }
 

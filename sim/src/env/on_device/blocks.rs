@@ -86,15 +86,11 @@ impl Blocks {
     /// Enters every address that does not change from step to step.
     pub fn enter(&self, a: &mut EnvArgs, s: &Sizes, n: usize) {
         let chunks = chunks(n);
-        let mut p = Parts {
-            next: self.state.address(),
-        };
+        let mut p = Parts { next: self.state.address() };
         a.episode = EpisodeAddresses::laid(s, n, |bytes| p.take(bytes, 1));
         a.physics.world = WorldAddresses::laid(s, n, |bytes| p.take(bytes, 1));
 
-        let mut p = Parts {
-            next: self.work.address(),
-        };
+        let mut p = Parts { next: self.work.address() };
         a.tally = p.take(s.tally() * n, 8);
         a.partial = p.take((s.tally() + 2) * chunks, 8);
         a.buffers = StepBufferAddresses::laid(s, n, |bytes| p.take(bytes, 1));
@@ -104,9 +100,7 @@ impl Blocks {
         a.breaks = p.take(BREAKS * s.break_record(), 4);
         a.chunks = chunks as i32;
 
-        let mut p = Parts {
-            next: self.totals.address(),
-        };
+        let mut p = Parts { next: self.totals.address() };
         a.total = p.take(s.tally() + 2, 8);
         let _ = p.take(4 * chunks, 4);
         a.broken = p.next;

@@ -64,10 +64,7 @@ impl DeviceEnv {
         let unknown = (CausePlace::Unknown, Kind::Nan, f32::NAN);
         if self.examiner.is_none() {
             let recipe = &self.recipe;
-            let env = EnvConfig {
-                num_envs: 1,
-                ..recipe.env.clone()
-            };
+            let env = EnvConfig { num_envs: 1, ..recipe.env.clone() };
             self.examiner = BatchEnv::shard(
                 Arc::clone(&recipe.model),
                 &recipe.sim,

@@ -68,11 +68,7 @@ fn text(plan: &RobotTables, emitted: &Emitted) -> Result<Program, PhysicsError> 
 }
 
 fn sizes(model: &Model, plan: &RobotTables, task: &Task, decimation: usize) -> Sizes {
-    Sizes {
-        na: plan.na,
-        nsense: plan.nsense,
-        ..task.sizes(model, decimation)
-    }
+    Sizes { na: plan.na, nsense: plan.nsense, ..task.sizes(model, decimation) }
 }
 
 /// The task's tables, then its expressions' numbers.
@@ -103,11 +99,9 @@ impl DeviceEnv {
         changing: bool,
     ) -> Result<Self, EnvError> {
         if sim.backend != Backend::Native {
-            return Err(
-                ConfigError::new("sim.device", "only the native engine runs on a device")
-                    .help("sim.backend = \"native\", or sim.device = \"cpu\"")
-                    .into(),
-            );
+            return Err(ConfigError::new("sim.device", "only the native engine runs on a device")
+                .help("sim.backend = \"native\", or sim.device = \"cpu\"")
+                .into());
         }
         // The twin steps nothing: the generic kernel and one thread will do.
         let sim = SimConfig {
@@ -122,13 +116,7 @@ impl DeviceEnv {
         let plan = lower(&model, &lower_options(&sim)).map_err(PhysicsError::from)?;
         let sizes = sizes(&model, &plan, &twin.task, env.decimation);
         let spec = &twin.spec;
-        let emitted = emitted(
-            &twin.task,
-            &sizes,
-            spec.step_dt,
-            spec.max_episode_steps,
-            changing,
-        );
+        let emitted = emitted(&twin.task, &sizes, spec.step_dt, spec.max_episode_steps, changing);
         let kernels = device.load(&text(&plan, &emitted)?)?;
         let numbers = numbers(&twin.tables, &emitted);
         let blocks = Blocks::new(memory, &sizes, n, numbers.len())?;
@@ -162,12 +150,7 @@ impl DeviceEnv {
         unsafe { device.upload(bytemuck::cast_slice(&limits), blocks.limits.address()) }?;
         let totals = Reader::new(device.staging("statistics", blocks.totals.bytes())?);
         let mut built = Self {
-            recipe: Recipe {
-                model,
-                sim,
-                env: env.clone(),
-                seed,
-            },
+            recipe: Recipe { model, sim, env: env.clone(), seed },
             device,
             kernels,
             task_text: emitted.text,

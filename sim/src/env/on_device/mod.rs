@@ -259,17 +259,11 @@ impl DeviceEnv {
         // that `self` owns, sized for N environments; the step's are the caller's
         // (`Address` is handed out for blocks and tensors that live as long as the run),
         // with the shapes that are written at them.
-        unsafe {
-            self.kernels
-                .launch(entry as usize, threads, bytemuck::bytes_of(&self.args))
-        }
+        unsafe { self.kernels.launch(entry as usize, threads, bytemuck::bytes_of(&self.args)) }
     }
 }
 
 /// How the native engine is set up for these settings.
 fn lower_options(sim: &SimConfig) -> LowerOptions {
-    LowerOptions {
-        timestep: (sim.dt > 0.0).then_some(sim.dt),
-        ..LowerOptions::default()
-    }
+    LowerOptions { timestep: (sim.dt > 0.0).then_some(sim.dt), ..LowerOptions::default() }
 }

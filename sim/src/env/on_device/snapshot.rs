@@ -60,10 +60,9 @@ impl DeviceEnv {
         };
         let taken = self.twin.restore_range(bytes, spread, &mut rows)?;
         self.send_state()?;
-        for (rows, width, at) in [
-            (&policy, wide, Some(obs.policy)),
-            (&critic, critic_wide, obs.critic),
-        ] {
+        for (rows, width, at) in
+            [(&policy, wide, Some(obs.policy)), (&critic, critic_wide, obs.critic)]
+        {
             let (new, Some(at)) = (&rows[taken * width..], at) else {
                 continue;
             };
@@ -80,10 +79,8 @@ impl DeviceEnv {
     pub(super) fn send_state(&mut self) -> Result<(), DeviceError> {
         let bytes = self.blocks.state.bytes();
         let mut all = Vec::new();
-        all.try_reserve_exact(bytes).map_err(|_| MemoryError {
-            what: "the environments' state".into(),
-            bytes,
-        })?;
+        all.try_reserve_exact(bytes)
+            .map_err(|_| MemoryError { what: "the environments' state".into(), bytes })?;
         let world = self.twin.physics.state();
         let columns = self.twin.live.episodes.columns().chain(world.columns());
         columns.for_each(|(_, column)| all.extend_from_slice(column));
@@ -100,19 +97,12 @@ impl DeviceEnv {
 
     /// The state that lies at `from` on the device into the twin's columns.
     pub(super) fn fetch(&mut self, from: Address) -> Result<(), SnapshotError> {
-        let staging = self
-            .device
-            .staging("a snapshot", self.blocks.state.bytes())?;
+        let staging = self.device.staging("a snapshot", self.blocks.state.bytes())?;
         // SAFETY: the state and its copy are as long, and live.
         let flight = unsafe { Reader::new(staging).begin(from) }?;
         let reader = flight.wait()?;
         let (n, live) = (self.twin.spec.num_envs, self.blocks.live);
-        put(
-            &mut self.twin,
-            &self.sizes,
-            n,
-            reader.bytes().split_at(live),
-        )
+        put(&mut self.twin, &self.sizes, n, reader.bytes().split_at(live))
     }
 }
 

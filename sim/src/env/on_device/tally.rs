@@ -79,11 +79,7 @@ impl DeviceEnv {
         if s.start_sums() > 0 {
             let first = first + s.nevent;
             let [count, tries, gave_up] = [0, 1, 2].map(|k| total(first + k) as u64);
-            stats.starts += Starts {
-                count,
-                tries,
-                gave_up,
-            };
+            stats.starts += Starts { count, tries, gave_up };
         }
         self.shortfalls = Shortfalls {
             contact_overflow: total(s.tally()) as u64,

@@ -65,16 +65,8 @@ const INPUTS: Keywords<bool> = &[
 ];
 
 /// Elements this file reads.
-pub(super) const ELEMENTS: [&str; 8] = [
-    "motor",
-    "position",
-    "velocity",
-    "intvelocity",
-    "damper",
-    "cylinder",
-    "muscle",
-    "general",
-];
+pub(super) const ELEMENTS: [&str; 8] =
+    ["motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "general"];
 
 /// The attributes of an actuator. As in MuJoCo all kinds share one set
 /// of defaults per class: `<default><position kp="5"/>` also reaches `<general>`.
@@ -299,11 +291,7 @@ impl ActuatorSpec {
         if e.scalar("timeconst", &mut timeconst)? {
             not_negative(e, "timeconst", timeconst)?;
             self.dynprm[0] = timeconst;
-            self.dynamics = if timeconst == 0.0 {
-                Dynamics::None
-            } else {
-                Dynamics::FilterExact
-            };
+            self.dynamics = if timeconst == 0.0 { Dynamics::None } else { Dynamics::FilterExact };
         }
         e.scalar("inheritrange", &mut self.inherit_range)?;
         if self.inherit_range > 0.0 && self.ctrlrange != [0.0; 2] {
@@ -328,10 +316,7 @@ impl ActuatorSpec {
         e.keyword("biastype", BIAS, &mut self.bias_form)?;
         for (name, form) in [("gaintype", self.gain_form), ("biastype", self.bias_form)] {
             if let (Form::Unsupported, Some(attr)) = (form, e.attr(name)) {
-                return Err(wrong(
-                    attr,
-                    "is not supported; use fixed, affine, muscle or none",
-                ));
+                return Err(wrong(attr, "is not supported; use fixed, affine, muscle or none"));
             }
         }
         e.fill("dynprm", 1, &mut self.dynprm)?;
@@ -426,11 +411,7 @@ impl ActuatorSpec {
                 return Err(Fault::new(at(name), why));
             }
         }
-        Ok(Reflected {
-            on,
-            damping,
-            armature,
-        })
+        Ok(Reflected { on, damping, armature })
     }
 
     /// The actuator, with its transmission looked up in `model`. A damping ratio is
@@ -447,9 +428,7 @@ impl ActuatorSpec {
         self.inherit(e, transmission, model, ranges)?;
         if self.is_servo() && self.bias[2] > 0.0 && !dampable(transmission, model) {
             return Err(Fault::new(
-                e.attr("dampratio")
-                    .or(e.attr("biasprm"))
-                    .map_or(e.at, |a| a.value_at(0)),
+                e.attr("dampratio").or(e.attr("biasprm")).map_or(e.at, |a| a.value_at(0)),
                 "a damping ratio (dampratio, or a positive third biasprm of a servo) is \
                  supported on hinge and slide joints and tendons; write kv or a negative biasprm",
             ));
@@ -459,14 +438,8 @@ impl ActuatorSpec {
             Form::Fixed => [p[0], 0.0, 0.0],
             _ => [0.0; 3],
         };
-        let actrange = limit(
-            e,
-            compiler,
-            "actlimited",
-            "actrange",
-            self.act_limited,
-            self.actrange,
-        )?;
+        let actrange =
+            limit(e, compiler, "actlimited", "actrange", self.act_limited, self.actrange)?;
         if actrange.is_some() && self.dynamics == Dynamics::None {
             return Err(Fault::new(
                 e.attr("actrange").map_or(e.at, |a| a.at),
@@ -474,20 +447,14 @@ impl ActuatorSpec {
             ));
         }
         let curve = |form, p: [f64; PARAMETERS]| (form == Form::Muscle).then(|| first_nine(p));
-        let curves = [
-            curve(self.gain_form, self.gain),
-            curve(self.bias_form, self.bias),
-        ];
+        let curves = [curve(self.gain_form, self.gain), curve(self.bias_form, self.bias)];
         let muscle = muscle::resolve(e, compiler, curves, self.length_range, transmission, model)?;
         let off = (0..=30).contains(&self.group)
             && model.options.disabled_actuators & (1 << self.group) != 0;
         let acting = |x: [f64; 3]| if off { [0.0; 3] } else { x };
         Ok(Actuator {
             name,
-            element: ELEMENTS
-                .into_iter()
-                .find(|n| *n == e.name)
-                .unwrap_or("general"),
+            element: ELEMENTS.into_iter().find(|n| *n == e.name).unwrap_or("general"),
             transmission,
             gear: self.gear,
             ctrlrange: limit(
@@ -536,10 +503,7 @@ fn dampable(transmission: Transmission, model: &Model) -> bool {
 
 fn two_ranges(e: &Element, name: &str) -> Fault {
     let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
-    Fault::new(
-        at,
-        format!("{name} and inheritrange both give a range; keep one"),
-    )
+    Fault::new(at, format!("{name} and inheritrange both give a range; keep one"))
 }
 
 fn not_negative(e: &Element, name: &str, value: f64) -> Read<()> {

@@ -9,21 +9,14 @@ use crate::names::nearest;
 pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> Read<()> {
     match node.role {
         Role::Refused(why) => {
-            return Err(Fault::new(
-                e.at,
-                format!("<{}> is not supported: {why}", e.name),
-            ));
+            return Err(Fault::new(e.at, format!("<{}> is not supported: {why}", e.name)));
         }
         Role::Ignored(why) => {
             let what = match e.text("name").or(e.text("file")) {
                 Some(name) => format!("<{}> \"{name}\"", e.name),
                 None => format!("<{}>", e.name),
             };
-            notes.push(Note {
-                at: e.at,
-                what,
-                why,
-            });
+            notes.push(Note { at: e.at, what, why });
             return Ok(());
         }
         Role::Read => {}
@@ -55,11 +48,7 @@ fn attribute(e: &Element, attr: &Attr, node: &Node, notes: &mut Vec<Note>) -> Re
     if node.reads.iter().any(|list| listed(list, &attr.name)) {
         return Ok(());
     }
-    if let Some((_, why)) = node
-        .ignores
-        .iter()
-        .find(|(list, _)| listed(list, &attr.name))
-    {
+    if let Some((_, why)) = node.ignores.iter().find(|(list, _)| listed(list, &attr.name)) {
         notes.push(Note {
             at: attr.at,
             what: format!("{}/{}=\"{}\"", e.name, attr.name, short(&attr.value)),
@@ -67,11 +56,7 @@ fn attribute(e: &Element, attr: &Attr, node: &Node, notes: &mut Vec<Note>) -> Re
         });
         return Ok(());
     }
-    if let Some((_, why)) = node
-        .refuses
-        .iter()
-        .find(|(list, _)| listed(list, &attr.name))
-    {
+    if let Some((_, why)) = node.refuses.iter().find(|(list, _)| listed(list, &attr.name)) {
         if is_off(&attr.value) {
             return Ok(());
         }
@@ -84,19 +69,11 @@ fn attribute(e: &Element, attr: &Attr, node: &Node, notes: &mut Vec<Note>) -> Re
         .reads
         .iter()
         .copied()
-        .chain(
-            node.ignores
-                .iter()
-                .chain(node.refuses)
-                .map(|(list, _)| *list),
-        )
+        .chain(node.ignores.iter().chain(node.refuses).map(|(list, _)| *list))
         .flat_map(str::split_ascii_whitespace);
     let guess = nearest(&attr.name, names);
     let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-    Err(Fault::new(
-        attr.at,
-        format!("unknown attribute \"{}\" of <{}>{guess}", attr.name, e.name),
-    ))
+    Err(Fault::new(attr.at, format!("unknown attribute \"{}\" of <{}>{guess}", attr.name, e.name)))
 }
 
 /// True if the value says "not used", so that nothing is lost.
@@ -110,18 +87,11 @@ fn unknown_element(child: &Element, node: &Node) -> Fault {
     let name = &child.name;
     let names = node.children.iter().map(|n| n.name);
     let guess = nearest(name, names).map_or(String::new(), |g| format!("; did you mean <{g}>?"));
-    Fault::new(
-        child.at,
-        format!("unknown element <{name}> in <{}>{guess}", node.name),
-    )
+    Fault::new(child.at, format!("unknown element <{name}> in <{}>{guess}", node.name))
 }
 
 fn short(value: &str) -> String {
     let mut chars = value.chars();
     let head: String = chars.by_ref().take(30).collect();
-    if chars.next().is_some() {
-        format!("{head}...")
-    } else {
-        head
-    }
+    if chars.next().is_some() { format!("{head}...") } else { head }
 }

@@ -139,11 +139,8 @@ impl Settings {
 const ANGLE: Keywords<bool> = &[("degree", true), ("radian", false)];
 const CONFLICT: Keywords<bool> = &[("warning", true), ("merge", false), ("error", false)];
 const COORDINATE: Keywords<bool> = &[("local", true), ("global", false)];
-const FROM_GEOMS: Keywords<FromGeoms> = &[
-    ("true", FromGeoms::Always),
-    ("false", FromGeoms::Never),
-    ("auto", FromGeoms::Auto),
-];
+const FROM_GEOMS: Keywords<FromGeoms> =
+    &[("true", FromGeoms::Always), ("false", FromGeoms::Never), ("auto", FromGeoms::Auto)];
 
 impl Compiler {
     /// Reads one `<compiler>`; later ones overwrite earlier ones.
@@ -199,11 +196,7 @@ impl Compiler {
 
     /// An angle as the file gives it -> (rad).
     pub fn radians(&self, angle: f64) -> f64 {
-        if self.degrees {
-            angle * (std::f64::consts::PI / 180.0)
-        } else {
-            angle
-        }
+        if self.degrees { angle * (std::f64::consts::PI / 180.0) } else { angle }
     }
 
     /// Three rotations in the order `eulerseq` says.

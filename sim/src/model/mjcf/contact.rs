@@ -54,27 +54,19 @@ pub(super) fn read(e: &Element, classes: &Classes, model: &mut Model) -> Read<()
     for child in &e.children {
         let index = |attr: &str, kind: &'static str, names: &[&str]| {
             child.required(attr)?;
-            let attr = child
-                .attr(attr)
-                .ok_or_else(|| Fault::new(child.at, "missing attribute"))?;
+            let attr = child.attr(attr).ok_or_else(|| Fault::new(child.at, "missing attribute"))?;
             super::find(attr, kind, names.iter().copied())
         };
         if child.name == "exclude" {
             let names: Vec<_> = model.bodies.iter().map(|b| b.name.as_str()).collect();
-            let (a, b) = (
-                index("body1", "body", &names)?,
-                index("body2", "body", &names)?,
-            );
+            let (a, b) = (index("body1", "body", &names)?, index("body2", "body", &names)?);
             let pair = (a.min(b), a.max(b));
             if !model.excludes.contains(&pair) {
                 model.excludes.push(pair);
             }
         } else {
             let names: Vec<_> = model.geoms.iter().map(|g| g.name.as_str()).collect();
-            let (a, b) = (
-                index("geom1", "geom", &names)?,
-                index("geom2", "geom", &names)?,
-            );
+            let (a, b) = (index("geom1", "geom", &names)?, index("geom2", "geom", &names)?);
             let mut spec = classes.of(child, MAIN)?.pair.clone();
             spec.read(child)?;
             let swap = model.geoms[a].body > model.geoms[b].body;

@@ -24,10 +24,7 @@ impl TreeReader<'_, '_> {
         };
         spec.read(e)?;
         if spec.kind() == JointKind::Free && self.model.bodies[body].parent != 0 {
-            return Err(Fault::new(
-                e.at,
-                "a free joint belongs to a body directly in <worldbody>",
-            ));
+            return Err(Fault::new(e.at, "a free joint belongs to a body directly in <worldbody>"));
         }
         let number = self.model.joints.len();
         let name = self.names.joint.take(e, "joint", number)?;
@@ -78,19 +75,13 @@ impl TreeReader<'_, '_> {
             let at = places.next().unwrap_or(self.place(id));
             dofs += joint.kind.nv();
             if joint.kind == JointKind::Free && joints.len() > 1 {
-                return Err(Fault::new(
-                    at,
-                    "a body with a free joint has no other joint",
-                ));
+                return Err(Fault::new(at, "a body with a free joint has no other joint"));
             }
             if dofs > 6 {
                 return Err(Fault::new(at, "a body has at most 6 degrees of freedom"));
             }
             if ball && matches!(joint.kind, JointKind::Ball | JointKind::Hinge) {
-                return Err(Fault::new(
-                    at,
-                    "after a ball joint a body can only have slide joints",
-                ));
+                return Err(Fault::new(at, "after a ball joint a body can only have slide joints"));
             }
             ball |= joint.kind == JointKind::Ball;
         }
@@ -151,10 +142,7 @@ impl TreeReader<'_, '_> {
             }
         }
         if geom.kind == crate::model::GeomKind::Plane && self.model.bodies[body].weld != 0 {
-            return Err(Fault::new(
-                e.at,
-                "a plane belongs to a body that cannot move",
-            ));
+            return Err(Fault::new(e.at, "a plane belongs to a body that cannot move"));
         }
         let paint = self.unfelt.paint(&spec, self.materials, self.assets);
         if let (Some(paint), Some(looks)) = (paint, &mut self.unfelt.looks) {
@@ -171,15 +159,7 @@ impl TreeReader<'_, '_> {
         };
         let e = item.element;
         let compiler = self.settings.of(e.at);
-        let look = spec.look(
-            e,
-            item.frame,
-            compiler,
-            self.assets,
-            looks,
-            self.model,
-            body,
-        );
+        let look = spec.look(e, item.frame, compiler, self.assets, looks, self.model, body);
         let material = spec.colour_material().and_then(|m| self.materials.get(m));
         let look = look.map(|look| Look {
             rgba: material.map_or(look.rgba, MaterialSpec::colour),
@@ -242,11 +222,7 @@ impl TreeReader<'_, '_> {
             let axes = given_axes(tensor, self.settings.of(e.at));
             (frame.quat, moments) = axes.map_err(|why| Fault::new(at, why))?;
         }
-        Ok(Inertia {
-            mass,
-            frame: item.frame.then(frame),
-            moments,
-        })
+        Ok(Inertia { mass, frame: item.frame.then(frame), moments })
     }
 
     /// `<compiler>`'s least values, and impossible inertias.
@@ -300,33 +276,21 @@ impl TreeReader<'_, '_> {
         if !aligned(item.element, self.settings.of(self.place(id)).align_free)? {
             return Ok(());
         }
-        let inertial = Pose {
-            pos: body.ipos,
-            quat: body.iquat,
-        };
+        let inertial = Pose { pos: body.ipos, quat: body.iquat };
         let adr = joints[0].qpos_adr;
         let inverse = inertial.inverse();
         let (geoms, sites) = (body.geoms.clone(), first_site..self.model.sites.len());
         for geom in &mut self.model.geoms[geoms] {
-            let pose = inverse.then(Pose {
-                pos: geom.pos,
-                quat: geom.quat,
-            });
+            let pose = inverse.then(Pose { pos: geom.pos, quat: geom.quat });
             (geom.pos, geom.quat) = (pose.pos, pose.quat);
         }
         self.unfelt.place(id, |own| inverse.then(own));
         for site in &mut self.model.sites[sites] {
-            let pose = inverse.then(Pose {
-                pos: site.pos,
-                quat: site.quat,
-            });
+            let pose = inverse.then(Pose { pos: site.pos, quat: site.quat });
             (site.pos, site.quat) = (pose.pos, pose.quat);
         }
         let body = &mut self.model.bodies[id];
-        let pose = Pose {
-            pos: body.pos,
-            quat: body.quat,
-        };
+        let pose = Pose { pos: body.pos, quat: body.quat };
         let pose = pose.then(inertial);
         (body.pos, body.quat) = (pose.pos, pose.quat);
         (body.ipos, body.iquat) = ([0.0; 3], IDENTITY);

@@ -43,17 +43,12 @@ pub(super) const MAIN: &str = "main";
 
 impl Classes {
     pub fn new() -> Self {
-        Self {
-            classes: BTreeMap::from([(MAIN.to_string(), Class::default())]),
-        }
+        Self { classes: BTreeMap::from([(MAIN.to_string(), Class::default())]) }
     }
 
     /// Reads one top-level `<default>`.
     pub fn read(&mut self, e: &Element) -> Read<()> {
-        if let Some(attr) = e
-            .attr("class")
-            .filter(|a| !a.value.is_empty() && a.value != MAIN)
-        {
+        if let Some(attr) = e.attr("class").filter(|a| !a.value.is_empty() && a.value != MAIN) {
             return Err(Fault::new(
                 attr.value_at(0),
                 format!(
@@ -88,10 +83,7 @@ impl Classes {
             let name = child.required("class")?;
             if self.classes.contains_key(name) {
                 let at = child.attr("class").map_or(child.at, |a| a.value_at(0));
-                return Err(Fault::new(
-                    at,
-                    format!("there are two classes called \"{name}\""),
-                ));
+                return Err(Fault::new(at, format!("there are two classes called \"{name}\"")));
             }
             self.read_class(child, name, class.clone())?;
         }

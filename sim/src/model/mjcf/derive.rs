@@ -26,9 +26,7 @@ pub(super) fn spring_dampers(model: &mut Model, list: &[SpringDamper]) -> Read<(
     };
     let rest = Rest::new(model, &model.qpos0);
     affordable(&rest, model.nv, first.at, "springdamper")?;
-    let factor = rest
-        .factor()
-        .ok_or_else(|| singular(first.at, "springdamper"))?;
+    let factor = rest.factor().ok_or_else(|| singular(first.at, "springdamper"))?;
     let inverse = factor.inverse();
     let mut found = Vec::new();
     for s in list {
@@ -61,10 +59,7 @@ pub(super) fn tendon_lengths(model: &mut Model) {
     }
     let starts = arms::tendon_lengths(model, &model.qpos0);
     let relaxed = arms::tendon_lengths(model, &spring_pose(model));
-    for (tendon, (start, relaxed)) in model
-        .tendons
-        .iter_mut()
-        .zip(starts.into_iter().zip(relaxed))
+    for (tendon, (start, relaxed)) in model.tendons.iter_mut().zip(starts.into_iter().zip(relaxed))
     {
         tendon.length0 = start;
         if tendon.springlength == [-1.0; 2] {

@@ -24,9 +24,7 @@ pub(super) struct Added {
 pub(super) fn apply(edits: &Edits, root: &mut Element) -> Read<Added> {
     let mut added = Added::default();
     if edits.balance {
-        added
-            .said
-            .push("moments of inertia that no body can have: their mean".into());
+        added.said.push("moments of inertia that no body can have: their mean".into());
     }
     match edits.base {
         Some(Base::Free) => free(root, &mut added)?,
@@ -95,10 +93,7 @@ fn way(root: &Element, key: &str) -> Read<Vec<usize>> {
         .collect();
     match (roots.pop(), names.len()) {
         (Some(way), 1) => Ok(way),
-        (None, _) => Err(Fault::new(
-            root.at,
-            format!("{key}: the file has no body on the world"),
-        )),
+        (None, _) => Err(Fault::new(root.at, format!("{key}: the file has no body on the world"))),
         (Some(_), _) => Err(Fault::new(
             root.at,
             format!(
@@ -121,8 +116,7 @@ fn robot_mut<'e>(root: &'e mut Element, key: &str) -> Read<&'e mut Element> {
 }
 
 fn named(body: &Element) -> String {
-    body.text("name")
-        .map_or("of the robot".into(), |name| format!("\"{name}\""))
+    body.text("name").map_or("of the robot".into(), |name| format!("\"{name}\""))
 }
 
 /// Whether an element anywhere has this name.
@@ -140,9 +134,7 @@ fn new_name(root: &Element, kinds: &[&str], name: &str) -> String {
 
 fn made(name: &str, at: At, attrs: &[(&str, &str)]) -> Element {
     let mut e = Element::made(name, at);
-    let attrs = attrs
-        .iter()
-        .map(|(name, value)| Attr::made(name, value, at));
+    let attrs = attrs.iter().map(|(name, value)| Attr::made(name, value, at));
     e.attrs.extend(attrs);
     e
 }
@@ -158,9 +150,7 @@ fn free(root: &mut Element, added: &mut Added) -> Read<()> {
     let body = robot(root, KEY)?;
     let name = named(body);
     if body.children.iter().any(is_free) {
-        added
-            .needless
-            .push((KEY, format!("body {name} has a free joint of its own")));
+        added.needless.push((KEY, format!("body {name} has a free joint of its own")));
         return Ok(());
     }
     let own = |e: &&Element| e.name == "joint";
@@ -184,9 +174,7 @@ fn free(root: &mut Element, added: &mut Added) -> Read<()> {
     }
     let joint_element = made("freejoint", place, &[("name", &joint)]);
     robot_mut(root, KEY)?.children.insert(0, joint_element);
-    added
-        .said
-        .push(format!("free joint \"{joint}\" of body {name} ({KEY})"));
+    added.said.push(format!("free joint \"{joint}\" of body {name} ({KEY})"));
     Ok(())
 }
 
@@ -197,9 +185,7 @@ fn fixed(root: &mut Element, added: &mut Added) -> Read<()> {
     let before = body.children.len();
     body.children.retain(|e| !is_free(e));
     if body.children.len() == before {
-        added
-            .needless
-            .push((KEY, format!("body {name} has no free joint")));
+        added.needless.push((KEY, format!("body {name} has no free joint")));
         return Ok(());
     }
     // The robot is the one that moves: its free joint has the first numbers.
@@ -212,9 +198,7 @@ fn fixed(root: &mut Element, added: &mut Added) -> Read<()> {
             }
         }
     }
-    added
-        .said
-        .push(format!("body {name} without its free joint ({KEY})"));
+    added.said.push(format!("body {name} without its free joint ({KEY})"));
     Ok(())
 }
 
@@ -231,10 +215,7 @@ fn raise(root: &mut Element, height: f64, added: &mut Added) -> Read<()> {
     pos[2] = height;
     body.set("pos", &pos.map(|x| format!("{x:e}")).join(" "));
     let height = (height * 1e6).round() / 1e6;
-    added.said.push(format!(
-        "body {} starts at z = {height} m ({KEY})",
-        named(body)
-    ));
+    added.said.push(format!("body {} starts at z = {height} m ({KEY})", named(body)));
     Ok(())
 }
 

@@ -21,13 +21,9 @@ pub(super) fn decode(bytes: Vec<u8>) -> String {
 /// The encoding that the file's first line declares, in lower case.
 fn declared(bytes: &[u8]) -> String {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(400)]).to_ascii_lowercase();
-    let line = head
-        .split_once("<?xml")
-        .and_then(|(_, rest)| rest.split_once("?>"));
+    let line = head.split_once("<?xml").and_then(|(_, rest)| rest.split_once("?>"));
     let name = line.and_then(|(line, _)| line.split_once("encoding"));
-    let name = name.map_or("", |(_, value)| {
-        value.trim_start_matches([' ', '\t', '=', '"', '\''])
-    });
+    let name = name.map_or("", |(_, value)| value.trim_start_matches([' ', '\t', '=', '"', '\'']));
     let end = name.find(['"', '\'', ' ']).unwrap_or(name.len());
     name[..end].to_string()
 }
@@ -42,9 +38,7 @@ mod tests {
         let bytes = |name: &str, byte: u8| -> Vec<u8> {
             let text = text.replace("NAME", name);
             let chars = text.chars();
-            chars
-                .map(|c| if c == 'ä' { byte } else { c as u8 })
-                .collect()
+            chars.map(|c| if c == 'ä' { byte } else { c as u8 }).collect()
         };
         for (name, byte, letter) in [
             ("ISO-8859-1", 0xE4, 'ä'),
@@ -57,10 +51,7 @@ mod tests {
             ("UTF-8", 0xE4, '\u{fffd}'),
         ] {
             let read = decode(bytes(name, byte));
-            assert!(
-                read.ends_with(&format!("\"Ger{letter}t\"/>")),
-                "{name}: {read}"
-            );
+            assert!(read.ends_with(&format!("\"Ger{letter}t\"/>")), "{name}: {read}");
         }
         // What is UTF-8 is that.
         for name in ["UTF-8", "ISO-8859-1", "gb2312"] {
@@ -69,10 +60,8 @@ mod tests {
             let marked = [b"\xEF\xBB\xBF", whole.as_bytes()].concat();
             assert_eq!(decode(marked), whole);
         }
-        let (le, be): (Vec<_>, Vec<_>) = text
-            .encode_utf16()
-            .map(|u| (u.to_le_bytes(), u.to_be_bytes()))
-            .unzip();
+        let (le, be): (Vec<_>, Vec<_>) =
+            text.encode_utf16().map(|u| (u.to_le_bytes(), u.to_be_bytes())).unzip();
         for (mark, bytes) in [([0xFF, 0xFE], le), ([0xFE, 0xFF], be)] {
             let bytes = bytes.concat();
             assert_eq!(decode(bytes.clone()), text);

@@ -17,11 +17,7 @@ pub(super) struct EqualitySpec {
 
 impl Default for EqualitySpec {
     fn default() -> Self {
-        Self {
-            active: true,
-            solref: SOLREF,
-            solimp: SOLIMP,
-        }
+        Self { active: true, solref: SOLREF, solimp: SOLIMP }
     }
 }
 
@@ -50,29 +46,15 @@ impl EqualitySpec {
                         return Err(wrong(attr, "is not a hinge or slide joint"));
                     }
                 }
-                EqualityKind::Joint {
-                    joint1,
-                    joint2,
-                    polycoef: polycoef(e)?,
-                }
+                EqualityKind::Joint { joint1, joint2, polycoef: polycoef(e)? }
             }
             _ => {
                 let names = || model.tendons.iter().map(|t| t.name.as_str());
                 let (tendon1, tendon2) = two(e, "tendon", |a| super::find(a, "tendon", names()))?;
-                EqualityKind::Tendon {
-                    tendon1,
-                    tendon2,
-                    polycoef: polycoef(e)?,
-                }
+                EqualityKind::Tendon { tendon1, tendon2, polycoef: polycoef(e)? }
             }
         };
-        Ok(Equality {
-            name,
-            kind,
-            active: self.active,
-            solref: self.solref,
-            solimp: self.solimp,
-        })
+        Ok(Equality { name, kind, active: self.active, solref: self.solref, solimp: self.solimp })
     }
 }
 
@@ -91,9 +73,7 @@ fn two(
     let first = format!("{kind}1");
     e.required(&first)?;
     let second = e.attr(&format!("{kind}2")).filter(|a| !a.value.is_empty());
-    let first = e
-        .attr(&first)
-        .ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
+    let first = e.attr(&first).ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
     let (a, b) = (find(first)?, second.map(&find).transpose()?);
     match second {
         Some(attr) if b == Some(a) => Err(wrong(attr, "is also the first; a constraint has two")),
@@ -152,43 +132,41 @@ fn connect(e: &Element, model: &Model, rest: &Rest) -> Read<EqualityKind> {
 fn weld(e: &Element, model: &Model, rest: &Rest) -> Read<EqualityKind> {
     let mut torquescale = 1.0;
     e.scalar("torquescale", &mut torquescale)?;
-    Ok(
-        match ends(e, model, &["body1", "body2", "anchor", "relpose"])? {
-            Ends::Sites(a, b) => {
-                let (a, b) = (&model.sites[a], &model.sites[b]);
-                EqualityKind::Weld {
-                    body1: a.body,
-                    body2: b.body,
-                    anchor: b.pos,
-                    relpos: a.pos,
-                    relquat: mul(a.quat, conjugate(b.quat)),
-                    torquescale,
-                }
+    Ok(match ends(e, model, &["body1", "body2", "anchor", "relpose"])? {
+        Ends::Sites(a, b) => {
+            let (a, b) = (&model.sites[a], &model.sites[b]);
+            EqualityKind::Weld {
+                body1: a.body,
+                body2: b.body,
+                anchor: b.pos,
+                relpos: a.pos,
+                relquat: mul(a.quat, conjugate(b.quat)),
+                torquescale,
             }
-            Ends::Bodies(body1, body2) => {
-                let mut anchor = [0.0; 3];
-                e.array("anchor", &mut anchor)?;
-                let mut relpose = [0.0; 7];
-                e.array("relpose", &mut relpose)?;
-                let [x, y, z, relquat @ ..] = relpose;
-                let (mut relpos, mut relquat) = ([x, y, z], normalized(relquat));
-                // Without an orientation the bodies stay as they are at the start.
-                if relquat.is_none() {
-                    relpos = elsewhere(rest, body2, anchor, body1);
-                    let (one, two) = (rest.bodies[body1].quat, rest.bodies[body2].quat);
-                    relquat = normalized(mul(conjugate(one), two));
-                }
-                EqualityKind::Weld {
-                    body1,
-                    body2,
-                    anchor,
-                    relpos,
-                    relquat: relquat.unwrap_or(IDENTITY),
-                    torquescale,
-                }
+        }
+        Ends::Bodies(body1, body2) => {
+            let mut anchor = [0.0; 3];
+            e.array("anchor", &mut anchor)?;
+            let mut relpose = [0.0; 7];
+            e.array("relpose", &mut relpose)?;
+            let [x, y, z, relquat @ ..] = relpose;
+            let (mut relpos, mut relquat) = ([x, y, z], normalized(relquat));
+            // Without an orientation the bodies stay as they are at the start.
+            if relquat.is_none() {
+                relpos = elsewhere(rest, body2, anchor, body1);
+                let (one, two) = (rest.bodies[body1].quat, rest.bodies[body2].quat);
+                relquat = normalized(mul(conjugate(one), two));
             }
-        },
-    )
+            EqualityKind::Weld {
+                body1,
+                body2,
+                anchor,
+                relpos,
+                relquat: relquat.unwrap_or(IDENTITY),
+                torquescale,
+            }
+        }
+    })
 }
 
 /// A point of body `a` in the frame of body `b`.

@@ -15,15 +15,8 @@ pub(super) enum Dir {
 }
 
 /// Attributes of a texture that name files.
-pub(super) const TEXTURE: [&str; 7] = [
-    "file",
-    "fileright",
-    "fileleft",
-    "fileup",
-    "filedown",
-    "filefront",
-    "fileback",
-];
+pub(super) const TEXTURE: [&str; 7] =
+    ["file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback"];
 
 /// Endings of files that a robot may have outside of the folder that was named for it.
 /// A file of another kind is not carried away from where it lies because a model names it.

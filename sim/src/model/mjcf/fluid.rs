@@ -33,11 +33,7 @@ fn kappa([a, b, c]: Vec3) -> f64 {
     let sum: f64 = KRONROD
         .iter()
         .map(|(node, weight)| {
-            let mirrored = if *node < 0.5 {
-                term(1.0 - node, *weight)
-            } else {
-                0.0
-            };
+            let mirrored = if *node < 0.5 { term(1.0 - node, *weight) } else { 0.0 };
             term(*node, *weight) + mirrored
         })
         .sum();

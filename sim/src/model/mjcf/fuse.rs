@@ -28,10 +28,8 @@ fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
         Some(model.bodies[site.body].name.clone())
     };
     let named = |e: &Element, attr| e.text(attr).map(str::to_string);
-    let joined = (["contact", "equality", "sensor"]
-        .into_iter()
-        .flat_map(inside))
-    .flat_map(|e| [named(e, "body1"), named(e, "body2")]);
+    let joined = (["contact", "equality", "sensor"].into_iter().flat_map(inside))
+        .flat_map(|e| [named(e, "body1"), named(e, "body2")]);
     let sensed = inside("sensor").flat_map(|e| {
         [
             named(e, "body"),
@@ -41,26 +39,19 @@ fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
         ]
     });
     let skins = ["asset", "deformable"].into_iter().flat_map(inside);
-    let skinned = skins
-        .flat_map(|skin| skin.children_named("bone"))
-        .map(|bone| named(bone, "body"));
+    let skinned =
+        skins.flat_map(|skin| skin.children_named("bone")).map(|bone| named(bone, "body"));
     joined.chain(sensed).chain(skinned).flatten().collect()
 }
 
 fn frame(body: &Body) -> Pose {
-    Pose {
-        pos: body.pos,
-        quat: body.quat,
-    }
+    Pose { pos: body.pos, quat: body.quat }
 }
 
 fn inertia(body: &Body, around: Pose) -> Inertia {
     Inertia {
         mass: body.mass,
-        frame: around.then(Pose {
-            pos: body.ipos,
-            quat: body.iquat,
-        }),
+        frame: around.then(Pose { pos: body.ipos, quat: body.iquat }),
         moments: body.inertia,
     }
 }
@@ -92,10 +83,8 @@ pub(super) fn fuse(
         if parent == 0 || mass < super::inertia::MIN_VALUE {
             continue;
         }
-        let parts = [
-            inertia(&model.bodies[parent], Pose::IDENTITY),
-            inertia(&model.bodies[b], pose),
-        ];
+        let parts =
+            [inertia(&model.bodies[parent], Pose::IDENTITY), inertia(&model.bodies[b], pose)];
         let whole = combine(&parts).map_err(|why| Fault::new(places[b], why))?;
         if let Some(whole) = whole {
             let parent = &mut model.bodies[parent];
@@ -111,18 +100,12 @@ pub(super) fn fuse(
     }
     let target: Vec<usize> = into.iter().map(|b| number[*b]).collect();
     for geom in &mut model.geoms {
-        let pose = shift[geom.body].then(Pose {
-            pos: geom.pos,
-            quat: geom.quat,
-        });
+        let pose = shift[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
         (geom.pos, geom.quat) = (pose.pos, pose.quat);
         geom.body = target[geom.body];
     }
     for site in &mut model.sites {
-        let pose = shift[site.body].then(Pose {
-            pos: site.pos,
-            quat: site.quat,
-        });
+        let pose = shift[site.body].then(Pose { pos: site.pos, quat: site.quat });
         (site.pos, site.quat) = (pose.pos, pose.quat);
         site.body = target[site.body];
     }

@@ -206,10 +206,9 @@ impl GeomSpec {
         }
         let pose = self.pose.resolve(compiler, e)?;
         match (self.shape, &self.mesh, &self.hfield) {
-            (Shape::Mesh, Some(_), None) if self.shell => fault(
-                "shellinertia",
-                "a mesh says itself what is filled: <mesh inertia=\"shell\">",
-            ),
+            (Shape::Mesh, Some(_), None) if self.shell => {
+                fault("shellinertia", "a mesh says itself what is filled: <mesh inertia=\"shell\">")
+            }
             (Shape::Mesh, Some(name), None) => {
                 let (index, solid) = assets.mesh(name, at("mesh"), model)?;
                 let [low, high] = solid.bounds;
@@ -238,28 +237,20 @@ impl GeomSpec {
             (Shape::Primitive(kind), Some(name), None) => {
                 let solid = assets.fitted(name, at("mesh"))?;
                 let (size, centre) = solid.fit(kind, compiler.fit_aabb, self.fit_scale);
-                let centre = Pose {
-                    pos: centre,
-                    ..Pose::IDENTITY
-                };
+                let centre = Pose { pos: centre, ..Pose::IDENTITY };
                 let size = used_size(kind, size, e)?;
                 let pose = pose.then(solid.frame).then(centre);
                 Ok(Form::primitive(kind, pose, size, self.shell))
             }
-            (Shape::Primitive(kind), None, None) => Ok(Form::primitive(
-                kind,
-                pose,
-                used_size(kind, self.size, e)?,
-                self.shell,
-            )),
-            (Shape::Mesh, None, None) => fault(
-                "type",
-                "a mesh geom needs mesh=\"...\", the name of an asset",
-            ),
-            (Shape::HeightField, None, None) => fault(
-                "type",
-                "an hfield geom needs hfield=\"...\", the name of an asset",
-            ),
+            (Shape::Primitive(kind), None, None) => {
+                Ok(Form::primitive(kind, pose, used_size(kind, self.size, e)?, self.shell))
+            }
+            (Shape::Mesh, None, None) => {
+                fault("type", "a mesh geom needs mesh=\"...\", the name of an asset")
+            }
+            (Shape::HeightField, None, None) => {
+                fault("type", "an hfield geom needs hfield=\"...\", the name of an asset")
+            }
             (Shape::Sdf, ..) => fault(
                 "type",
                 "a signed distance field (sdf) is not supported; use a mesh or primitives",
@@ -302,15 +293,8 @@ impl GeomSpec {
             None => self.density * form.volume,
         };
         if mass < 0.0 || !mass.is_finite() {
-            let attr = if self.mass.is_some() {
-                "mass"
-            } else {
-                "density"
-            };
-            return Err(Fault::new(
-                at(attr),
-                format!("a geom cannot have mass {mass} kg"),
-            ));
+            let attr = if self.mass.is_some() { "mass" } else { "density" };
+            return Err(Fault::new(at(attr), format!("a geom cannot have mass {mass} kg")));
         }
         // A shape without volume has no mass either, whatever the file says.
         let mass = if form.volume > EPS { mass } else { 0.0 };
@@ -342,11 +326,7 @@ impl GeomSpec {
         let inertia = Inertia {
             mass,
             frame: pose,
-            moments: if mass > 0.0 {
-                form.unit_moments.map(|m| m * mass)
-            } else {
-                [0.0; 3]
-            },
+            moments: if mass > 0.0 { form.unit_moments.map(|m| m * mass) } else { [0.0; 3] },
         };
         Ok((geom, inertia))
     }
@@ -384,10 +364,8 @@ pub(super) fn between(
     e: &Element,
 ) -> Read<(Pose, Vec3)> {
     let at = e.attr("fromto").map_or(e.at, |a| a.value_at(0));
-    if !matches!(
-        kind,
-        GeomKind::Capsule | GeomKind::Cylinder | GeomKind::Ellipsoid | GeomKind::Box
-    ) {
+    if !matches!(kind, GeomKind::Capsule | GeomKind::Cylinder | GeomKind::Ellipsoid | GeomKind::Box)
+    {
         let why = "fromto is for capsule, cylinder, box and ellipsoid; set type=\"...\"";
         return Err(Fault::new(at, why));
     }
@@ -401,10 +379,7 @@ pub(super) fn between(
     let length = along.iter().map(|x| x * x).sum::<f64>().sqrt();
     let direction =
         normalized(along).ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
-    let pose = Pose {
-        pos: add([a, b, c], [d, f, g]).map(|x| 0.5 * x),
-        quat: z_to(direction),
-    };
+    let pose = Pose { pos: add([a, b, c], [d, f, g]).map(|x| 0.5 * x), quat: z_to(direction) };
     let radius = size[0];
     let size = match kind {
         GeomKind::Capsule | GeomKind::Cylinder => [radius, 0.5 * length, 0.0],
@@ -433,10 +408,7 @@ pub(super) fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec
         GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) => return Ok(size),
     };
     if size[..count].iter().any(|s| *s <= 0.0) {
-        return Err(Fault::new(
-            at,
-            format!("size must be positive: {needs} [m]"),
-        ));
+        return Err(Fault::new(at, format!("size must be positive: {needs} [m]")));
     }
     size[count..].fill(0.0);
     Ok(size)

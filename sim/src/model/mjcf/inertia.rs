@@ -141,11 +141,7 @@ pub(super) fn combine(parts: &[Inertia]) -> Result<Option<Inertia>, &'static str
         }
     }
     let (quat, moments) = principal_axes(full)?;
-    Ok(Some(Inertia {
-        mass,
-        frame: Pose { pos: centre, quat },
-        moments,
-    }))
+    Ok(Some(Inertia { mass, frame: Pose { pos: centre, quat }, moments }))
 }
 
 /// The inertia tensor with principal `moments` along the axes of `quat`.
@@ -194,15 +190,9 @@ pub(super) struct Tolerance {
 
 /// Of a body. They decide the axes of one whose moments are equal but for rounding, and a medium
 /// acts along these axes.
-pub(super) const BODY: Tolerance = Tolerance {
-    off_diagonal: 4e-15,
-    different: 1e-12,
-};
+pub(super) const BODY: Tolerance = Tolerance { off_diagonal: 4e-15, different: 1e-12 };
 /// Of a mesh, whose axes are thus exact to some 1e-7.
-pub(super) const MESH: Tolerance = Tolerance {
-    off_diagonal: 1e-7,
-    different: 1e-7,
-};
+pub(super) const MESH: Tolerance = Tolerance { off_diagonal: 1e-7, different: 1e-7 };
 
 /// Axes and eigenvalues, largest first, of a symmetric tensor: Jacobi's turns about the
 /// axis that the largest entry off the diagonal calls for, as a quaternion, as MuJoCo's

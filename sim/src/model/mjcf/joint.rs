@@ -72,11 +72,7 @@ impl Default for JointSpec {
 impl JointSpec {
     /// The attributes that `<freejoint>` implies: no defaults reach it.
     pub fn free() -> Self {
-        Self {
-            kind: JointKind::Free,
-            limited: Limited::No,
-            ..Self::default()
-        }
+        Self { kind: JointKind::Free, limited: Limited::No, ..Self::default() }
     }
 
     /// Time constant and damping ratio, if the file gives them.
@@ -182,11 +178,7 @@ impl JointSpec {
             name,
             kind: self.kind,
             body,
-            pos: if self.kind == JointKind::Free {
-                [0.0; 3]
-            } else {
-                frame.point(self.pos)
-            },
+            pos: if self.kind == JointKind::Free { [0.0; 3] } else { frame.point(self.pos) },
             axis,
             reference: if self.kind == JointKind::Hinge {
                 unit(self.reference)
@@ -255,10 +247,7 @@ pub(super) fn limit(
     if range[0] >= range[1] {
         return Err(Fault::new(
             at,
-            format!(
-                "{range_attr} \"{} {}\": the first must be smaller",
-                range[0], range[1]
-            ),
+            format!("{range_attr} \"{} {}\": the first must be smaller", range[0], range[1]),
         ));
     }
     let ends = range.iter().any(|x| x.is_finite());

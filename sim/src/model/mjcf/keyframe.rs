@@ -76,10 +76,7 @@ fn normalize(key: &mut Keyframe, e: &Element, model: &Model) -> Read<()> {
         let quat = [0, 1, 2, 3].map(|i| key.qpos[start + i]);
         let quat = normalized(quat).ok_or_else(|| {
             let at = e.attr("qpos").map_or(e.at, |a| a.value_at(0));
-            let why = format!(
-                "the quaternion of \"{}\" (from number {start}) is zero",
-                joint.name
-            );
+            let why = format!("the quaternion of \"{}\" (from number {start}) is zero", joint.name);
             Fault::new(at, why)
         })?;
         key.qpos[start..start + 4].copy_from_slice(&quat);
@@ -120,11 +117,7 @@ fn values(e: &Element, name: &str, otherwise: &[f64], grown: bool) -> Read<Vec<f
         }
         Some(v) => Err(Fault::new(
             e.attr(name).map_or(e.at, |a| a.value_at(0)),
-            format!(
-                "{name} has {} numbers, this model needs {}",
-                v.len(),
-                otherwise.len()
-            ),
+            format!("{name} has {} numbers, this model needs {}", v.len(), otherwise.len()),
         )),
     }
 }

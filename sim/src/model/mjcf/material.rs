@@ -77,10 +77,7 @@ impl MaterialSpec {
 /// The materials of `root`.
 pub(super) fn read(root: &Element, classes: &Classes) -> Read<Materials> {
     let mut all = Materials::new();
-    for e in root
-        .children_named("asset")
-        .flat_map(|a| a.children_named("material"))
-    {
+    for e in root.children_named("asset").flat_map(|a| a.children_named("material")) {
         // A class is not worth refusing a robot for that nothing but a colour comes from.
         let class = classes.of(e, MAIN).map(|c| c.material.clone());
         let mut spec = class.unwrap_or_default();

@@ -180,15 +180,11 @@ pub(crate) fn beside(robot: &Path, within: Option<&Path>, name: &str) -> Result<
 /// A model file's text.
 fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
     if let Some(folder) = within {
-        folder.read_dir().map_err(|source| MjcfError::Read {
-            path: folder.to_path_buf(),
-            source,
-        })?;
+        folder
+            .read_dir()
+            .map_err(|source| MjcfError::Read { path: folder.to_path_buf(), source })?;
     }
-    source::read_text(path).map_err(|source| MjcfError::Read {
-        path: path.to_path_buf(),
-        source,
-    })
+    source::read_text(path).map_err(|source| MjcfError::Read { path: path.to_path_buf(), source })
 }
 
 /// A model file's text, if its bytes are not that text in UTF-8, which is all that MuJoCo reads.
@@ -196,10 +192,7 @@ fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
 /// # Errors
 /// The file cannot be read.
 pub fn recoded(path: &Path) -> Result<Option<String>, MjcfError> {
-    source::recoded(path).map_err(|source| MjcfError::Read {
-        path: path.to_path_buf(),
-        source,
-    })
+    source::recoded(path).map_err(|source| MjcfError::Read { path: path.to_path_buf(), source })
 }
 
 /// Reads a file with additions; once more where these depend on what is in it: a floor of its
@@ -279,10 +272,7 @@ fn parse_edits(
     let mut assembler = Assembler::new(&mut sources, &mut settings, &mut notes);
     let mut whole = assembler.model(path, text, &reach)?;
     let (urdf, named) = (assembler.urdf, std::mem::take(&mut assembler.files));
-    let mut unfelt = VisualGeoms::new(looks.then(|| Looks {
-        urdf,
-        ..Looks::default()
-    }));
+    let mut unfelt = VisualGeoms::new(looks.then(|| Looks { urdf, ..Looks::default() }));
     let mut added = edit::apply(edits, &mut whole.root).map_err(|f| sources.error(f))?;
     if edits.balance {
         settings.balance_inertia();
@@ -335,10 +325,7 @@ fn read(
     let compiler = settings.of(root.at);
     let materials = material::read(root, classes)?;
 
-    let stem = || {
-        path.file_stem()
-            .map_or("model".into(), |s| s.to_string_lossy().into_owned())
-    };
+    let stem = || path.file_stem().map_or("model".into(), |s| s.to_string_lossy().into_owned());
     let mut model = Model {
         name: root.text("model").map_or_else(stem, str::to_string),
         options: whole.options.clone(),
@@ -470,10 +457,7 @@ fn drawn(mesh: &Mesh, assets: &mut asset::Assets, at: At) -> Surface {
     let Ok(mut surface) = assets.triangles(&mesh.name, at) else {
         return mesh.hull();
     };
-    let own = Pose {
-        pos: mesh.pos,
-        quat: mesh.quat,
-    };
+    let own = Pose { pos: mesh.pos, quat: mesh.quat };
     let own = own.inverse();
     for v in &mut surface.vertices {
         *v = own.point(v.map(f64::from)).map(|x| x as f32);
@@ -545,10 +529,7 @@ impl Names {
         let mut given = BTreeSet::new();
         collect_names(root, &mut given);
         let given = Rc::new(given);
-        let taken = || Taken {
-            used: BTreeSet::new(),
-            given: Rc::clone(&given),
-        };
+        let taken = || Taken { used: BTreeSet::new(), given: Rc::clone(&given) };
         let mut body = taken();
         body.used.insert("world".to_string());
         Self {
@@ -602,10 +583,7 @@ fn find<'a>(attr: &Attr, kind: &str, names: impl Iterator<Item = &'a str> + Clon
     names.clone().position(|n| n == attr.value).ok_or_else(|| {
         let guess = nearest(&attr.value, names);
         let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-        Fault::new(
-            attr.value_at(0),
-            format!("no {kind} called \"{}\"{guess}", attr.value),
-        )
+        Fault::new(attr.value_at(0), format!("no {kind} called \"{}\"{guess}", attr.value))
     })
 }
 

@@ -45,9 +45,8 @@ pub(super) fn read(e: &Element, dynprm: &mut [f64], gain: &mut [f64]) -> Read<()
     if let Some(attr) = e.attr("tausmooth").filter(|_| dynprm[2] < 0.0) {
         return Err(wrong(attr, "cannot be negative"));
     }
-    for (k, name) in ["force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"]
-        .into_iter()
-        .enumerate()
+    for (k, name) in
+        ["force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"].into_iter().enumerate()
     {
         positive(name, &mut gain[2 + k])?;
     }
@@ -71,10 +70,7 @@ pub(super) fn resolve(
             "a muscle's range has to grow: the first below the second"
         } else if curve[4] >= 1.0 || curve[5] <= 1.0 {
             "a muscle's lmin is below 1, its lmax above"
-        } else if [curve[3], curve[6], curve[7], curve[8]]
-            .iter()
-            .any(|x| *x <= 0.0)
-        {
+        } else if [curve[3], curve[6], curve[7], curve[8]].iter().any(|x| *x <= 0.0) {
             "a muscle's scale, vmax, fpmax and fvmax are positive"
         } else {
             continue;
@@ -99,23 +95,14 @@ pub(super) fn resolve(
             ));
         }
     };
-    Ok(Some(Muscle {
-        gain,
-        bias,
-        lengthrange,
-        acc0: 0.0,
-    }))
+    Ok(Some(Muscle { gain, bias, lengthrange, acc0: 0.0 }))
 }
 
 /// Fills `acc0` of the muscles that need it.
 pub(super) fn accelerations(model: &mut Model, at: At) -> Read<()> {
     let scaled = |p: &Option<[f64; 9]>| p.is_some_and(|p| p[2] < 0.0);
     let needs = |m: &Muscle| scaled(&m.gain) || scaled(&m.bias);
-    if !model
-        .actuators
-        .iter()
-        .any(|a| a.muscle.is_some_and(|m| needs(&m)))
-    {
+    if !model.actuators.iter().any(|a| a.muscle.is_some_and(|m| needs(&m))) {
         return Ok(());
     }
     let rest = Rest::new(model, &model.qpos0);
@@ -127,12 +114,7 @@ pub(super) fn accelerations(model: &mut Model, at: At) -> Read<()> {
         Fault::new(at, why)
     })?;
     let found: Vec<f64> = (0..model.actuators.len())
-        .map(|a| {
-            factor
-                .solve(&rest.actuator_jacobian(a))
-                .norm()
-                .max(MIN_VALUE)
-        })
+        .map(|a| factor.solve(&rest.actuator_jacobian(a)).norm().max(MIN_VALUE))
         .collect();
     for (actuator, acc0) in model.actuators.iter_mut().zip(found) {
         if let Some(muscle) = &mut actuator.muscle {

@@ -11,11 +11,8 @@ const INTEGRATOR: Keywords<Integrator> = &[
     ("implicitfast", Integrator::ImplicitFast),
 ];
 const CONE: Keywords<Cone> = &[("pyramidal", Cone::Pyramidal), ("elliptic", Cone::Elliptic)];
-const SOLVER: Keywords<Solver> = &[
-    ("PGS", Solver::Pgs),
-    ("CG", Solver::Cg),
-    ("Newton", Solver::Newton),
-];
+const SOLVER: Keywords<Solver> =
+    &[("PGS", Solver::Pgs), ("CG", Solver::Cg), ("Newton", Solver::Newton)];
 const ENABLE: Keywords<bool> = &[("enable", true), ("disable", false)];
 
 /// Flags that are on unless the file says otherwise.
@@ -83,20 +80,11 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
             o.disabled_actuators |= 1 << group as u32;
         }
     }
-    positive(
-        e,
-        "timestep",
-        o.timestep,
-        "the physics needs time to pass, for example 0.002",
-    )?;
+    positive(e, "timestep", o.timestep, "the physics needs time to pass, for example 0.002")?;
     positive(e, "impratio", o.impratio, "MuJoCo's default is 1")?;
     for (name, value) in [("density", o.density), ("viscosity", o.viscosity)] {
         if value < 0.0 {
-            return Err(at_value(
-                e,
-                name,
-                format!("{name} {value} cannot be negative"),
-            ));
+            return Err(at_value(e, name, format!("{name} {value} cannot be negative")));
         }
     }
     for flags in e.children_named("flag") {
@@ -128,11 +116,7 @@ fn positive(e: &Element, name: &str, value: f64, hint: &str) -> Read<()> {
     if value > 0.0 {
         return Ok(());
     }
-    Err(at_value(
-        e,
-        name,
-        format!("{name} {value} must be positive: {hint}"),
-    ))
+    Err(at_value(e, name, format!("{name} {value} must be positive: {hint}")))
 }
 
 fn at_value(e: &Element, name: &str, message: String) -> Fault {

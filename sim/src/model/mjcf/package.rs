@@ -20,11 +20,7 @@ pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
     let (package, file) = address.split_once('/').unwrap_or((address, ""));
     let place = |folder: PathBuf, known: bool| Candidate {
         path: joined(&folder, Path::new(file)),
-        by: By::Package {
-            folder,
-            name: package.to_string(),
-            known,
-        },
+        by: By::Package { folder, name: package.to_string(), known },
     };
     let own = reach.folder();
     let named = files::plain(own);
@@ -32,10 +28,7 @@ pub(super) fn candidates(reach: &Reach, address: &str) -> Vec<Candidate> {
     let real = named.canonicalize().unwrap_or_else(|_| named.clone());
     let called = |up: usize| {
         let at = |path: &Path| {
-            path.ancestors()
-                .nth(up)
-                .and_then(Path::file_name)
-                .is_some_and(|n| n == package)
+            path.ancestors().nth(up).and_then(Path::file_name).is_some_and(|n| n == package)
         };
         at(&named) || at(&real)
     };

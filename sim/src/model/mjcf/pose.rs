@@ -24,11 +24,7 @@ pub(super) struct PoseSpec {
 
 impl Default for PoseSpec {
     fn default() -> Self {
-        Self {
-            pos: [0.0; 3],
-            quat: IDENTITY,
-            alternative: None,
-        }
+        Self { pos: [0.0; 3], quat: IDENTITY, alternative: None }
     }
 }
 
@@ -92,9 +88,6 @@ impl PoseSpec {
                 from_axes(x, y, cross(x, y))
             }
         };
-        Ok(Pose {
-            pos: self.pos,
-            quat,
-        })
+        Ok(Pose { pos: self.pos, quat })
     }
 }

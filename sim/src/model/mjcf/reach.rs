@@ -46,11 +46,7 @@ pub(super) enum By {
     /// The whole name, which begins with `/`.
     Root(PathBuf),
     /// The file in a folder that is the package of this name, or may be: nothing says so.
-    Package {
-        folder: PathBuf,
-        name: String,
-        known: bool,
-    },
+    Package { folder: PathBuf, name: String, known: bool },
     /// Its last part in the folder for its kind.
     Last,
 }
@@ -139,11 +135,7 @@ impl Reach {
                 return self.seen(&self.folder, Path::new(address));
             }
             let mut found = package::candidates(self, address);
-            found.extend(
-                in_dir(last)
-                    .into_iter()
-                    .map(|c| Candidate { by: By::Last, ..c }),
-            );
+            found.extend(in_dir(last).into_iter().map(|c| Candidate { by: By::Last, ..c }));
             return found;
         }
         let mut found = in_dir(name);

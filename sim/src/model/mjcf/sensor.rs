@@ -26,10 +26,7 @@ pub(super) fn read(section: &Element, model: &Model) -> Vec<Sensor> {
 }
 
 fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
-    if let Some(attr) = ["delay", "nsample", "interval"]
-        .iter()
-        .find_map(|n| e.attr(n))
-    {
+    if let Some(attr) = ["delay", "nsample", "interval"].iter().find_map(|n| e.attr(n)) {
         return Err(format!("its {} is not supported", attr.name));
     }
     let joint = || find(e, "joint", model.joints.iter().map(|j| j.name.as_str()));
@@ -48,13 +45,7 @@ fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         }
     };
     let tendon = || find(e, "tendon", model.tendons.iter().map(|t| t.name.as_str()));
-    let actuator = || {
-        find(
-            e,
-            "actuator",
-            model.actuators.iter().map(|a| a.name.as_str()),
-        )
-    };
+    let actuator = || find(e, "actuator", model.actuators.iter().map(|a| a.name.as_str()));
     let site = || find(e, "site", model.sites.iter().map(|s| s.name.as_str()));
     let between = || {
         let s = site()?;

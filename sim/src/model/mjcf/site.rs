@@ -28,12 +28,7 @@ pub(super) struct SiteSpec {
 impl Default for SiteSpec {
     /// MuJoCo's own.
     fn default() -> Self {
-        Self {
-            pose: PoseSpec::default(),
-            fromto: None,
-            kind: GeomKind::Sphere,
-            size: [0.005; 3],
-        }
+        Self { pose: PoseSpec::default(), fromto: None, kind: GeomKind::Sphere, size: [0.005; 3] }
     }
 }
 

@@ -29,10 +29,7 @@ impl At {
 
     /// Byte number `byte` of file number `file`, which [`MAX_BYTES`] bounds.
     pub fn new(file: u32, byte: usize) -> Self {
-        At {
-            file,
-            byte: byte as u32,
-        }
+        At { file, byte: byte as u32 }
     }
 
     pub fn byte(self) -> usize {
@@ -59,10 +56,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub fn new(at: At, message: impl Into<String>) -> Self {
-        Self {
-            at,
-            message: message.into(),
-        }
+        Self { at, message: message.into() }
     }
 }
 
@@ -85,24 +79,12 @@ pub(super) struct Attr {
 impl Attr {
     /// One that stands in the file; `verbatim`: its value does so as it is here.
     pub fn read(name: &str, value: String, at: At, value_at: At, verbatim: bool) -> Self {
-        Self {
-            name: name.to_string(),
-            value,
-            at,
-            value_at,
-            verbatim,
-        }
+        Self { name: name.to_string(), value, at, value_at, verbatim }
     }
 
     /// An attribute that does not stand in the file, for what stands at `at`.
     pub fn made(name: &str, value: &str, at: At) -> Self {
-        Self {
-            name: name.to_string(),
-            value: value.to_string(),
-            at,
-            value_at: at,
-            verbatim: false,
-        }
+        Self { name: name.to_string(), value: value.to_string(), at, value_at: at, verbatim: false }
     }
 
     /// Gives it another value, which does not stand in the file.
@@ -232,36 +214,25 @@ impl Sources {
         let file = &self.files[at.file as usize];
         let line = file.line_starts.partition_point(|s| *s <= at.byte) - 1;
         let before = |byte: u32| file.characters_before(byte as usize);
-        (
-            line + 1,
-            1 + before(at.byte) - before(file.line_starts[line]),
-        )
+        (line + 1, 1 + before(at.byte) - before(file.line_starts[line]))
     }
 
     /// `path:line:column`, for errors.
     pub fn place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
-        format!(
-            "{}:{line}:{column}",
-            self.files[at.file as usize].path.display()
-        )
+        format!("{}:{line}:{column}", self.files[at.file as usize].path.display())
     }
 
     /// `file:line:column`, for lists of ignored elements.
     pub fn short_place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
         let path = &self.files[at.file as usize].path;
-        let name = path
-            .file_name()
-            .map_or(path.to_string_lossy(), |n| n.to_string_lossy());
+        let name = path.file_name().map_or(path.to_string_lossy(), |n| n.to_string_lossy());
         format!("{name}:{line}:{column}")
     }
 
     pub fn error(&self, fault: Fault) -> MjcfError {
-        MjcfError::Invalid {
-            place: self.place(fault.at),
-            message: fault.message,
-        }
+        MjcfError::Invalid { place: self.place(fault.at), message: fault.message }
     }
 
     /// Parses a model's `text`, replacing `<include>` by the contents of the named file.
@@ -284,24 +255,14 @@ impl Sources {
     ) -> Result<Element, MjcfError> {
         let file = self.files.len() as u32;
         let line_starts = std::iter::once(0)
-            .chain(
-                text.bytes()
-                    .zip(1u32..)
-                    .filter(|(b, _)| *b == b'\n')
-                    .map(|(_, i)| i),
-            )
+            .chain(text.bytes().zip(1u32..).filter(|(b, _)| *b == b'\n').map(|(_, i)| i))
             .collect();
         let strides = text.as_bytes().chunks(STRIDE).scan(0_u32, |sum, chunk| {
             *sum += characters(chunk) as u32;
             Some(*sum)
         });
         let characters = std::iter::once(0).chain(strides).collect();
-        let source = SourceFile {
-            path: path.to_path_buf(),
-            text,
-            line_starts,
-            characters,
-        };
+        let source = SourceFile { path: path.to_path_buf(), text, line_starts, characters };
         self.files.push(source);
         let read = xml::parse(file, &self.files[file as usize].text);
         let (mut root, behind) = read.map_err(|f| self.error(f))?;
@@ -345,15 +306,10 @@ impl Sources {
         open: &mut Vec<PathBuf>,
         depth: usize,
     ) -> Result<Vec<Element>, MjcfError> {
-        let (path, attr) = self
-            .included_path(element, open.last())
-            .map_err(|f| self.error(f))?;
+        let (path, attr) = self.included_path(element, open.last()).map_err(|f| self.error(f))?;
         let refuse = |s: &Self, why: String| s.error(Fault::new(attr, why));
         if open.contains(&path) || self.files[self.first..].iter().any(|f| f.path == path) {
-            let why = format!(
-                "{} is included a second time; MJCF allows it once",
-                path.display()
-            );
+            let why = format!("{} is included a second time; MJCF allows it once", path.display());
             return Err(refuse(self, why));
         }
         if self.files.len() >= MAX_FILES || open.len() + depth > MAX_DEPTH {
@@ -380,10 +336,7 @@ impl Sources {
             return Err(Fault::new(element.at, "<include> needs file=\"...\""));
         };
         if let Some(other) = element.attrs.iter().find(|a| a.name != "file") {
-            let why = format!(
-                "unknown attribute \"{}\" of <include>; it has file",
-                other.name
-            );
+            let why = format!("unknown attribute \"{}\" of <include>; it has file", other.name);
             return Err(Fault::new(other.at, why));
         }
         if let Some(child) = element.children.first() {

@@ -9,15 +9,8 @@ fn places_on_long_lines_count_characters() {
     let reach = Reach::new(Path::new("x.xml"), None);
     sources.parse(Path::new("x.xml"), text, &reach).unwrap();
     let column = 1 + "<a b=''/>".len() + 3 * STRIDE;
-    for (byte, place) in [
-        (0, "1:1".to_string()),
-        (9, "2:1".into()),
-        (end, format!("2:{column}")),
-    ] {
-        assert_eq!(
-            sources.place(At { file: 0, byte }),
-            format!("x.xml:{place}")
-        );
+    for (byte, place) in [(0, "1:1".to_string()), (9, "2:1".into()), (end, format!("2:{column}"))] {
+        assert_eq!(sources.place(At { file: 0, byte }), format!("x.xml:{place}"));
     }
 }
 
@@ -59,14 +52,8 @@ fn a_pipe_or_a_folder_in_the_place_of_any_file_is_an_error_at_once() {
     };
     let urdf = "<robot name=\"r\"><link name=\"l\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" ixy=\"0\" ixz=\"0\" iyy=\"1\" iyz=\"0\" izz=\"1\"/></inertial><collision><geometry><mesh filename=\"pipe.stl\"/></geometry></collision></link></robot>";
     for (text, words) in [
-        (
-            "<mujoco><include file=\"pipe.xml\"/></mujoco>".to_string(),
-            "a pipe",
-        ),
-        (
-            "<mujoco><include file=\"folder.xml\"/></mujoco>".to_string(),
-            "a folder",
-        ),
+        ("<mujoco><include file=\"pipe.xml\"/></mujoco>".to_string(), "a pipe"),
+        ("<mujoco><include file=\"folder.xml\"/></mujoco>".to_string(), "a folder"),
         (mesh("pipe.stl"), "a pipe"),
         (mesh("pipe.obj"), "a pipe"),
         (mesh("folder.stl"), "a folder"),

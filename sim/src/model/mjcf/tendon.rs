@@ -55,10 +55,7 @@ impl TendonSpec {
         e.keyword("actuatorfrclimited", LIMITED, &mut self.actfrc_limited)?;
         e.ends("actuatorfrcrange", &mut self.actfrcrange)?;
         e.scalar("margin", &mut self.margin)?;
-        for (name, to) in [
-            ("stiffness", &mut self.stiffness),
-            ("damping", &mut self.damping),
-        ] {
+        for (name, to) in [("stiffness", &mut self.stiffness), ("damping", &mut self.damping)] {
             e.fill(name, 1, to)?;
             if let Some(attr) = e.attr(name)
                 && to[1..] != [0.0; 2]
@@ -68,10 +65,7 @@ impl TendonSpec {
         }
         e.scalar("frictionloss", &mut self.frictionloss)?;
         e.scalar("armature", &mut self.armature)?;
-        for (name, value) in [
-            ("frictionloss", self.frictionloss),
-            ("armature", self.armature),
-        ] {
+        for (name, value) in [("frictionloss", self.frictionloss), ("armature", self.armature)] {
             if let Some(attr) = e.attr(name).filter(|_| value < 0.0) {
                 return Err(wrong(attr, "cannot be negative"));
             }
@@ -210,9 +204,7 @@ fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
                     }
                     None => None,
                 };
-                let side = part
-                    .attr("sidesite")
-                    .map(|a| super::find(a, "site", sites()));
+                let side = part.attr("sidesite").map(|a| super::find(a, "site", sites()));
                 let side = side.transpose()?;
                 geom.map(|geom| PathPart::Geom { geom, side })
             }

@@ -33,10 +33,7 @@ fn shipped_robots_load_and_ignore_nothing() {
         // The files of attached models are copied into runs, too.
         let ants = model.sources[1..].iter().filter(|s| s.ends_with("ant.xml"));
         let attached = usize::from(path.ends_with("ant_sumo.xml"));
-        assert_eq!(
-            (ants.count(), model.sources.len()),
-            (attached, 1 + attached)
-        );
+        assert_eq!((ants.count(), model.sources.len()), (attached, 1 + attached));
     }
 }
 

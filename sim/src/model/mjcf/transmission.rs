@@ -38,17 +38,12 @@ impl TransmissionSpec {
             Fault::new(e.at, why)
         })?;
         if let Some(other) = given.next() {
-            let why = format!(
-                "{} and {} are both given; keep one",
-                target.name, other.name
-            );
+            let why = format!("{} and {} are both given; keep one", target.name, other.name);
             return Err(Fault::new(other.at, why));
         }
-        for (name, needs) in [
-            ("refsite", "site"),
-            ("slidersite", "cranksite"),
-            ("cranklength", "cranksite"),
-        ] {
+        for (name, needs) in
+            [("refsite", "site"), ("slidersite", "cranksite"), ("cranklength", "cranksite")]
+        {
             if let Some(attr) = e.attr(name).filter(|_| target.name != needs) {
                 let why = format!("{name} is for actuators with {needs}=\"...\"");
                 return Err(Fault::new(attr.at, why));

@@ -78,11 +78,7 @@ impl TreeReader<'_, '_> {
                 let class = self.childclass(element, class)?;
                 self.collect(element, inner, class, items)?;
             } else {
-                items.push(Item {
-                    element,
-                    frame,
-                    class,
-                });
+                items.push(Item { element, frame, class });
             }
         }
         Ok(())
@@ -99,10 +95,7 @@ impl TreeReader<'_, '_> {
     }
 
     fn children(&mut self, parent: usize, items: &[Item]) -> Read<()> {
-        items
-            .iter()
-            .filter(|i| i.element.name == "body")
-            .try_for_each(|i| self.body(i, parent))
+        items.iter().filter(|i| i.element.name == "body").try_for_each(|i| self.body(i, parent))
     }
 
     fn body(&mut self, item: &Item, parent: usize) -> Read<()> {

@@ -25,12 +25,7 @@ pub(super) struct VisualGeoms {
 impl VisualGeoms {
     /// None so far; `looks` takes their looks, if wanted.
     pub fn new(looks: Option<Looks>) -> Self {
-        Self {
-            order: Vec::new(),
-            looks,
-            faults: Vec::new(),
-            plain: BTreeMap::new(),
-        }
+        Self { order: Vec::new(), looks, faults: Vec::new(), plain: BTreeMap::new() }
     }
 
     /// Counts a geom of `body`.
@@ -86,10 +81,7 @@ impl VisualGeoms {
     pub fn place(&mut self, body: usize, of: impl Fn(Pose) -> Pose) {
         let shapes = self.looks.iter_mut().flat_map(|l| &mut l.shapes);
         for look in shapes.filter(|l| l.body == body) {
-            let pose = of(Pose {
-                pos: look.pos,
-                quat: look.quat,
-            });
+            let pose = of(Pose { pos: look.pos, quat: look.quat });
             (look.pos, look.quat) = (pose.pos, pose.quat);
         }
     }

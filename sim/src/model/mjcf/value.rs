@@ -19,18 +19,13 @@ pub(super) enum Limited {
 }
 
 /// `true`, `false`, `auto`.
-pub(super) const LIMITED: Keywords<Limited> = &[
-    ("true", Limited::Yes),
-    ("false", Limited::No),
-    ("auto", Limited::Auto),
-];
+pub(super) const LIMITED: Keywords<Limited> =
+    &[("true", Limited::Yes), ("false", Limited::No), ("auto", Limited::Auto)];
 
 impl Element {
     /// The attribute's text; an empty one counts as absent.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.attr(name)
-            .map(|a| a.value.as_str())
-            .filter(|v| !v.is_empty())
+        self.attr(name).map(|a| a.value.as_str()).filter(|v| !v.is_empty())
     }
 
     /// A text that must be there.
@@ -98,10 +93,7 @@ impl Element {
         if let Some(attr) = self.attr(name) {
             let values = numbers(attr, whole_number)?;
             let [value] = values[..] else {
-                return Err(wrong(
-                    attr,
-                    &format!("needs one whole number, not {}", values.len()),
-                ));
+                return Err(wrong(attr, &format!("needs one whole number, not {}", values.len())));
             };
             *to = value;
         }
@@ -122,9 +114,7 @@ impl Element {
     pub fn keyword<T: Copy>(&self, name: &str, words: Keywords<T>, to: &mut T) -> Read<()> {
         if let Some(attr) = self.attr(name) {
             let found = words.iter().find(|(w, _)| *w == attr.value);
-            *to = found
-                .ok_or_else(|| unknown_word(attr, words.iter().map(|w| w.0)))?
-                .1;
+            *to = found.ok_or_else(|| unknown_word(attr, words.iter().map(|w| w.0)))?.1;
         }
         Ok(())
     }
@@ -132,10 +122,7 @@ impl Element {
 
 /// `name="value" why`, at the value.
 pub(super) fn wrong(attr: &Attr, why: &str) -> Fault {
-    Fault::new(
-        attr.value_at(0),
-        format!("{}=\"{}\" {why}", attr.name, clip(&attr.value)),
-    )
+    Fault::new(attr.value_at(0), format!("{}=\"{}\" {why}", attr.name, clip(&attr.value)))
 }
 
 fn unknown_word<'a>(attr: &Attr, words: impl Iterator<Item = &'a str> + Clone) -> Fault {
@@ -166,10 +153,7 @@ fn end(token: &str) -> Result<f64, &'static str> {
 
 fn number(token: &str) -> Result<f64, &'static str> {
     let value: f64 = token.parse().map_err(|_| "is not a number")?;
-    value
-        .is_finite()
-        .then_some(value)
-        .ok_or("is not a finite number")
+    value.is_finite().then_some(value).ok_or("is not a finite number")
 }
 
 fn whole_number(token: &str) -> Result<i32, &'static str> {

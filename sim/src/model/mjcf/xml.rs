@@ -123,12 +123,7 @@ impl<'t> Reader<'t> {
     /// `None`: an element begins or ends here.
     fn aside(&mut self) -> Read<Option<bool>> {
         let here = self.at;
-        for (begin, end) in [
-            ("<!--", "-->"),
-            ("<![CDATA[", "]]>"),
-            ("<?", "?>"),
-            ("<!", ">"),
-        ] {
+        for (begin, end) in [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">")] {
             if !self.takes(begin) {
                 continue;
             }
@@ -189,10 +184,7 @@ impl<'t> Reader<'t> {
             let value_at = self.at;
             let raw = self.until(quote);
             let raw = raw.ok_or_else(|| {
-                self.fault(
-                    at,
-                    format!("the value of {name} has no end, which is {quote}"),
-                )
+                self.fault(at, format!("the value of {name} has no end, which is {quote}"))
             })?;
             if !names.insert(name) {
                 let why = format!("{name} is given twice; remove one");
@@ -200,18 +192,12 @@ impl<'t> Reader<'t> {
             }
             let value = value(raw).map_err(|(byte, why)| self.fault(value_at + byte, why))?;
             // What XML says of names is no attribute.
-            if name == "xmlns"
-                || ["xmlns:", "xml:", "xsi:"]
-                    .iter()
-                    .any(|p| name.starts_with(p))
-            {
+            if name == "xmlns" || ["xmlns:", "xml:", "xsi:"].iter().any(|p| name.starts_with(p)) {
                 continue;
             }
             let verbatim = value.len() == raw.len();
             let (at, value_at) = (self.place(at), self.place(value_at));
-            element
-                .attrs
-                .push(Attr::read(name, value, at, value_at, verbatim));
+            element.attrs.push(Attr::read(name, value, at, value_at, verbatim));
         }
     }
 }
@@ -252,10 +238,7 @@ fn value(raw: &str) -> Result<String, (usize, &'static str)> {
         let end = rest.find(';').unwrap_or(0);
         let c = entity(&rest[1..end.max(1)]);
         if c.is_some_and(control) {
-            return Err((
-                raw.len() - rest.len(),
-                "the number of a control character; remove it",
-            ));
+            return Err((raw.len() - rest.len(), "the number of a control character; remove it"));
         }
         // As MuJoCo: what means nothing stands for itself.
         text.push(c.unwrap_or('&'));

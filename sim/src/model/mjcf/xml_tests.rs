@@ -98,10 +98,7 @@ fn what_nobody_reads_is_refused_with_its_place() {
     ] {
         let said = read(&marked.replace('~', "")).unwrap_err();
         let place = format!("{}: ", marked.find('~').unwrap());
-        assert!(
-            said.starts_with(&place) && said.contains(words),
-            "{said}\n{marked}"
-        );
+        assert!(said.starts_with(&place) && said.contains(words), "{said}\n{marked}");
     }
 }
 

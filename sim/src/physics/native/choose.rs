@@ -53,17 +53,8 @@ pub fn settle(
     config: &SimConfig,
     progress: OnProgress<'_>,
 ) -> Result<Settled, PhysicsError> {
-    let Choice {
-        name,
-        note,
-        background,
-        ..
-    } = choose(&plan(model, config)?, config, progress)?;
-    Ok(Settled {
-        kernel: name,
-        note,
-        background,
-    })
+    let Choice { name, note, background, .. } = choose(&plan(model, config)?, config, progress)?;
+    Ok(Settled { kernel: name, note, background })
 }
 
 /// The decision of [`settle`], without compiling anything.
@@ -72,11 +63,8 @@ pub fn settle(
 /// As [`settle`].
 pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsError> {
     let plan = plan(model, config)?;
-    let looks_only = |name: String, note: Option<String>| Settled {
-        kernel: name,
-        note,
-        background: None,
-    };
+    let looks_only =
+        |name: String, note: Option<String>| Settled { kernel: name, note, background: None };
     let mut never = |_: Progress| ControlFlow::Break(());
     let open = open(&config.kernel)?.filter(|_| config.specialize != Specialize::Off);
     let Some(set) = open else {
@@ -157,24 +145,22 @@ pub(super) fn choose(
         Ok(own) => own,
         Err(why) => return Ok(generic(Some(slower(&why)), None)),
     };
-    Ok(
-        match own.specializer.prepare(&own.source, set, mode, progress) {
-            Outcome::Ready(kernel) => match ready(plan, &kernel, set) {
-                Ok(choice) => choice,
-                Err(error) => generic(Some(slower(&error)), None),
-            },
-            Outcome::Background(background) => generic(
-                Some(
-                    "the generic kernel; one for this robot is being compiled for the next run \
-                     (sim.specialize = \"wait\" waits for it)"
-                        .into(),
-                ),
-                Some(background),
-            ),
-            Outcome::Generic(SpecializeError::Off) => generic(None, None),
-            Outcome::Generic(error) => generic(Some(slower(&error)), None),
+    Ok(match own.specializer.prepare(&own.source, set, mode, progress) {
+        Outcome::Ready(kernel) => match ready(plan, &kernel, set) {
+            Ok(choice) => choice,
+            Err(error) => generic(Some(slower(&error)), None),
         },
-    )
+        Outcome::Background(background) => generic(
+            Some(
+                "the generic kernel; one for this robot is being compiled for the next run \
+                     (sim.specialize = \"wait\" waits for it)"
+                    .into(),
+            ),
+            Some(background),
+        ),
+        Outcome::Generic(SpecializeError::Off) => generic(None, None),
+        Outcome::Generic(error) => generic(Some(slower(&error)), None),
+    })
 }
 
 /// The instruction set among whose kernels `sim.kernel` leaves the choice: the widest,
@@ -190,10 +176,7 @@ fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
     let Some(name) = kernel.strip_prefix(AUTO).and_then(|k| k.strip_prefix('-')) else {
         return Ok(None);
     };
-    let missing = |why: String| PhysicsError::Kernel {
-        name: kernel.into(),
-        why,
-    };
+    let missing = |why: String| PhysicsError::Kernel { name: kernel.into(), why };
     let set = InstructionSet::named(name)
         .ok_or_else(|| missing(format!("no instruction set is called \"{name}\"")))?;
     set.generic().map_err(|why| missing(why.to_string()))?;
@@ -214,10 +197,7 @@ impl Specialized {
         }
         let generated = generate(plan, set.lanes()).map_err(|error| error.to_string())?;
         let specializer = Specializer::from_environment().map_err(|error| error.to_string())?;
-        Ok(Self {
-            source: generated.source,
-            specializer,
-        })
+        Ok(Self { source: generated.source, specializer })
     }
 }
 
@@ -251,10 +231,7 @@ fn ready(
 /// Exactly the kernel that an earlier run had. One that has left the cache is compiled
 /// again if that gives the same one.
 fn named(plan: &RobotTables, name: &str, progress: OnProgress<'_>) -> Result<Choice, PhysicsError> {
-    let missing = |why: String| PhysicsError::Kernel {
-        name: name.into(),
-        why,
-    };
+    let missing = |why: String| PhysicsError::Kernel { name: name.into(), why };
     let (set, hash) = parse(name).ok_or_else(|| missing("no kernel is called so".into()))?;
     if !set.is_available() {
         return Err(missing(Unusable::Processor(set.name()).to_string()));
@@ -291,9 +268,7 @@ fn parse(name: &str) -> Option<(InstructionSet, Option<&str>)> {
 fn can_come_back(plan: &RobotTables, name: &str) -> bool {
     let same = || {
         let (set, hash) = parse(name)?;
-        let own = Specialized::of(plan, set)
-            .ok()
-            .filter(|_| set.is_available())?;
+        let own = Specialized::of(plan, set).ok().filter(|_| set.is_available())?;
         Some(own.specializer.hash(&own.source, set).ok()? == hash?)
     };
     same().unwrap_or(false)
@@ -318,10 +293,7 @@ fn again(
                 .into(),
         );
     }
-    match own
-        .specializer
-        .prepare(&own.source, set, Mode::Wait, progress)
-    {
+    match own.specializer.prepare(&own.source, set, Mode::Wait, progress) {
         Outcome::Ready(kernel) => Ok(kernel),
         Outcome::Generic(error) => Err(error.to_string()),
         Outcome::Background(_) => Err(SpecializeError::Stopped.to_string()),

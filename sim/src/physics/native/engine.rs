@@ -29,10 +29,7 @@ pub(crate) const ITERATIONS: i32 = 12;
 /// precision.
 pub(crate) const TOLERANCE: f64 = 1e-8;
 /// How constraints are solved.
-pub(super) const SOLVER: Solver = Solver {
-    iterations: ITERATIONS,
-    tolerance: TOLERANCE,
-};
+pub(super) const SOLVER: Solver = Solver { iterations: ITERATIONS, tolerance: TOLERANCE };
 
 /// N worlds of one robot.
 #[derive(Debug)]
@@ -82,12 +79,7 @@ pub fn new(
     let plan = plan(model, config)?;
     let fingerprint = snapshot::fingerprint(&plan);
     let stiff = super::stiff::note(model, plan.timestep, model.options.integrator);
-    let Choice {
-        functions,
-        name: kernel,
-        note,
-        background,
-    } = choose(&plan, config, &mut tell())?;
+    let Choice { functions, name: kernel, note, background } = choose(&plan, config, &mut tell())?;
     let robot = Robot::<f32>::new(functions, plan)
         .ok_or_else(|| unsupported("a kernel of another version".into()))?;
     if i32::try_from(num_envs).is_err() {
@@ -95,10 +87,7 @@ pub fn new(
     }
     let work = (0..pool.threads())
         .map(|_| {
-            robot.work().map_err(|bytes| MemoryError {
-                what: "the physics kernel".into(),
-                bytes,
-            })
+            robot.work().map_err(|bytes| MemoryError { what: "the physics kernel".into(), bytes })
         })
         .collect::<Result<Vec<_>, _>>()?;
     let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
@@ -120,10 +109,7 @@ pub fn new(
     for (row, x) in initial.chunks_mut(num_envs.max(1)).zip(&model.qpos0) {
         row.fill(*x as f32);
     }
-    for (row, x) in (physics.state.varied)
-        .chunks_mut(num_envs.max(1))
-        .zip(model.varied_numbers())
-    {
+    for (row, x) in (physics.state.varied).chunks_mut(num_envs.max(1)).zip(model.varied_numbers()) {
         row.fill(x as f32);
     }
     physics.state.stale.fill(1);
@@ -218,10 +204,7 @@ impl Physics for NativePhysics {
         if let Err(e) = stepped {
             // Nobody knows how far the worlds came: all of them are to be reset.
             tracing::error!("{e}");
-            self.state
-                .fault
-                .iter_mut()
-                .for_each(|f| *f |= fault::ENGINE);
+            self.state.fault.iter_mut().for_each(|f| *f |= fault::ENGINE);
         }
     }
 

@@ -60,10 +60,7 @@ pub fn evaluate(
         }
         (Precision::F32, Some(set)) => run::<f32>(plan, options, set.generic()?, states),
         (Precision::F32, None) => {
-            let config = SimConfig {
-                specialize: options.specialize,
-                ..SimConfig::default()
-            };
+            let config = SimConfig { specialize: options.specialize, ..SimConfig::default() };
             let choice = choose(&plan, &config, &mut tell())?;
             if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
                 return Err(unsupported(note));
@@ -97,10 +94,8 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     }
     let robot = Robot::<T>::new(functions, plan)
         .ok_or_else(|| unsupported("a kernel of another version".into()))?;
-    let mut work = robot.work().map_err(|bytes| MemoryError {
-        what: "the physics kernel".into(),
-        bytes,
-    })?;
+    let mut work =
+        robot.work().map_err(|bytes| MemoryError { what: "the physics kernel".into(), bytes })?;
     let columns = |name: &str, rows: &[f64], width: usize| -> Result<Vec<T>, MemoryError> {
         let mut out = zeroed::<T>(name, rows.len())?;
         for (e, row) in rows.chunks(width.max(1)).enumerate() {
@@ -162,17 +157,10 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         fault: (0..k)
             .map(|e| {
                 let finite = |columns: &[T]| {
-                    columns
-                        .iter()
-                        .skip(e)
-                        .step_by(k)
-                        .all(|x| (*x).into().is_finite())
+                    columns.iter().skip(e).step_by(k).all(|x| (*x).into().is_finite())
                 };
-                let bits = if finite(&qpos_next) && finite(&qvel_next) {
-                    0
-                } else {
-                    fault::NON_FINITE
-                };
+                let bits =
+                    if finite(&qpos_next) && finite(&qvel_next) { 0 } else { fault::NON_FINITE };
                 bits | if flags[e] & 1 != 0 { fault::ENGINE } else { 0 }
             })
             .collect(),

@@ -20,9 +20,7 @@ fn everything(mut plan: RobotTables) -> RobotTables {
 fn scattered(model: &Model, count: usize, beyond: f64, seed: u64) -> Vec<f64> {
     let mut state = seed;
     let mut random = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 40) as f64 / (1u64 << 24) as f64
     };
     let mut rows = Vec::new();
@@ -38,11 +36,7 @@ fn scattered(model: &Model, count: usize, beyond: f64, seed: u64) -> Vec<f64> {
                         quat += 3;
                     }
                     (0..4).for_each(|k| qpos[quat + k] += 1.5 * (random() - 0.5));
-                    let norm = qpos[quat..quat + 4]
-                        .iter()
-                        .map(|x| x * x)
-                        .sum::<f64>()
-                        .sqrt();
+                    let norm = qpos[quat..quat + 4].iter().map(|x| x * x).sum::<f64>().sqrt();
                     (0..4).for_each(|k| qpos[quat + k] /= norm);
                 }
                 JointKind::Hinge | JointKind::Slide => {
@@ -60,11 +54,7 @@ fn scattered(model: &Model, count: usize, beyond: f64, seed: u64) -> Vec<f64> {
 fn what_the_broad_phase_leaves_out_does_not_touch() {
     const STATES: usize = 96;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [
-        "configs/robots",
-        "tests/referee/robots",
-        "tests/referee/features",
-    ];
+    let folders = ["configs/robots", "tests/referee/robots", "tests/referee/features"];
     let files = folders.map(|f| root.join(f));
     let files = files.iter().flat_map(|f| std::fs::read_dir(f).unwrap());
     let (mut seen, mut grouped, mut kept_apart) = (0, 0, 0);
@@ -73,10 +63,7 @@ fn what_the_broad_phase_leaves_out_does_not_touch() {
             continue;
         }
         let model = mjcf::load(&file).unwrap();
-        let options = EvalOptions {
-            iterations: 12,
-            ..EvalOptions::default()
-        };
+        let options = EvalOptions { iterations: 12, ..EvalOptions::default() };
         let plan = lower(&model, &options.lower).unwrap();
         if plan.npair == 0 {
             continue;

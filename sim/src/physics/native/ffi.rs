@@ -78,10 +78,7 @@ pub(super) struct Functions {
 
 impl From<&'static Api> for Functions {
     fn from(api: &'static Api) -> Self {
-        Self {
-            api,
-            _library: None,
-        }
+        Self { api, _library: None }
     }
 }
 
@@ -111,10 +108,7 @@ pub(super) fn loaded(
     // SAFETY: as above; the constant it points to lives as long as the library, which
     // `Functions` keeps beside it and which no copy of `api` outlives.
     let api = unsafe { &*(entry.get())() };
-    Ok(Functions {
-        api,
-        _library: Some(Arc::clone(library)),
-    })
+    Ok(Functions { api, _library: Some(Arc::clone(library)) })
 }
 
 /// `Solver` of `integrate.cuh`.
@@ -178,11 +172,7 @@ impl<T: Scalar> Robot<T> {
         let functions = functions.into();
         let api = functions.api;
         let fits = api.version == VERSION && api.real_bytes as usize == size_of::<T>();
-        fits.then(|| Self {
-            functions,
-            reals: RealTables::new(&plan),
-            plan,
-        })
+        fits.then(|| Self { functions, reals: RealTables::new(&plan), plan })
     }
 
     /// Environments per block.
@@ -212,10 +202,7 @@ impl<T: Scalar> Robot<T> {
         let layout = Layout::from_size_align(bytes.max(64), 64).map_err(|_| bytes)?;
         // SAFETY: the layout's size is not 0.
         let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-        let work = Work {
-            memory: NonNull::new(memory).ok_or(bytes)?,
-            layout,
-        };
+        let work = Work { memory: NonNull::new(memory).ok_or(bytes)?, layout };
         let tables = self.tables();
         // SAFETY: `memory` is zeroed, aligned to 64 and as large as the kernel asked.
         unsafe {

@@ -64,10 +64,7 @@ impl InstructionSet {
 
     fn widest_of(has: Self, built: &[Self]) -> Result<Self, Unusable> {
         let mut usable = built.iter().copied().filter(|set| set.runs_on(has));
-        usable.next_back().ok_or_else(|| Unusable::Machine {
-            built: names(built),
-            has: has.name(),
-        })
+        usable.next_back().ok_or_else(|| Unusable::Machine { built: names(built), has: has.name() })
     }
 
     /// Those that this program has kernels for, narrow ones first.
@@ -124,10 +121,8 @@ impl InstructionSet {
         if !self.is_available() {
             return Err(Unusable::Processor(self.name()));
         }
-        self.linked().ok_or_else(|| Unusable::Build {
-            set: self.name(),
-            built: names(&Self::built()),
-        })
+        self.linked()
+            .ok_or_else(|| Unusable::Build { set: self.name(), built: names(&Self::built()) })
     }
 }
 
@@ -155,13 +150,8 @@ mod tests {
     #[test]
     fn a_program_for_wider_processors_is_refused_with_the_way_out() {
         for (has, built) in [(Portable, &[Avx2, Avx512][..]), (Avx2, &[Avx512])] {
-            let text = InstructionSet::widest_of(has, built)
-                .unwrap_err()
-                .to_string();
-            assert!(
-                text.contains("avx512") && text.contains(has.name()),
-                "{text}"
-            );
+            let text = InstructionSet::widest_of(has, built).unwrap_err().to_string();
+            assert!(text.contains("avx512") && text.contains(has.name()), "{text}");
             assert!(text.contains("cargo run --bin train"), "{text}");
         }
     }

@@ -36,8 +36,5 @@ impl From<lower::LowerError> for PhysicsError {
 }
 
 pub(crate) fn unsupported(what: String) -> PhysicsError {
-    PhysicsError::Unsupported {
-        engine: "native",
-        what,
-    }
+    PhysicsError::Unsupported { engine: "native", what }
 }

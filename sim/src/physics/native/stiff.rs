@@ -79,17 +79,12 @@ pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<Str
 
 fn drive(model: &Model, joint: usize, integrator: Integrator) -> Drive {
     let explicit = matches!(integrator, Integrator::Euler | Integrator::Rk4);
-    let mut drive = Drive {
-        stiffness: model.joints[joint].stiffness,
-        ..Drive::default()
-    };
+    let mut drive = Drive { stiffness: model.joints[joint].stiffness, ..Drive::default() };
     let own = model.actuators.iter().filter(|a| a.joint() == Some(joint));
     for actuator in own.filter(|a| a.enabled && a.muscle.is_none()) {
         match actuator.motor.as_ref().map(|m| &m.law) {
             // Evaluated once a step, whatever the integrator.
-            Some(MotorLaw::Pd {
-                stiffness, damping, ..
-            }) => {
+            Some(MotorLaw::Pd { stiffness, damping, .. }) => {
                 drive.stiffness += stiffness;
                 drive.explicit_damping += damping;
             }
@@ -127,10 +122,7 @@ mod tests {
         // k w h^2 = 400 / 0.01 * 0.005^2 = 1.
         assert_eq!(euler("390", "1", 0.005), None);
         let said = euler("1600", "1", 0.005).unwrap();
-        assert!(
-            said.contains("elbow (stiffness 1600: an oscillation takes 3.1 steps)"),
-            "{said}"
-        );
+        assert!(said.contains("elbow (stiffness 1600: an oscillation takes 3.1 steps)"), "{said}");
         assert_eq!(euler("1600", "1", 0.002), None);
         assert!(euler("1", "0", 1.0).is_some());
     }
@@ -139,10 +131,7 @@ mod tests {
     fn damping_counts_where_the_integrator_takes_it_explicitly() {
         // d w h = 4 / 0.01 * 0.005 = 2.
         let said = note(&arm("10", "4"), 0.005, Integrator::Euler).unwrap();
-        assert!(
-            said.contains("elbow (damping 4: it takes 2.0 times"),
-            "{said}"
-        );
+        assert!(said.contains("elbow (damping 4: it takes 2.0 times"), "{said}");
         assert_eq!(note(&arm("10", "4"), 0.005, Integrator::ImplicitFast), None);
         assert_eq!(note(&arm("10", "1.9"), 0.005, Integrator::Euler), None);
     }

@@ -218,14 +218,8 @@ mod tests {
     #[test]
     fn names_and_order_are_the_kernels() {
         let plan = RobotTables::default();
-        assert_eq!(
-            plan.counts().map(|x| x.0).collect::<Vec<_>>(),
-            list("COUNTS")
-        );
-        assert_eq!(
-            plan.scalars().map(|x| x.0).collect::<Vec<_>>(),
-            list("SCALARS")
-        );
+        assert_eq!(plan.counts().map(|x| x.0).collect::<Vec<_>>(), list("COUNTS"));
+        assert_eq!(plan.scalars().map(|x| x.0).collect::<Vec<_>>(), list("SCALARS"));
         assert_eq!(plan.ints().map(|x| x.0).collect::<Vec<_>>(), list("INTS"));
         assert_eq!(plan.reals().map(|x| x.0).collect::<Vec<_>>(), list("REALS"));
         assert!(list("INTS").len() > 50);
@@ -235,10 +229,7 @@ mod tests {
     fn packed_soft_constraints_are_the_kernels() {
         let start = KERNEL.find("enum { SOFT_K").unwrap();
         let body = &KERNEL[start + "enum {".len()..];
-        let names: Vec<_> = body[..body.find('}').unwrap()]
-            .split(',')
-            .map(str::trim)
-            .collect();
+        let names: Vec<_> = body[..body.find('}').unwrap()].split(',').map(str::trim).collect();
         let ours = [
             ("SOFT_K", soft::K),
             ("SOFT_B", soft::B),
@@ -259,12 +250,8 @@ mod tests {
 
     #[test]
     fn raw_tables_point_at_the_rounded_numbers() {
-        let plan = RobotTables {
-            nv: 3,
-            timestep: 0.1,
-            qpos0: vec![1.0, 0.3],
-            ..RobotTables::default()
-        };
+        let plan =
+            RobotTables { nv: 3, timestep: 0.1, qpos0: vec![1.0, 0.3], ..RobotTables::default() };
         let single = RealTables::<f32>::new(&plan);
         assert_eq!(single.qpos0, [1.0, 0.3_f32]);
         let raw = single.raw(&plan);
@@ -275,9 +262,6 @@ mod tests {
         let size = std::mem::size_of::<RawTables<f64>>();
         let (counts, reals) = (plan.counts().count(), plan.scalars().count());
         let pointers = plan.ints().count() + plan.reals().count();
-        assert_eq!(
-            size,
-            (counts * 4).next_multiple_of(8) + reals * 8 + pointers * 8
-        );
+        assert_eq!(size, (counts * 4).next_multiple_of(8) + reals * 8 + pointers * 8);
     }
 }

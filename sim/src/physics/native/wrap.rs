@@ -54,26 +54,13 @@ mod tests {
 
     #[test]
     fn a_string_over_a_drum_is_two_tangents_and_an_arc() {
-        let w = wrap(
-            [-2.0, 0.0, 0.0],
-            [2.0, 0.0, 0.0],
-            Some([0.0, 3.0, 0.0]),
-            1.0,
-            true,
-        )
-        .unwrap();
+        let w = wrap([-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], Some([0.0, 3.0, 0.0]), 1.0, true).unwrap();
         let third = std::f64::consts::FRAC_PI_3;
         let tangents = 2.0 * 3f64.sqrt();
         assert!((w.length - third - tangents).abs() < 1e-14, "{w:?}");
-        assert!(
-            (w.touch[0][0] + 0.5).abs() < 1e-14 && w.touch[0][1] > 0.8,
-            "{w:?}"
-        );
+        assert!((w.touch[0][0] + 0.5).abs() < 1e-14 && w.touch[0][1] > 0.8, "{w:?}");
         // Beside it the string is straight.
-        assert_eq!(
-            wrap([-2.0, 1.5, 0.0], [2.0, 1.5, 0.0], None, 1.0, true),
-            None
-        );
+        assert_eq!(wrap([-2.0, 1.5, 0.0], [2.0, 1.5, 0.0], None, 1.0, true), None);
     }
 
     /// Neither the other way around nor a turn more, however little a string is bent.
@@ -82,23 +69,15 @@ mod tests {
         for i in 0..6000 {
             let bend = 10f64.powf(-16.0 + f64::from(i % 140) / 10.0);
             let (s, c) = (0.37 * f64::from(i)).sin_cos();
-            let (l, k) = (
-                0.02 + 0.001 * f64::from(i % 300),
-                0.5 - 0.001 * f64::from(i % 470),
-            );
+            let (l, k) = (0.02 + 0.001 * f64::from(i % 300), 0.5 - 0.001 * f64::from(i % 470));
             let from = [c + l * s, s - l * c, 0.0];
             let (e, d) = bend.sin_cos();
             let to = [c - k * (d * s + e * c), s + k * (d * c - e * s), 0.0];
-            for (cylinder, side) in [
-                (false, None),
-                (true, None),
-                (true, Some([2.0 * c, 2.0 * s, 0.0])),
-            ] {
+            for (cylinder, side) in
+                [(false, None), (true, None), (true, Some([2.0 * c, 2.0 * s, 0.0]))]
+            {
                 let length = wrap(from, to, side, 1.0, cylinder).map_or(l + k, |w| w.length);
-                assert!(
-                    (length - l - k).abs() < 0.01 * bend * bend + 1e-14,
-                    "{bend}: {length}"
-                );
+                assert!((length - l - k).abs() < 0.01 * bend * bend + 1e-14, "{bend}: {length}");
             }
         }
     }

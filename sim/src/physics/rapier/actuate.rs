@@ -87,11 +87,7 @@ impl Act {
         let free = affine(&self.gain) * u + affine(&self.bias);
         let force = clamp(free, self.forcerange);
         if force == free {
-            (
-                force,
-                self.gain[1] * u + self.bias[1],
-                self.gain[2] * u + self.bias[2],
-            )
+            (force, self.gain[1] * u + self.bias[1], self.gain[2] * u + self.bias[2])
         } else {
             (force, 0.0, 0.0)
         }
@@ -184,11 +180,7 @@ impl ScalarDrive {
         if clamped != force || !finite {
             (slope_q, slope_v) = (0.0, 0.0);
         }
-        let force = if finite {
-            clamped.clamp(-FORCE_MAX, FORCE_MAX)
-        } else {
-            0.0
-        };
+        let force = if finite { clamped.clamp(-FORCE_MAX, FORCE_MAX) } else { 0.0 };
         // Only slopes that oppose the motion are stable to integrate implicitly.
         let (k, d) = ((-slope_q).max(0.0), (-slope_v).max(0.0));
         let constant = force + k * q + d * v + self.stiffness * self.springref;
@@ -200,10 +192,7 @@ impl ScalarDrive {
         } else {
             (FEEBLE, at.sign * constant / FEEBLE)
         };
-        if let Some(multibody) = sets
-            .multibody_joints
-            .get_multibody_mut_internal(at.place.tree)
-        {
+        if let Some(multibody) = sets.multibody_joints.get_multibody_mut_internal(at.place.tree) {
             multibody.damping_mut()[at.dof] = self.damping + d;
             if let Some(link) = multibody.link_mut(at.place.link) {
                 link.joint.set_spring(at.axis, spring, rest);
@@ -224,11 +213,7 @@ impl SpatialDrive {
     ) -> bool {
         let q = &qpos[self.at.qpos..];
         let v = &qvel[self.at.qvel..];
-        let quat = if self.free {
-            [q[3], q[4], q[5], q[6]]
-        } else {
-            [q[0], q[1], q[2], q[3]]
-        };
+        let quat = if self.free { [q[3], q[4], q[5], q[6]] } else { [q[0], q[1], q[2], q[3]] };
         let n = if self.free { 6 } else { 3 };
         let mut total = [0.0_f32; 6];
         for act in &self.acts {
@@ -251,12 +236,7 @@ impl SpatialDrive {
             // of mass; the torque is in the body's frame, rapier's in the world's.
             let arm = rotate(quat, self.at.com.map(|x| -x));
             let torque = add(cross(arm, [a, b, c]), rotate(quat, [d, e, f]));
-            push(
-                sets,
-                self.at.place,
-                0,
-                &[a, b, c, torque[0], torque[1], torque[2]],
-            );
+            push(sets, self.at.place, 0, &[a, b, c, torque[0], torque[1], torque[2]]);
         } else {
             push(sets, self.at.place, 3, &rotate(quat, [a, b, c]));
         }

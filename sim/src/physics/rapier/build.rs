@@ -82,9 +82,7 @@ pub(super) fn build(
     for handle in &handles {
         let id = sets.multibody_joints.rigid_body_link(*handle).copied();
         if let Some(id) = id
-            && let Some(multibody) = sets
-                .multibody_joints
-                .get_multibody_mut_internal(id.multibody)
+            && let Some(multibody) = sets.multibody_joints.get_multibody_mut_internal(id.multibody)
         {
             multibody.forward_kinematics(&sets.bodies, true);
             // rapier gives every angular velocity a damping of 0.1.
@@ -143,9 +141,7 @@ fn add_links(
             (Motion::Free(_), _) => {
                 // A multibody begins with its first joint: a weightless companion
                 // makes one out of a lone free body.
-                let companion = sets
-                    .bodies
-                    .insert(RigidBodyBuilder::dynamic().can_sleep(false));
+                let companion = sets.bodies.insert(RigidBodyBuilder::dynamic().can_sleep(false));
                 let welded = GenericJoint::new(JointAxesMask::LOCKED_FIXED_AXES);
                 (handle, companion, welded)
             }
@@ -155,12 +151,9 @@ fn add_links(
             }
             (_, Parent::Link(p)) => (handles[p], handle, joint(model, link, dt)),
         };
-        sets.multibody_joints
-            .insert(parent, child, joint, false)
-            .ok_or_else(|| PhysicsError::Unsupported {
-                engine: "rapier",
-                what: "a loop of joints".to_string(),
-            })?;
+        sets.multibody_joints.insert(parent, child, joint, false).ok_or_else(|| {
+            PhysicsError::Unsupported { engine: "rapier", what: "a loop of joints".to_string() }
+        })?;
     }
     Ok(handles)
 }
@@ -257,9 +250,7 @@ fn add_colliders(
             continue;
         };
         match plan.link_of_body[geom.body] {
-            Some(link) => sets
-                .colliders
-                .insert_with_parent(shape, handles[link], &mut sets.bodies),
+            Some(link) => sets.colliders.insert_with_parent(shape, handles[link], &mut sets.bodies),
             None => sets.colliders.insert(shape),
         };
     }
@@ -278,10 +269,7 @@ fn place(
     let Some(id) = sets.multibody_joints.rigid_body_link(handle).copied() else {
         return;
     };
-    let Some(multibody) = sets
-        .multibody_joints
-        .get_multibody_mut_internal(id.multibody)
-    else {
+    let Some(multibody) = sets.multibody_joints.get_multibody_mut_internal(id.multibody) else {
         return;
     };
     let Some(assembly) = multibody.link(id.id).map(|l| l.assembly_id()) else {
@@ -290,11 +278,7 @@ fn place(
     if !layout.trees.contains(&id.multibody) {
         layout.trees.push(id.multibody);
     }
-    let place = CoordinatePlace {
-        tree: id.multibody,
-        link: id.id,
-        assembly,
-    };
+    let place = CoordinatePlace { tree: id.multibody, link: id.id, assembly };
     let spatial = |j: usize| Spatial {
         place,
         body: handle,

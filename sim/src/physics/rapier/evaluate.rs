@@ -34,9 +34,7 @@ pub fn evaluate(
         // The last block is filled up with its last state.
         let row = |e: usize| (first + e).min(rows.end - 1);
         let block = |data: &[f64], width: usize| -> Vec<f32> {
-            (0..width * n)
-                .map(|i| data[row(i % n) * width + i / n] as f32)
-                .collect()
+            (0..width * n).map(|i| data[row(i % n) * width + i / n] as f32).collect()
         };
         let qvel = block(states.qvel, model.nv);
         worlds.reset(&vec![1; n], &block(states.qpos, model.nq), &qvel);
@@ -56,8 +54,7 @@ fn read(worlds: &Rapier, model: &Model, before: &[f32], count: usize, out: &mut 
         };
         let qvel = column(&state.qvel, model.nv);
         let change = qvel.iter().zip(column(before, model.nv));
-        out.qacc
-            .extend(change.map(|(after, before)| (after - before) / worlds.dt));
+        out.qacc.extend(change.map(|(after, before)| (after - before) / worlds.dt));
         out.qvel_next.extend(qvel);
         out.qpos_next.extend(column(&state.qpos, model.nq));
         out.ncon.push(contacts(&worlds.worlds[e].sets));

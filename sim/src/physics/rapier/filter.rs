@@ -31,10 +31,7 @@ impl Filter {
         if model.geoms.len() > MAX_GEOMS {
             return Err(PhysicsError::Unsupported {
                 engine: "rapier",
-                what: format!(
-                    "{} geoms, up to {MAX_GEOMS} are supported",
-                    model.geoms.len()
-                ),
+                what: format!("{} geoms, up to {MAX_GEOMS} are supported", model.geoms.len()),
             });
         }
         Ok(Self::of(model))
@@ -42,11 +39,8 @@ impl Filter {
 
     fn of(model: &Model) -> Self {
         let ngeom = model.geoms.len();
-        let parent_filter = !model
-            .options
-            .flags
-            .iter()
-            .any(|(name, on)| name == "filterparent" && !on);
+        let parent_filter =
+            !model.options.flags.iter().any(|(name, on)| name == "filterparent" && !on);
         let mut allowed = vec![false; ngeom * ngeom];
         let excludes: HashSet<(usize, usize)> = model.excludes.iter().copied().collect();
         for a in 0..ngeom {
@@ -63,11 +57,7 @@ impl Filter {
             }
         }
         let groups = encode(&allowed, ngeom);
-        Self {
-            ngeom,
-            allowed,
-            groups,
-        }
+        Self { ngeom, allowed, groups }
     }
 
     /// Whether geoms `a` and `b` may touch.

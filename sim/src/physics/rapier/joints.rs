@@ -86,10 +86,7 @@ pub(super) fn pose(pos: [f64; 3], quat: [f64; 4]) -> Pose {
 }
 
 fn unsupported(what: impl Into<String>) -> PhysicsError {
-    PhysicsError::Unsupported {
-        engine: "rapier",
-        what: what.into(),
-    }
+    PhysicsError::Unsupported { engine: "rapier", what: what.into() }
 }
 
 /// Splits the model into links.
@@ -212,11 +209,7 @@ fn group(model: &Model, joints: &[usize]) -> (Motion, Pose, usize) {
             // The axis of the frame that is parallel to this joint's.
             let dots = frame_axes.tr_mul(&a);
             let k = dots.iamax();
-            ScalarAxis {
-                joint,
-                axis: if turns { 3 + k } else { k },
-                sign: dots[k].signum(),
-            }
+            ScalarAxis { joint, axis: if turns { 3 + k } else { k }, sign: dots[k].signum() }
         })
         .collect();
     let frame = Isometry3::from_parts(

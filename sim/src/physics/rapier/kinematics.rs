@@ -82,10 +82,7 @@ impl Kinematics {
     pub(crate) fn frames(&self, qpos: &[f32], qvel: &[f32], out: &mut [Frame]) {
         for (i, body) in self.bodies.iter().enumerate() {
             let mut f = if i == 0 {
-                Frame {
-                    quat: [1.0, 0.0, 0.0, 0.0],
-                    ..Frame::default()
-                }
+                Frame { quat: [1.0, 0.0, 0.0, 0.0], ..Frame::default() }
             } else {
                 let p = out[body.parent];
                 let offset = rotate(p.quat, body.pos);
@@ -123,12 +120,7 @@ impl Joint {
             }
             JointKind::Hinge => {
                 let (sin, cos) = sin_cos(0.5 * (q[0] - self.reference));
-                let turn = [
-                    cos,
-                    sin * self.axis[0],
-                    sin * self.axis[1],
-                    sin * self.axis[2],
-                ];
+                let turn = [cos, sin * self.axis[0], sin * self.axis[1], sin * self.axis[2]];
                 let rate = scale(rotate(f.quat, self.axis), v[0]);
                 self.turn(f, turn, rate);
             }
@@ -161,11 +153,7 @@ pub(crate) fn scale(a: V3, s: f32) -> V3 {
 }
 
 pub(crate) fn cross(a: V3, b: V3) -> V3 {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// Hamilton product.

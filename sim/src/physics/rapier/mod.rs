@@ -73,9 +73,7 @@ pub fn new(
     pool: &Arc<Pool>,
 ) -> Result<Box<dyn Physics>, PhysicsError> {
     // Shapes of absurd sizes make rapier panic; nothing outlives the attempt.
-    let built = catch_unwind(AssertUnwindSafe(|| {
-        build_worlds(model, config, num_envs, pool)
-    }));
+    let built = catch_unwind(AssertUnwindSafe(|| build_worlds(model, config, num_envs, pool)));
     let built = built.map_err(|_| PhysicsError::Unsupported {
         engine: "rapier",
         what: "this model: it fails on its first step, as it does with sizes or positions \
@@ -102,12 +100,10 @@ fn build_worlds(
     settle(&layout, &mut pristine);
     let kinematics = Kinematics::new(model);
     let mut worlds = Vec::new();
-    worlds
-        .try_reserve_exact(num_envs)
-        .map_err(|_| MemoryError {
-            what: "rapier worlds".to_string(),
-            bytes: num_envs.saturating_mul(std::mem::size_of::<World>()),
-        })?;
+    worlds.try_reserve_exact(num_envs).map_err(|_| MemoryError {
+        what: "rapier worlds".to_string(),
+        bytes: num_envs.saturating_mul(std::mem::size_of::<World>()),
+    })?;
     // The worlds allocate one by one, and a failure there would end the process:
     // asked for at once and given back, it is an error. A quarter of what a world holds
     // is in its bytes, or more: small numbers take one there.
@@ -148,10 +144,7 @@ fn probe(bytes: usize) -> Result<(), MemoryError> {
     let had = all.try_reserve_exact(bytes);
     // Else an optimiser might see that nobody uses it, and not ask.
     std::hint::black_box(&mut all);
-    had.map_err(|_| MemoryError {
-        what: "rapier worlds".to_string(),
-        bytes,
-    })
+    had.map_err(|_| MemoryError { what: "rapier worlds".to_string(), bytes })
 }
 
 /// Lets rapier register the new bodies, joints and shapes, so that clones need not:
@@ -210,12 +203,7 @@ impl<'a> Out<'a> {
             let mut lin = self.body_lin_vel.column(e);
             let mut ang = self.body_ang_vel.column(e);
             for (b, f) in s.frames.iter().enumerate() {
-                let Frame {
-                    pos: p,
-                    quat: q,
-                    lin: l,
-                    ang: a,
-                } = f;
+                let Frame { pos: p, quat: q, lin: l, ang: a } = f;
                 pos.write(3 * b, p);
                 quat.write(4 * b, q);
                 lin.write(3 * b, l);

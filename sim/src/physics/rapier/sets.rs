@@ -34,10 +34,7 @@ impl Sets {
         // Not collected: how many there are is what may be wrong.
         let (a, b) = (self, other);
         a.bodies.len() == b.bodies.len()
-            && a.bodies
-                .iter()
-                .map(|x| x.0)
-                .eq(b.bodies.iter().map(|x| x.0))
+            && a.bodies.iter().map(|x| x.0).eq(b.bodies.iter().map(|x| x.0))
             && a.colliders.len() == b.colliders.len()
             && (a.colliders.iter().map(|x| x.0)).eq(b.colliders.iter().map(|x| x.0))
             && (a.impulse_joints.iter().map(|x| x.0)).eq(b.impulse_joints.iter().map(|x| x.0))

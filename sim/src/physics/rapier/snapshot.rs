@@ -33,10 +33,7 @@ pub(super) fn fingerprint(
     let mut part = Part::default();
     part.push(0, pristine).map_err(|e| match e {
         SnapshotError::Memory(e) => e.into(),
-        SnapshotError::Unfit(what) => PhysicsError::Unsupported {
-            engine: "rapier",
-            what,
-        },
+        SnapshotError::Unfit(what) => PhysicsError::Unsupported { engine: "rapier", what },
     })?;
     let mut hash = blake3::Hasher::new();
     hash.update(b"rapier3d 0.36.1");
@@ -62,10 +59,9 @@ impl Part {
     }
 
     fn push(&mut self, e: usize, sets: &Sets) -> Result<(), SnapshotError> {
-        self.ends.try_reserve(1).map_err(|_| MemoryError {
-            what: ENGINE.into(),
-            bytes: size_of::<usize>(),
-        })?;
+        self.ends
+            .try_reserve(1)
+            .map_err(|_| MemoryError { what: ENGINE.into(), bytes: size_of::<usize>() })?;
         let start = self.bytes.len();
         snapshot::append(ENGINE, sets, &mut self.bytes)?;
         let bytes = self.bytes.len() - start;
@@ -78,9 +74,7 @@ impl Part {
 
     fn worlds(&self) -> impl Iterator<Item = Bytes<'_>> {
         let starts = std::iter::once(&0).chain(&self.ends);
-        starts
-            .zip(&self.ends)
-            .map(|(a, b)| Bytes(&self.bytes[*a..*b]))
+        starts.zip(&self.ends).map(|(a, b)| Bytes(&self.bytes[*a..*b]))
     }
 }
 
@@ -134,9 +128,7 @@ pub(super) fn capture(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), Snapshot
         let part: &mut Part = column.at(0);
         part.clear();
         let mine = i * n / threads..(i + 1) * n / threads;
-        part.failed = mine
-            .into_iter()
-            .find_map(|e| part.push(e, worlds.sets(e)).err());
+        part.failed = mine.into_iter().find_map(|e| part.push(e, worlds.sets(e)).err());
     });
     pushed.map_err(|e| unfit(e.to_string()))?;
     if let Some(e) = parts.iter_mut().find_map(|p| p.failed.take()) {

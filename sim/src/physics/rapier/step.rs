@@ -50,11 +50,7 @@ pub(super) struct Shared<'a> {
 
 impl World {
     pub(super) fn new(model: &Model, pristine: &Sets) -> Self {
-        Self {
-            sets: pristine.clone(),
-            work: Workspace::default(),
-            scratch: Scratch::new(model),
-        }
+        Self { sets: pristine.clone(), work: Workspace::default(), scratch: Scratch::new(model) }
     }
 
     /// Steps with the controls in `scratch.ctrl` and reads the result into
@@ -84,9 +80,7 @@ impl World {
         layout.read(&self.sets, &mut s.qpos, &mut s.qvel);
         for _ in 0..substeps {
             let finite =
-                layout
-                    .drives
-                    .apply(&mut self.sets, &s.ctrl, &s.qpos, &s.qvel, &mut s.force);
+                layout.drives.apply(&mut self.sets, &s.ctrl, &s.qpos, &s.qvel, &mut s.force);
             if !finite {
                 bits |= fault::CONTROL;
             }

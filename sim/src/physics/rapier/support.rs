@@ -5,12 +5,7 @@ use crate::model::{Dynamics, GeomKind, JointKind, Model, Transmission};
 
 /// Refuses features without which it would be another robot.
 pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
-    let refuse = |what: String| {
-        Err(PhysicsError::Unsupported {
-            engine: "rapier",
-            what,
-        })
-    };
+    let refuse = |what: String| Err(PhysicsError::Unsupported { engine: "rapier", what });
     let options = &model.options;
     if options.density > 0.0 || options.viscosity > 0.0 {
         return refuse("forces of a fluid (option density, viscosity)".to_string());
@@ -22,12 +17,7 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
         return refuse(format!("gravcomp of body \"{}\"", body.name));
     }
     for tendon in &model.tendons {
-        let forces = [
-            tendon.stiffness,
-            tendon.damping,
-            tendon.frictionloss,
-            tendon.armature,
-        ];
+        let forces = [tendon.stiffness, tendon.damping, tendon.frictionloss, tendon.armature];
         if tendon.range.is_some() || forces.iter().any(|f| *f != 0.0) {
             return refuse(format!(
                 "tendon \"{}\" with a spring, damper, friction, inertia or limit",
@@ -37,10 +27,7 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     }
     for actuator in &model.actuators {
         if actuator.dynamics != Dynamics::None {
-            return refuse(format!(
-                "actuator \"{}\" with a state of its own",
-                actuator.name
-            ));
+            return refuse(format!("actuator \"{}\" with a state of its own", actuator.name));
         }
         if actuator.motor.is_some() {
             return refuse(format!(
@@ -68,16 +55,10 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
             return refuse(format!("the range of ball joint \"{}\"", joint.name));
         }
         if !scalar && joint.stiffness != 0.0 {
-            return refuse(format!(
-                "stiffness of ball or free joint \"{}\"",
-                joint.name
-            ));
+            return refuse(format!("stiffness of ball or free joint \"{}\"", joint.name));
         }
         if joint.stiffness < 0.0 || joint.damping < 0.0 {
-            return refuse(format!(
-                "negative stiffness or damping of joint \"{}\"",
-                joint.name
-            ));
+            return refuse(format!("negative stiffness or damping of joint \"{}\"", joint.name));
         }
     }
     for geom in &model.geoms {
@@ -141,18 +122,9 @@ pub(super) fn notes(model: &Model) -> Vec<String> {
         geoms().any(|g| g.margin != 0.0 || g.gap != 0.0),
         "geom margin and gap: contacts begin where shapes touch",
     );
-    note(
-        geoms().any(|g| g.priority != 0),
-        "geom priority: friction is the larger of the two",
-    );
-    note(
-        !model.pairs.is_empty(),
-        "contact pairs: they touch, with the friction of their geoms",
-    );
-    note(
-        geoms().any(|g| g.kind == GeomKind::Ellipsoid),
-        "ellipsoids: convex hulls of 114 points",
-    );
+    note(geoms().any(|g| g.priority != 0), "geom priority: friction is the larger of the two");
+    note(!model.pairs.is_empty(), "contact pairs: they touch, with the friction of their geoms");
+    note(geoms().any(|g| g.kind == GeomKind::Ellipsoid), "ellipsoids: convex hulls of 114 points");
     note(
         model.joints.iter().any(|j| {
             matches!(j.kind, JointKind::Free | JointKind::Ball)

@@ -51,11 +51,7 @@ fn look(tail: &[u8], from: u64) -> std::result::Result<(), String> {
     let at = tail
         .len()
         .checked_sub(END)
-        .and_then(|last| {
-            (0..=last)
-                .rev()
-                .find(|&i| tail[i..].starts_with(b"PK\x05\x06"))
-        })
+        .and_then(|last| (0..=last).rev().find(|&i| tail[i..].starts_with(b"PK\x05\x06")))
         .ok_or("it has no directory, as zip archives have")?;
     let numbers = || {
         let (count, comment) = (u16_at(at + 10)?, u16_at(at + 20)?);

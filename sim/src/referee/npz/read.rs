@@ -42,15 +42,8 @@ impl Npz {
     /// # Errors
     /// It cannot be read, is no zip archive, or has two arrays of one name.
     pub fn open(path: &Path) -> Result<Self, NpzError> {
-        let unread = |source| NpzError::File {
-            action: "read",
-            path: path.to_path_buf(),
-            source,
-        };
-        let format = |why: String| NpzError::Format {
-            path: path.to_path_buf(),
-            why,
-        };
+        let unread = |source| NpzError::File { action: "read", path: path.to_path_buf(), source };
+        let format = |why: String| NpzError::Format { path: path.to_path_buf(), why };
         let mut file = files::open(path).map_err(unread)?;
         let length = file.metadata().map_err(unread)?.len();
         if let Some(why) = directory::refusal(&mut file).map_err(unread)? {
@@ -62,19 +55,12 @@ impl Npz {
         if archive.len() != archive.file_names().count() {
             return Err(format("it has two entries of the same name".into()));
         }
-        Ok(Self {
-            path: path.to_path_buf(),
-            archive,
-            length,
-            room: MOST,
-        })
+        Ok(Self { path: path.to_path_buf(), archive, length, room: MOST })
     }
 
     /// Whether there is an array of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.archive
-            .file_names()
-            .any(|f| npyz::npz::array_name_from_file_name(f) == Some(name))
+        self.archive.file_names().any(|f| npyz::npz::array_name_from_file_name(f) == Some(name))
     }
 
     /// A float32 or float64 array as float64, row-major, and its number of rows.
@@ -148,11 +134,7 @@ impl Npz {
     /// There is none of that name, of another shape or type, or with negative numbers; it
     /// is damaged, or larger than what is read.
     pub fn counts(&mut self, name: &str, rows: usize) -> Result<Vec<u32>, NpzError> {
-        let expected = Expected {
-            rows: Some(rows),
-            columns: None,
-            label: "",
-        };
+        let expected = Expected { rows: Some(rows), columns: None, label: "" };
         let entry = self.entry(name, expected, "int32 counts", |kind| kind == Kind::I4)?;
         let big = entry.header.big_endian;
         let numbers = entry.collect(|b| {
@@ -211,10 +193,7 @@ impl Npz {
             expected: expected.into(),
         };
         let file = npyz::npz::file_name_from_array_name(name);
-        let entry = self
-            .archive
-            .by_name(&file)
-            .map_err(|e| format(e.to_string()))?;
+        let entry = self.archive.by_name(&file).map_err(|e| format(e.to_string()))?;
         let (packed, unpacked) = (entry.compressed_size(), entry.size());
         let possible = match entry.compression() {
             CompressionMethod::Stored => packed == unpacked,
@@ -277,10 +256,7 @@ impl Failure {
     fn named(self, path: &Path, name: &str) -> NpzError {
         let (path, name) = (path.to_path_buf(), name.to_string());
         match self {
-            Self::Damaged(e) => NpzError::Format {
-                path,
-                why: format!("array {name}: {e}"),
-            },
+            Self::Damaged(e) => NpzError::Format { path, why: format!("array {name}: {e}") },
             Self::Memory(bytes) => NpzError::Memory { path, name, bytes },
         }
     }
@@ -290,8 +266,7 @@ impl Failure {
 fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
     let mut list = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>()) as u64;
-    list.try_reserve_exact(count)
-        .map_err(|_| Failure::Memory(bytes))?;
+    list.try_reserve_exact(count).map_err(|_| Failure::Memory(bytes))?;
     Ok(list)
 }
 
@@ -308,8 +283,7 @@ impl Entry<'_> {
             if out.capacity() - out.len() < n {
                 let more = out.len().max(n).min(self.count - out.len());
                 let whole = self.count.saturating_mul(size_of::<T>()) as u64;
-                out.try_reserve_exact(more)
-                    .map_err(|_| Failure::Memory(whole))?;
+                out.try_reserve_exact(more).map_err(|_| Failure::Memory(whole))?;
             }
             out.extend(bytes.chunks_exact(width).map(&number));
         }

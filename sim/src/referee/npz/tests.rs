@@ -21,8 +21,7 @@ impl Place {
     fn raw(&self, entry: &str, bytes: &[u8]) -> Npz {
         let path = self.path("raw.npz");
         let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
-        zip.start_file(entry, zip::write::FileOptions::default())
-            .unwrap();
+        zip.start_file(entry, zip::write::FileOptions::default()).unwrap();
         zip.write_all(bytes).unwrap();
         zip.finish().unwrap();
         Npz::open(&path).unwrap()
@@ -39,11 +38,7 @@ impl Place {
 }
 
 fn wide(columns: usize) -> Expected<'static> {
-    Expected {
-        rows: None,
-        columns: Some(columns),
-        label: "nx",
-    }
+    Expected { rows: None, columns: Some(columns), label: "nx" }
 }
 
 fn message(result: Result<(Vec<f64>, usize), NpzError>) -> String {
@@ -55,10 +50,8 @@ fn arrays_come_back_as_they_were_written() {
     let place = Place::new();
     let path = place.path("a.npz");
     let mut file = NpzWriter::create(&path).unwrap();
-    file.array("double", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 1e-300_f64])
-        .unwrap();
-    file.array("single", &[3, 1], &[0.1_f32, -0.0, 3.0])
-        .unwrap();
+    file.array("double", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 1e-300_f64]).unwrap();
+    file.array("single", &[3, 1], &[0.1_f32, -0.0, 3.0]).unwrap();
     file.array("counts", &[2], &[7_i32, 0]).unwrap();
     file.array::<f64>("empty", &[0, 4], &[]).unwrap();
     assert!(!path.exists(), "a file that is not finished is not there");
@@ -76,14 +69,10 @@ fn arrays_come_back_as_they_were_written() {
 #[test]
 fn column_major_and_big_endian_arrays_are_understood() {
     let place = Place::new();
-    let data: Vec<u8> = [1.0_f32, 3.0, 5.0, 2.0, 4.0, 6.0]
-        .iter()
-        .flat_map(|x| x.to_be_bytes())
-        .collect();
-    let mut file = place.array(
-        "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 2), }\n",
-        &data,
-    );
+    let data: Vec<u8> =
+        [1.0_f32, 3.0, 5.0, 2.0, 4.0, 6.0].iter().flat_map(|x| x.to_be_bytes()).collect();
+    let mut file =
+        place.array("{'descr': '>f4', 'fortran_order': True, 'shape': (3, 2), }\n", &data);
     let (x, rows) = file.floats("x", wide(2)).unwrap();
     assert_eq!((x, rows), (vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3));
 }
@@ -93,8 +82,7 @@ fn errors_quote_what_was_found_and_what_was_expected() {
     let place = Place::new();
     let path = place.path("a.npz");
     let mut file = NpzWriter::create(&path).unwrap();
-    file.array("x", &[2, 3], &[0.0, 1.0, 2.0, 3.0, f64::NAN, 5.0])
-        .unwrap();
+    file.array("x", &[2, 3], &[0.0, 1.0, 2.0, 3.0, f64::NAN, 5.0]).unwrap();
     file.array("flat", &[3], &[0.0_f64; 3]).unwrap();
     file.array("whole", &[1, 3], &[1_i64; 3]).unwrap();
     file.array("minus", &[1], &[-1_i32]).unwrap();
@@ -106,26 +94,14 @@ fn errors_quote_what_was_found_and_what_was_expected() {
             assert!(text.contains(word), "{text} lacks {word}");
         }
     };
-    says(
-        "x",
-        wide(4),
-        &["a.npz", "x", "[2, 3]", "[K,nx] with nx = 4"],
-    );
+    says("x", wide(4), &["a.npz", "x", "[2, 3]", "[K,nx] with nx = 4"]);
     says("x", wide(3), &["x[1,1] is NaN"]);
     says("flat", wide(3), &["[3]", "[K,nx] with nx = 3"]);
     says("whole", wide(3), &["'<i8'", "float32 or float64"]);
     says("y", wide(3), &["no array \"y\"", "flat, minus, whole, x"]);
-    let rows = Expected {
-        rows: Some(5),
-        ..wide(3)
-    };
+    let rows = Expected { rows: Some(5), ..wide(3) };
     says("x", rows, &["K = 5", "[2, 3]"]);
-    assert!(
-        file.counts("minus", 1)
-            .unwrap_err()
-            .to_string()
-            .contains("-1")
-    );
+    assert!(file.counts("minus", 1).unwrap_err().to_string().contains("-1"));
     assert!(file.counts("flat", 3).is_err());
 }
 
@@ -135,31 +111,18 @@ fn damaged_and_hostile_files_are_refused() {
     let path = place.path("text.npz");
     std::fs::write(&path, "qpos").unwrap();
     assert!(matches!(Npz::open(&path), Err(NpzError::Format { .. })));
-    assert!(matches!(
-        Npz::open(&place.path("none.npz")),
-        Err(NpzError::File { .. })
-    ));
+    assert!(matches!(Npz::open(&place.path("none.npz")), Err(NpzError::File { .. })));
     let head =
         |shape: &str| format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}");
     // Data that end early.
     let mut file = place.array(&head("(2, 3)"), &[0; 8]);
-    assert!(matches!(
-        file.floats("x", wide(3)),
-        Err(NpzError::Format { .. })
-    ));
+    assert!(matches!(file.floats("x", wide(3)), Err(NpzError::Format { .. })));
     // More rows than memory: claimed, not there.
     let mut file = place.array(&head("(4611686018427387904, 3)"), &[0; 8]);
     assert!(file.floats("x", wide(3)).is_err());
     let mut file = place.array(&head("(18446744073709551615, 18446744073709551615)"), &[]);
     assert!(file.floats("x", wide(3)).is_err());
-    for nonsense in [
-        "",
-        "{",
-        "()",
-        "{'descr': 3}",
-        &"(".repeat(900),
-        &"[".repeat(9000),
-    ] {
+    for nonsense in ["", "{", "()", "{'descr': 3}", &"(".repeat(900), &"[".repeat(9000)] {
         let mut file = place.array(nonsense, &[0; 64]);
         assert!(file.floats("x", wide(3)).is_err(), "{nonsense}");
     }
@@ -235,30 +198,15 @@ fn heads_are_read_in_the_one_form_that_there_is() {
     ] {
         assert!(read(bad).is_err(), "{bad}");
     }
-    let deep = format!(
-        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}",
-        "1,".repeat(99)
-    );
+    let deep = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}", "1,".repeat(99));
     assert!(read(&deep).is_err());
-    assert_eq!(
-        Header {
-            shape: vec![1 << 40; 2],
-            ..good
-        }
-        .count(),
-        None
-    );
+    assert_eq!(Header { shape: vec![1 << 40; 2], ..good }.count(), None);
 }
 
 #[test]
 fn a_shape_is_that_of_the_bytes_that_are_there() {
     let place = Place::new();
-    for (shape, bytes) in [
-        ("(2, 1)", 15),
-        ("(2, 1)", 17),
-        ("(1, 1)", 16),
-        ("(0, 1)", 1),
-    ] {
+    for (shape, bytes) in [("(2, 1)", 15), ("(2, 1)", 17), ("(1, 1)", 16), ("(0, 1)", 1)] {
         let head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
         for method in [Stored, Deflated] {
             let file = zipped(&[("x.npy", &npy(&head, &vec![0; bytes]))], method);
@@ -315,16 +263,7 @@ fn all_that_is_read_of_a_file_has_a_bound() {
     assert_eq!(file.floats("x", wide(1)).unwrap().1, 250_000);
     assert_eq!(file.room, 1_999_999);
     let e = file.floats("y", wide(1)).unwrap_err();
-    assert!(
-        matches!(
-            e,
-            NpzError::Memory {
-                bytes: 2_000_000,
-                ..
-            }
-        ),
-        "{e}"
-    );
+    assert!(matches!(e, NpzError::Memory { bytes: 2_000_000, .. }), "{e}");
 }
 
 #[test]
@@ -342,12 +281,7 @@ fn directories_that_claim_too_much_are_refused() {
     same[entry + 46] = b'x';
     says(&same, "two entries of the same name");
     let end = last(&good, b"PK\x05\x06");
-    for (at, number, width) in [
-        (8, 65_535, 2),
-        (10, 3, 2),
-        (12, 1 << 31, 4),
-        (16, 1 << 30, 4),
-    ] {
+    for (at, number, width) in [(8, 65_535, 2), (10, 3, 2), (12, 1 << 31, 4), (16, 1 << 30, 4)] {
         let mut forged = good.clone();
         put(&mut forged, end + at, number, width);
         says(&forged, "directory is damaged");
@@ -379,11 +313,7 @@ fn what_is_no_file_is_not_waited_for() {
     let place = Place::new();
     let pipe = place.path("pipe.npz");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
-    for path in [
-        pipe,
-        PathBuf::from("/dev/zero"),
-        place.0.path().to_path_buf(),
-    ] {
+    for path in [pipe, PathBuf::from("/dev/zero"), place.0.path().to_path_buf()] {
         let e = Npz::open(&path).err().unwrap();
         assert!(e.to_string().contains("not a file"), "{e}");
     }

@@ -25,10 +25,7 @@ impl NpzWriter {
             path: path.to_path_buf(),
             source,
         })?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            archive: zip::ZipWriter::new(BufWriter::new(file)),
-        })
+        Ok(Self { path: path.to_path_buf(), archive: zip::ZipWriter::new(BufWriter::new(file)) })
     }
 
     /// Adds an array; `shape`'s product must be the number of values.
@@ -54,8 +51,7 @@ impl NpzWriter {
         let options = zip::write::FileOptions::default()
             .compression_method(zip::CompressionMethod::Deflated)
             .large_file(values.len() > 1 << 28);
-        self.archive
-            .start_file(npyz::npz::file_name_from_array_name(name), options)?;
+        self.archive.start_file(npyz::npz::file_name_from_array_name(name), options)?;
         let shape: Vec<u64> = shape.iter().map(|n| *n as u64).collect();
         let mut writer = npyz::WriteOptions::new()
             .default_dtype()
@@ -81,10 +77,6 @@ impl NpzWriter {
     }
 
     fn error(&self, source: std::io::Error) -> NpzError {
-        NpzError::File {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        }
+        NpzError::File { action: "write", path: self.path.clone(), source }
     }
 }

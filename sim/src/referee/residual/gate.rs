@@ -89,13 +89,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 5] = [
-        Self::Free,
-        Self::Other,
-        Self::Limits,
-        Self::Contacts,
-        Self::Iterative,
-    ];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Free, Self::Other, Self::Limits, Self::Contacts, Self::Iterative];
 
     /// Of a state, by the contacts that `iterative` says are searched for.
     pub(super) fn of(r: &Reference, iterative: &[u32], i: usize) -> Self {

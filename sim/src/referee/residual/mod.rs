@@ -27,11 +27,7 @@ fn error(ours: &[f64], theirs: &[f64]) -> f64 {
         }
         (gap, scale) = (gap.max(d), scale.max(b.abs()));
     }
-    if ours.len() == theirs.len() {
-        gap / scale
-    } else {
-        f64::INFINITY
-    }
+    if ours.len() == theirs.len() { gap / scale } else { f64::INFINITY }
 }
 
 fn row(data: &[f64], width: usize, i: usize) -> &[f64] {
@@ -74,10 +70,7 @@ pub fn compare(
     };
     let count = theirs.states.count;
     let largest = |of: &dyn Fn(usize) -> f64, among: &[usize]| {
-        among
-            .iter()
-            .copied()
-            .max_by(|a, b| of(*a).total_cmp(&of(*b)))
+        among.iter().copied().max_by(|a, b| of(*a).total_cmp(&of(*b)))
     };
     let of = |iterative: &[u32]| -> Vec<Kind> {
         (0..count).map(|i| Kind::of(theirs, iterative, i)).collect()
@@ -103,10 +96,7 @@ pub fn compare(
         worst: largest(&|i| qacc[i], &all).map(|i| worst(model, ours, theirs, i, qacc[i])),
         rows,
         states: count,
-        same_ncon: all
-            .iter()
-            .filter(|i| contacts(**i).0 == Some(contacts(**i).1))
-            .count(),
+        same_ncon: all.iter().filter(|i| contacts(**i).0 == Some(contacts(**i).1)).count(),
         faults: ours.fault.iter().filter(|f| **f != 0).count(),
         noise: noise.iter().copied().fold(0.0, f64::max),
         excused: 0,
@@ -119,18 +109,8 @@ pub fn compare(
         next: Quantiles::of(next.clone()),
     };
     let answers = [
-        Answer {
-            what: "qacc",
-            errors: &qacc,
-            kinds: &kinds,
-            moves: &theirs.doubt.qacc,
-        },
-        Answer {
-            what: "next state",
-            errors: &next,
-            kinds: &kinds_next,
-            moves: &theirs.doubt.next,
-        },
+        Answer { what: "qacc", errors: &qacc, kinds: &kinds, moves: &theirs.doubt.qacc },
+        Answer { what: "next state", errors: &next, kinds: &kinds_next, moves: &theirs.doubt.next },
     ];
     table.judge(answers, &theirs.choice, &ours.fault);
     table
@@ -142,9 +122,7 @@ fn worst(model: &Model, ours: &Evaluation, theirs: &Reference, i: usize, error: 
         let gap = (a.get(*d).copied().unwrap_or(f64::NAN) - b[*d]).abs();
         if gap.is_nan() { f64::INFINITY } else { gap }
     };
-    let dof = (0..b.len())
-        .max_by(|x, y| gap(x).total_cmp(&gap(y)))
-        .unwrap_or(0);
+    let dof = (0..b.len()).max_by(|x, y| gap(x).total_cmp(&gap(y))).unwrap_or(0);
     Worst {
         state: i,
         error,
@@ -176,10 +154,7 @@ mod tests {
     #[test]
     fn quantiles_are_of_the_errors_and_never_below_them() {
         let q = Quantiles::of((0..1000).rev().map(f64::from).collect());
-        assert_eq!(
-            [q.median, q.p99, q.p999, q.max],
-            [500.0, 990.0, 999.0, 999.0]
-        );
+        assert_eq!([q.median, q.p99, q.p999, q.max], [500.0, 990.0, 999.0, 999.0]);
         let q = Quantiles::of(vec![f64::INFINITY, 1.0]);
         assert_eq!(q.max, f64::INFINITY);
         assert_eq!(Quantiles::of(Vec::new()).max, 0.0);

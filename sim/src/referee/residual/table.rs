@@ -26,12 +26,7 @@ impl Quantiles {
             let i = (q * errors.len().saturating_sub(1) as f64).ceil() as usize;
             errors.get(i).copied().unwrap_or(0.0)
         };
-        Self {
-            median: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: at(1.0),
-        }
+        Self { median: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1.0) }
     }
 }
 
@@ -147,11 +142,7 @@ impl Table {
             let left: Vec<f64> = (0..self.states)
                 .map(|i| {
                     let (error, kind) = (answer.errors[i], answer.kinds[i]);
-                    let single = if gate.single {
-                        answer.moves.single[i]
-                    } else {
-                        0.0
-                    };
+                    let single = if gate.single { answer.moves.single[i] } else { 0.0 };
                     let doubt = answer.moves.rounding[i].max(single);
                     let search = doubt.max(answer.moves.search[i]);
                     if error <= gate.allows(kind) {
@@ -190,12 +181,7 @@ impl Table {
         self.choices = choice.iter().filter(|c| **c != 0).count();
         for (what, n, of, share) in [
             ("states excused", self.excused, self.states, gate.excused),
-            (
-                "choices of another contact",
-                self.chosen,
-                self.choices,
-                gate.choice,
-            ),
+            ("choices of another contact", self.chosen, self.choices, gate.choice),
         ] {
             let most = ((of as f64 * share) as usize).max(1);
             if n > most || (gate.most <= 0.0 && n > 0) {
@@ -248,10 +234,7 @@ impl std::fmt::Display for Table {
         )?;
         if self.excused + self.searched > 0 {
             let (excused, searched) = (self.excused, self.searched);
-            write!(
-                f,
-                "; {excused} states excused, {searched} within its search"
-            )?;
+            write!(f, "; {excused} states excused, {searched} within its search")?;
         }
         if let Some(w) = &self.worst {
             write!(

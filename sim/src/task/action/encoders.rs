@@ -49,18 +49,12 @@ impl Actions {
                         .help("expr = \"joint_pos_rel()\" or \"joint_pos()\" there"));
                 };
                 let Some(component) = of.iter().position(|j| *j == joint) else {
-                    let message = format!(
-                        "\"{name}\" does not have joint \"{}\"",
-                        model.joints[joint].name
-                    );
+                    let message =
+                        format!("\"{name}\" does not have joint \"{}\"", model.joints[joint].name);
                     return Err(ConfigError::new(path, message)
                         .help("it has to observe every joint that the term moves"));
                 };
-                if seen
-                    .policy
-                    .as_ref()
-                    .is_none_or(|sight| sight.bias.is_none())
-                {
+                if seen.policy.as_ref().is_none_or(|sight| sight.bias.is_none()) {
                     let message = format!("\"{name}\" has no bias");
                     return Err(ConfigError::new(path, message).help(
                         "give the observation one: bias = { uniform = 0.015, when = \"startup\" }",
@@ -93,9 +87,7 @@ fn joints(term: &Term) -> Option<Vec<usize>> {
         return None;
     }
     let elements = term.program.elements().iter();
-    let joints: Vec<usize> = elements
-        .filter(|e| e.kind == ElementKind::Joint)
-        .map(|e| e.index)
-        .collect();
+    let joints: Vec<usize> =
+        elements.filter(|e| e.kind == ElementKind::Joint).map(|e| e.index).collect();
     (joints.len() == term.len() && joints.len() == term.program.elements().len()).then_some(joints)
 }

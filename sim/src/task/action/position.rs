@@ -48,10 +48,7 @@ pub(super) fn scalar_joint<'m>(
     joint.ok_or_else(|| {
         ConfigError::new(
             format!("{path}.kind"),
-            format!(
-                "\"{}\" does not drive a hinge or slide joint",
-                actuator.name
-            ),
+            format!("\"{}\" does not drive a hinge or slide joint", actuator.name),
         )
     })
 }

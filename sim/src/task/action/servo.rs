@@ -102,10 +102,7 @@ fn servo(
     let kd = damping.unwrap_or(0.0);
     for (key, value) in [("stiffness", kp), ("damping", kd)] {
         if value < 0.0 {
-            return Err(ConfigError::new(
-                format!("{path}.{key}"),
-                format!("{value} is negative"),
-            ));
+            return Err(ConfigError::new(format!("{path}.{key}"), format!("{value} is negative")));
         }
     }
     if kp == 0.0 {

@@ -91,29 +91,15 @@ fn of_term(
                 .help("hinge and slide joints have a position to be driven to"));
         }
         if let Some(other) = drives.get(&j) {
-            let message = format!(
-                "\"{name}\" is already driven by task.actuator[{}]",
-                other.term
-            );
+            let message = format!("\"{name}\" is already driven by task.actuator[{}]", other.term);
             return Err(ConfigError::new(format!("{path}.joints"), message)
                 .help("every joint fits the patterns of one term"));
         }
     }
-    let names: Vec<Vec<&str>> = (joints.iter())
-        .map(|&j| vec![model.joints[j].name.as_str()])
-        .collect();
-    let elements = Elements {
-        what: "joints",
-        names: &names,
-        mixed,
-        team,
-        agent: None,
-    };
-    let numbers = Numbers {
-        elements,
-        path: &path,
-        term,
-    };
+    let names: Vec<Vec<&str>> =
+        (joints.iter()).map(|&j| vec![model.joints[j].name.as_str()]).collect();
+    let elements = Elements { what: "joints", names: &names, mixed, team, agent: None };
+    let numbers = Numbers { elements, path: &path, term };
     let laws = numbers.laws(model)?;
     let delay = Lag::compile(term.delay.as_ref(), "physics", &format!("{path}.delay"))?;
     let armature = numbers.some("armature", &term.armature)?;
@@ -138,11 +124,7 @@ fn of_term(
         if let Some(friction) = &friction {
             model.joints[j].frictionloss = friction[i];
         }
-        let drive = JointDrive {
-            term: t,
-            law,
-            delay,
-        };
+        let drive = JointDrive { term: t, law, delay };
         drives.insert(j, drive);
     }
     Ok(())
@@ -224,10 +206,7 @@ impl Numbers<'_> {
             ("saturation_effort", term.saturation_effort.is_some()),
             ("velocity_limit", term.velocity_limit.is_some()),
         ];
-        let gains = [
-            ("stiffness", term.stiffness.is_some()),
-            ("damping", term.damping.is_some()),
-        ];
+        let gains = [("stiffness", term.stiffness.is_some()), ("damping", term.damping.is_some())];
         let effort = self.some("effort_limit", &term.effort_limit)?;
         match term.model {
             ActuatorModel::Pd => {
@@ -235,10 +214,7 @@ impl Numbers<'_> {
                 self.unused(&[a, b, network], "model = \"dc_motor\" has a curve over the speed, \"mlp\" and \"lstm\" have networks")?;
                 let [kp, kd] = self.gains(count)?;
                 let law = |i: usize| Law::Servo([kp[i], kd[i]], effort.as_ref().map(|e| e[i]));
-                Ok(Laws {
-                    each: (0..count).map(law).collect(),
-                    network: None,
-                })
+                Ok(Laws { each: (0..count).map(law).collect(), network: None })
             }
             ActuatorModel::DcMotor => {
                 self.unused(&[network], "model = \"mlp\" or \"lstm\" has one")?;
@@ -246,16 +222,9 @@ impl Numbers<'_> {
                 self.needed("saturation_effort", &term.saturation_effort, "23.7")?;
                 let limits = self.limits(effort.as_deref(), count)?;
                 let law = |i: usize| {
-                    Law::Motor(MotorLaw::Pd {
-                        stiffness: kp[i],
-                        damping: kd[i],
-                        limit: limits[i],
-                    })
+                    Law::Motor(MotorLaw::Pd { stiffness: kp[i], damping: kd[i], limit: limits[i] })
                 };
-                Ok(Laws {
-                    each: (0..count).map(law).collect(),
-                    network: None,
-                })
+                Ok(Laws { each: (0..count).map(law).collect(), network: None })
             }
             ActuatorModel::Mlp | ActuatorModel::Lstm => {
                 self.unused(&gains, "the network knows the motor's gains")?;
@@ -268,16 +237,9 @@ impl Numbers<'_> {
                 let network = network::load(model, term.model, config, &key)?;
                 let limits = self.limits(effort.as_deref(), count)?;
                 let number = model.networks.len();
-                let law = |i: usize| {
-                    Law::Motor(MotorLaw::Network {
-                        network: number,
-                        limit: limits[i],
-                    })
-                };
-                Ok(Laws {
-                    each: (0..count).map(law).collect(),
-                    network: Some(network),
-                })
+                let law =
+                    |i: usize| Law::Motor(MotorLaw::Network { network: number, limit: limits[i] });
+                Ok(Laws { each: (0..count).map(law).collect(), network: Some(network) })
             }
         }
     }
@@ -286,10 +248,7 @@ impl Numbers<'_> {
         let kp = self.needed("stiffness", &self.term.stiffness, "20.0")?;
         if kp.contains(&0.0) {
             let path = format!("{}.stiffness", self.path);
-            return Err(ConfigError::new(
-                path,
-                "is above 0: the control is a position",
-            ));
+            return Err(ConfigError::new(path, "is above 0: the control is a position"));
         }
         let kd = self.some("damping", &self.term.damping)?;
         Ok([kp, kd.unwrap_or_else(|| vec![0.0; count])])
@@ -306,10 +265,7 @@ impl Numbers<'_> {
         let speed = self.some("velocity_limit", &term.velocity_limit)?;
         let above = |key: &str, all: &[f64]| match all.iter().all(|x| *x > 0.0) {
             true => Ok(()),
-            false => Err(ConfigError::new(
-                format!("{}.{key}", self.path),
-                "is above 0",
-            )),
+            false => Err(ConfigError::new(format!("{}.{key}", self.path), "is above 0")),
         };
         let fall = match (&stall, &speed) {
             (None, None) => None,
@@ -334,10 +290,7 @@ impl Numbers<'_> {
             .map(|i| {
                 let fall = fall.map(|(stall, speed)| [stall[i], speed[i]]);
                 let most = effort.map(|e| e[i]).or(fall.map(|f| f[0]));
-                EffortLimit {
-                    effort: most.unwrap_or(f64::INFINITY),
-                    fall,
-                }
+                EffortLimit { effort: most.unwrap_or(f64::INFINITY), fall }
             })
             .collect())
     }
@@ -390,21 +343,14 @@ fn install(model: &mut Model, drives: BTreeMap<usize, JointDrive>) -> Result<(),
 
 fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Actuator {
     let servo = |[kp, kd]: [f64; 2], effort: Option<f64>| {
-        (
-            "position",
-            [kp, 0.0, 0.0],
-            [0.0, -kp, -kd],
-            effort.map(|e| [-e, e]),
-        )
+        ("position", [kp, 0.0, 0.0], [0.0, -kp, -kd], effort.map(|e| [-e, e]))
     };
     let (element, gain, bias, forcerange) = match &drive.law {
         Law::Servo(gains, effort) => servo(*gains, *effort),
         Law::Motor(_) => ("motor", [1.0, 0.0, 0.0], [0.0; 3], None),
     };
     let [least, most] = drive.delay.map_or([0; 2], |lag| [lag.low, lag.high]);
-    let redraw = drive
-        .delay
-        .filter(|lag| lag.redraw > 0 && lag.high > lag.low);
+    let redraw = drive.delay.filter(|lag| lag.redraw > 0 && lag.high > lag.low);
     let law = match &drive.law {
         Law::Motor(law) => Some(law.clone()),
         Law::Servo(..) if most > 0 => Some(MotorLaw::MuJoCo),
@@ -430,10 +376,7 @@ fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Act
             delay: least,
             most_delay: most,
             group: drive.term,
-            redraw: redraw.map(|lag| Redraw {
-                steps: lag.redraw,
-                hold: lag.hold,
-            }),
+            redraw: redraw.map(|lag| Redraw { steps: lag.redraw, hold: lag.hold }),
         }),
         given,
         act_adr: None,
@@ -451,9 +394,7 @@ fn number_activations(model: &mut Model) {
         }
     }
     for key in &mut model.keyframes {
-        let each = kept
-            .iter()
-            .map(|old| key.act.get(*old).copied().unwrap_or_default());
+        let each = kept.iter().map(|old| key.act.get(*old).copied().unwrap_or_default());
         key.act = each.collect();
     }
     model.na = na;

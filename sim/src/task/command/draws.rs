@@ -22,8 +22,7 @@ pub(super) fn compile(
     let at = |key: &str, i: usize| format!("{path}.{key}[{i}]");
     let ranges = || -> Result<Vec<[f32; 2]>, ConfigError> {
         let each = term.range.iter().enumerate();
-        each.map(|(i, &pair)| range(pair, &at("range", i)))
-            .collect()
+        each.map(|(i, &pair)| range(pair, &at("range", i))).collect()
     };
     // Clipped to a range where there is one.
     let clips = |count: usize| match term.range.len() {
@@ -43,11 +42,10 @@ pub(super) fn compile(
             let each = ranges()?.into_iter().enumerate();
             each.map(|(i, pair)| match pair[0] > 0.0 {
                 true => Ok(Draw::Log(pair.map(|x| f64::from(x).ln() as f32))),
-                false => Err(ConfigError::new(
-                    at("range", i),
-                    format!("{} has no logarithm", pair[0]),
-                )
-                .help("log_uniform numbers are above 0")),
+                false => {
+                    Err(ConfigError::new(at("range", i), format!("{} has no logarithm", pair[0]))
+                        .help("log_uniform numbers are above 0"))
+                }
             })
             .collect()
         }
@@ -70,10 +68,7 @@ pub(super) fn compile(
                 let (mean, sigma) = (number(mean, &at("mean", i))?, number(sigma, &at("std", i))?);
                 match sigma >= 0.0 {
                     true => Ok(Draw::Normal { mean, sigma, clip }),
-                    false => Err(ConfigError::new(
-                        at("std", i),
-                        format!("{sigma} is negative"),
-                    )),
+                    false => Err(ConfigError::new(at("std", i), format!("{sigma} is negative"))),
                 }
             })
             .collect()
@@ -87,10 +82,7 @@ pub(super) fn compile(
                 let mean = number(mean, &at("mean", i))?;
                 match mean > 0.0 {
                     true => Ok(Draw::Exponential { mean, clip }),
-                    false => Err(ConfigError::new(
-                        at("mean", i),
-                        format!("{mean} is not above 0"),
-                    )),
+                    false => Err(ConfigError::new(at("mean", i), format!("{mean} is not above 0"))),
                 }
             })
             .collect()
@@ -100,8 +92,7 @@ pub(super) fn compile(
                 return empty("probability", "probability = [0.3]: one each");
             }
             let all = term.probability.iter().enumerate();
-            all.map(|(i, &p)| Ok(Draw::Bernoulli(share(p, &at("probability", i))?)))
-                .collect()
+            all.map(|(i, &p)| Ok(Draw::Bernoulli(share(p, &at("probability", i))?))).collect()
         }
         Distribution::Choice => choices(term, first, path),
     }
@@ -155,11 +146,7 @@ fn choices(term: &CommandTerm, first: usize, path: &str) -> Result<Vec<Draw>, Co
         (so_far / sum) as f32
     });
     let shares: Vec<f32> = shares.collect();
-    let column = |values| Draw::Choice {
-        values,
-        shares: shares.clone(),
-        first,
-    };
+    let column = |values| Draw::Choice { values, shares: shares.clone(), first };
     Ok(columns.into_iter().map(column).collect())
 }
 
@@ -168,11 +155,7 @@ fn fitting_keys(term: &CommandTerm, path: &str) -> Result<(), ConfigError> {
     use Distribution::{Bernoulli, Choice, Exponential, LogUniform, Normal, Uniform};
     let (range, mean, std) = (&term.range, &term.mean, &term.std);
     for (key, given, of) in [
-        (
-            "range",
-            !range.is_empty(),
-            &[Uniform, LogUniform, Normal, Exponential][..],
-        ),
+        ("range", !range.is_empty(), &[Uniform, LogUniform, Normal, Exponential][..]),
         ("mean", !mean.is_empty(), &[Normal, Exponential]),
         ("std", !std.is_empty(), &[Normal]),
         ("probability", !term.probability.is_empty(), &[Bernoulli]),
@@ -210,10 +193,8 @@ fn no_keys_of_velocities(term: &CommandTerm, path: &str) -> Result<(), ConfigErr
         ("deadband", term.deadband != 0.0),
     ] {
         if given {
-            return Err(
-                ConfigError::new(format!("{path}.{key}"), "is for velocities of a robot")
-                    .help("kind = \"velocity\""),
-            );
+            return Err(ConfigError::new(format!("{path}.{key}"), "is for velocities of a robot")
+                .help("kind = \"velocity\""));
         }
     }
     Ok(())

@@ -29,12 +29,7 @@ impl Commands {
                 let own = ranges.iter_mut().zip(course.ranges);
                 own.for_each(|(range, theirs)| *range = theirs);
             }
-            all.push(CommandSpec {
-                name: name.clone(),
-                unit: unit.clone(),
-                first,
-                ranges,
-            });
+            all.push(CommandSpec { name: name.clone(), unit: unit.clone(), first, ranges });
             first += size;
         }
         all
@@ -93,18 +88,14 @@ fn ends(draw: &Draw) -> [f32; 2] {
         Draw::Nothing => [0.0; 2],
         Draw::Uniform(range) => *range,
         Draw::Log(range) => range.map(f32::exp),
-        Draw::Normal { mean, sigma, clip } => [
-            (mean - 3.0 * sigma).max(clip[0]),
-            (mean + 3.0 * sigma).min(clip[1]),
-        ],
+        Draw::Normal { mean, sigma, clip } => {
+            [(mean - 3.0 * sigma).max(clip[0]), (mean + 3.0 * sigma).min(clip[1])]
+        }
         Draw::Exponential { mean, clip } => [clip[0].max(0.0), (5.0 * mean).min(clip[1])],
         Draw::Bernoulli(_) => [0.0, 1.0],
         Draw::Choice { values, .. } => {
             let all = values.iter().copied();
-            [
-                all.clone().fold(f32::INFINITY, f32::min),
-                all.fold(f32::NEG_INFINITY, f32::max),
-            ]
+            [all.clone().fold(f32::INFINITY, f32::min), all.fold(f32::NEG_INFINITY, f32::max)]
         }
     }
 }

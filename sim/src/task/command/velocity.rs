@@ -55,10 +55,7 @@ impl Course {
             return Err(ConfigError::new(path, "no velocities")
                 .help("lin_vel_x = [-1.0, 1.0], lin_vel_y, ang_vel_z"));
         }
-        let none = Heading {
-            share: 0.0,
-            ..Heading::default()
-        };
+        let none = Heading { share: 0.0, ..Heading::default() };
         let heading = term.heading.as_ref().unwrap_or(&none);
         let deadband = number(term.deadband, &at("deadband"))?;
         if deadband < 0.0 {

@@ -126,11 +126,7 @@ impl<'a, 'm> Printer<'a, 'm> {
         let (mut names, mut fields) = (Names::default(), Vec::new());
         let mut field = |wanted: String, len: usize, says: String| {
             let name = names.give(wanted);
-            fields.push(Field {
-                name: name.clone(),
-                len,
-                says,
-            });
+            fields.push(Field { name: name.clone(), len, says });
             name
         };
         let joints: Vec<usize> = m.joints.iter().copied().collect();
@@ -148,10 +144,7 @@ impl<'a, 'm> Printer<'a, 'm> {
             field(
                 "joint_pos".into(),
                 joints.len(),
-                format!(
-                    "positions of joints, of zero where the robot's file has it: {}",
-                    list("")
-                ),
+                format!("positions of joints, of zero where the robot's file has it: {}", list("")),
             );
             if m.velocities {
                 field(
@@ -219,36 +212,21 @@ impl<'a, 'm> Printer<'a, 'm> {
                     },
                 }
             );
-            sensors.push((
-                s,
-                field(
-                    format!("sensor_{}", sensor.name),
-                    sensor.kind.measured(),
-                    says,
-                ),
-            ));
+            sensors
+                .push((s, field(format!("sensor_{}", sensor.name), sensor.kind.measured(), says)));
         }
         let mut commands = Vec::new();
         for &c in &m.commands {
             let command = &m.of.commands[c];
-            let ranges: Vec<String> = command
-                .range
-                .iter()
-                .map(|[a, b]| format!("{a} to {b}"))
-                .collect();
+            let ranges: Vec<String> =
+                command.range.iter().map(|[a, b]| format!("{a} to {b}")).collect();
             let unit = match command.unit.as_str() {
                 "" => String::new(),
                 unit => format!(" ({unit})"),
             };
-            let says = format!(
-                "command \"{}\"{unit}, in training {}",
-                command.name,
-                ranges.join("; ")
-            );
-            commands.push((
-                c,
-                field(format!("command_{}", command.name), command.len, says),
-            ));
+            let says =
+                format!("command \"{}\"{unit}, in training {}", command.name, ranges.join("; "));
+            commands.push((c, field(format!("command_{}", command.name), command.len, says)));
         }
         let mut inputs = Vec::new();
         for &t in &m.inputs {
@@ -410,12 +388,7 @@ impl<'a, 'm> Printer<'a, 'm> {
                 let Some((j, joint)) = joint else {
                     return literal(0.0);
                 };
-                let k = row
-                    - if velocity {
-                        joint.dof_adr
-                    } else {
-                        joint.qpos_adr
-                    };
+                let k = row - if velocity { joint.dof_adr } else { joint.qpos_adr };
                 match joint.kind {
                     JointKind::Hinge | JointKind::Slide => self.joint(j, velocity),
                     JointKind::Ball => part(&self.balls, j, velocity, k),
@@ -483,18 +456,11 @@ impl<'a, 'm> Printer<'a, 'm> {
             )
         );
         if !self.frames.is_empty() {
-            let _ = writeln!(
-                text,
-                "  ostler_frame f[{}];\n  {p}_frames(s, f);",
-                self.frames.len()
-            );
+            let _ = writeln!(text, "  ostler_frame f[{}];\n  {p}_frames(s, f);", self.frames.len());
         }
         text += "  (void)m, (void)s;\n";
         let own = |states: bool| {
-            let own = self
-                .cells
-                .iter()
-                .map(|&(cell, first)| (&cells[cell], first));
+            let own = self.cells.iter().map(|&(cell, first)| (&cells[cell], first));
             own.filter(move |(cell, _)| cell.kind().is_state() == states)
         };
         if !self.cells.is_empty() {
@@ -570,10 +536,7 @@ impl<'a, 'm> Printer<'a, 'm> {
         }
         for (cell, first) in cells {
             let end = first + cell.rows().len();
-            let _ = writeln!(
-                text,
-                "  for (k = {first}; k < {end}; k++) m->memory[k] = next[k];"
-            );
+            let _ = writeln!(text, "  for (k = {first}; k < {end}; k++) m->memory[k] = next[k];");
         }
         text += "  }\n";
         text
@@ -625,17 +588,10 @@ impl<'a, 'm> Printer<'a, 'm> {
                         let ball = self.balls.iter().find(|(ball, ..)| *ball == j);
                         let (quat, vel) = ball.map_or(("", None), |(_, q, v)| (q, v.as_ref()));
                         let vel = vel.map_or("world.lin".to_string(), |v| format!("s->{v}"));
-                        format!(
-                            "ostler_ball(&f[{at}], s->{quat}, {vel}, {});",
-                            numbers(&joint.pos)
-                        )
+                        format!("ostler_ball(&f[{at}], s->{quat}, {vel}, {});", numbers(&joint.pos))
                     }
                     JointKind::Slide => {
-                        format!(
-                            "ostler_slide(&f[{at}], {}, {vel}, {});",
-                            q(),
-                            numbers(&joint.axis)
-                        )
+                        format!("ostler_slide(&f[{at}], {}, {vel}, {});", q(), numbers(&joint.axis))
                     }
                     JointKind::Hinge => format!(
                         "ostler_hinge(&f[{at}], {}, {vel}, {}, {});",
@@ -663,10 +619,7 @@ impl<'a, 'm> Printer<'a, 'm> {
         let discrete = matches!(of.space, ActionSpace::Discrete(_));
         for (k, output) in of.outputs.iter().enumerate() {
             let [low, high] = output.clip.map(literal);
-            let _ = writeln!(
-                text,
-                "  m->action[{k}] = ostler_within(output[{k}], {low}, {high});"
-            );
+            let _ = writeln!(text, "  m->action[{k}] = ostler_within(output[{k}], {low}, {high});");
         }
         for (k, c) in of.controls.iter().enumerate() {
             let x = format!("m->action[{}]", c.output);

@@ -77,11 +77,7 @@ pub(super) fn controls(task: &Task, model: &Model, agent: usize) -> Vec<Control>
         .filter(|d| own.contains(&d.output))
         .map(|d| {
             let (mapping, position) = match &d.law {
-                Law::Affine {
-                    scale,
-                    offset,
-                    position,
-                } => {
+                Law::Affine { scale, offset, position } => {
                     let (scale, offset) = (*scale, *offset);
                     (Mapping::Affine { scale, offset }, *position)
                 }
@@ -94,11 +90,7 @@ pub(super) fn controls(task: &Task, model: &Model, agent: usize) -> Vec<Control>
                 output: d.output - own.start,
                 range: d.ctrlrange,
                 position,
-                unit: control
-                    .joint
-                    .as_ref()
-                    .filter(|_| position)
-                    .map_or("-", |j| j.unit),
+                unit: control.joint.as_ref().filter(|_| position).map_or("-", |j| j.unit),
                 ..control
             }
         })
@@ -169,11 +161,7 @@ impl Gains {
     fn of(actuator: &Actuator) -> Self {
         let finite = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
         if let Some(motor) = &actuator.motor
-            && let MotorLaw::Pd {
-                stiffness,
-                damping,
-                limit,
-            } = &motor.law
+            && let MotorLaw::Pd { stiffness, damping, limit } = &motor.law
         {
             return Self {
                 stiffness: Some(*stiffness),
@@ -200,8 +188,7 @@ impl Gains {
 /// Actuators that hold the pose.
 pub(super) fn held(task: &Task, model: &Model) -> Vec<(String, f32)> {
     let held = task.actions.held.iter();
-    held.map(|&(u, ctrl)| (model.actuators[u].name.clone(), ctrl))
-        .collect()
+    held.map(|&(u, ctrl)| (model.actuators[u].name.clone(), ctrl)).collect()
 }
 
 impl Deployment<'_> {

@@ -31,10 +31,7 @@ impl Dependence {
 
     /// On one unknown number, by a factor of 1.
     pub fn unknown(unknown: Unknown) -> Self {
-        Self {
-            linear: BTreeMap::from([(unknown, 1.0)]),
-            ..Self::default()
-        }
+        Self { linear: BTreeMap::from([(unknown, 1.0)]), ..Self::default() }
     }
 
     /// On something that is missing.
@@ -44,10 +41,7 @@ impl Dependence {
 
     /// On all of these.
     pub fn missing_all(other: BTreeSet<Missing>) -> Self {
-        Self {
-            other,
-            ..Self::default()
-        }
+        Self { other, ..Self::default() }
     }
 
     /// All that is missing for it.
@@ -86,10 +80,7 @@ impl Dependence {
 
     /// Of a function that is not linear.
     fn mixed(operands: &[&Self]) -> Self {
-        Self {
-            other: operands.iter().flat_map(|o| o.all()).collect(),
-            ..Self::default()
-        }
+        Self { other: operands.iter().flat_map(|o| o.all()).collect(), ..Self::default() }
     }
 
     fn of(op: Op, x: &[&Self]) -> Self {
@@ -112,17 +103,12 @@ impl Dependence {
         let mut registers = vec![Self::none(); code.registers];
         for (step, to) in &code.steps {
             let value = match *step {
-                Step::Const(bits) => Self {
-                    constant: Some(f32::from_bits(bits)),
-                    ..Self::none()
-                },
+                Step::Const(bits) => Self { constant: Some(f32::from_bits(bits)), ..Self::none() },
                 Step::Load(source, row) => load(source, row as usize),
                 Step::Copy(from) => registers[from as usize].clone(),
                 Step::Op(op, x) => {
-                    let operands: Vec<&Self> = x[..op.arity()]
-                        .iter()
-                        .map(|r| &registers[*r as usize])
-                        .collect();
+                    let operands: Vec<&Self> =
+                        x[..op.arity()].iter().map(|r| &registers[*r as usize]).collect();
                     Self::of(op, &operands)
                 }
             };
@@ -140,11 +126,7 @@ mod tests {
     /// Outputs of a graph whose loads of row `k` are unknown `k`, but for row 9, which is
     /// measured.
     fn outputs(steps: Vec<(Step, u16)>, registers: usize) -> Dependence {
-        let code = Code {
-            steps,
-            registers,
-            outputs: 1,
-        };
+        let code = Code { steps, registers, outputs: 1 };
         let load = |_, row| match row {
             9 => Dependence::none(),
             row => Dependence::unknown((1, false, row)),

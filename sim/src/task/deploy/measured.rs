@@ -120,11 +120,8 @@ impl<'a> Deployment<'a> {
                 continue;
             }
             let code = self.task.observations.code(term.index);
-            let what: BTreeSet<Missing> = measured
-                .examine(code)
-                .iter()
-                .flat_map(Dependence::all)
-                .collect();
+            let what: BTreeSet<Missing> =
+                measured.examine(code).iter().flat_map(Dependence::all).collect();
             if !what.is_empty() {
                 missing.push(Unmeasured {
                     term: term.name.clone(),
@@ -224,13 +221,7 @@ impl<'a> Measured<'a> {
                     return words("controls that actions reach late (delay)");
                 }
                 let own = self.of.controls.iter().any(|c| c.actuator == row);
-                let free = self
-                    .of
-                    .task
-                    .actions
-                    .drives
-                    .iter()
-                    .all(|d| d.actuator != row);
+                let free = self.of.task.actions.drives.iter().all(|d| d.actuator != row);
                 match own || free {
                     true => Dependence::none(),
                     false => words("controls of another agent"),
@@ -370,10 +361,8 @@ impl<'a> Measured<'a> {
         if self.roots.contains(&root) || model.bodies[body].weld == 0 {
             return None;
         }
-        let what = format!(
-            "the state of \"{}\", which is no part of the robot",
-            model.bodies[body].name
-        );
+        let what =
+            format!("the state of \"{}\", which is no part of the robot", model.bodies[body].name);
         Some(Dependence::missing(Missing::Other(what)))
     }
 

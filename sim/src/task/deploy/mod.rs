@@ -164,10 +164,7 @@ fn place(names: &[String], name: &str) -> Result<usize, DeployError> {
         None if names.is_empty() => "the task has no [agents]".to_string(),
         None => format!("there are: {}", names.join(", ")),
     };
-    Err(DeployError::Agent {
-        name: name.to_string(),
-        help,
-    })
+    Err(DeployError::Agent { name: name.to_string(), help })
 }
 
 #[cfg(test)]

@@ -107,11 +107,7 @@ fn chance(error: Error) -> Chance {
 }
 
 fn late(lag: Lag) -> Late {
-    Late {
-        steps: [lag.low, lag.high],
-        redraw: lag.redraw,
-        hold: lag.hold,
-    }
+    Late { steps: [lag.low, lag.high], redraw: lag.redraw, hold: lag.hold }
 }
 
 /// What the agent's policy sees, in the order of its row.
@@ -174,11 +170,7 @@ pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
             ActionSpace::Discrete(_) => "choice".to_string(),
             ActionSpace::Continuous(_) => names.get(k).cloned().unwrap_or_default(),
         };
-        Output {
-            name,
-            clip: actions.clip[k],
-            delay: lag.map(|(_, lag)| late(*lag)),
-        }
+        Output { name, clip: actions.clip[k], delay: lag.map(|(_, lag)| late(*lag)) }
     })
     .collect()
 }

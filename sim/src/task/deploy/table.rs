@@ -93,8 +93,7 @@ impl<'a> Deployment<'a> {
     /// Rows of the outputs, in order: one for each actuator that they drive.
     pub fn rows(&self) -> Vec<Row> {
         let each = self.controls.iter();
-        each.map(|c| row(self.model, &c.output.to_string(), c))
-            .collect()
+        each.map(|c| row(self.model, &c.output.to_string(), c)).collect()
     }
 
     /// Rows of what no policy of the task drives: actuators that hold the pose (`held`) or get
@@ -128,10 +127,7 @@ impl<'a> Deployment<'a> {
     }
 }
 
-const NOTHING: Mapping = Mapping::Affine {
-    scale: 0.0,
-    offset: 0.0,
-};
+const NOTHING: Mapping = Mapping::Affine { scale: 0.0, offset: 0.0 };
 
 /// A joint's places in `qpos`.
 fn places(joint: &Joint) -> String {
@@ -142,9 +138,7 @@ fn places(joint: &Joint) -> String {
 }
 
 fn range(ends: Option<[f64; 2]>) -> String {
-    ends.map_or_else(none, |[low, high]| {
-        format!("{}..{}", short(low), short(high))
-    })
+    ends.map_or_else(none, |[low, high]| format!("{}..{}", short(low), short(high)))
 }
 
 fn none() -> String {
@@ -152,9 +146,7 @@ fn none() -> String {
 }
 
 fn row(model: &Model, output: &str, c: &Control) -> Row {
-    let joint = model.actuators[c.actuator]
-        .joint()
-        .map(|j| &model.joints[j]);
+    let joint = model.actuators[c.actuator].joint().map(|j| &model.joints[j]);
     let number = |x: f32| short(f64::from(x));
     let (scale, offset) = match &c.mapping {
         Mapping::Affine { scale, offset } => (number(*scale), number(*offset)),
@@ -172,9 +164,7 @@ fn row(model: &Model, output: &str, c: &Control) -> Row {
     [
         output.to_string(),
         c.name.clone(),
-        c.joint
-            .as_ref()
-            .map_or_else(|| c.drives.clone(), |j| j.name.clone()),
+        c.joint.as_ref().map_or_else(|| c.drives.clone(), |j| j.name.clone()),
         joint.map_or_else(none, places),
         scale,
         offset,
@@ -198,10 +188,7 @@ pub fn aligned(rows: &[Row], most: Option<usize>) -> Vec<String> {
         .collect();
     let count = |text: &String| text.chars().count();
     let widths: [usize; HEAD.len()] = std::array::from_fn(|k| {
-        all.iter()
-            .map(|row| count(&row[k]).min(WIDEST))
-            .max()
-            .unwrap_or(0)
+        all.iter().map(|row| count(&row[k]).min(WIDEST)).max().unwrap_or(0)
     });
     let naming: usize = widths[..NAMING].iter().map(|w| w + 2).sum();
     let mut blocks: Vec<Vec<usize>> = Vec::new();

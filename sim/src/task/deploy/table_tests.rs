@@ -10,10 +10,7 @@ struct Draws(u64);
 
 impl Draws {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % n
     }
 
@@ -35,10 +32,7 @@ fn robot(joints: &[usize], actuators: &[usize]) -> Arc<Model> {
     }
     text += "</worldbody><actuator>";
     for j in actuators {
-        text += &format!(
-            "<position name=\"m{j}\" joint=\"j{j}\" kp=\"{}\" kv=\"{j}\"/>",
-            10 + j
-        );
+        text += &format!("<position name=\"m{j}\" joint=\"j{j}\" kp=\"{}\" kv=\"{j}\"/>", 10 + j);
     }
     text += "</actuator></mujoco>";
     Arc::new(mjcf::parse("r.xml".as_ref(), text).unwrap())
@@ -99,10 +93,7 @@ fn every_number_of_a_list_is_that_of_the_name_in_its_place() {
         for ((k, j), row) in order.iter().enumerate().zip(of.rows()) {
             let (entry, x) = (&entries[k], *j as f32);
             let joint = entry.joint.unwrap();
-            assert_eq!(
-                (entry.name, &joint.name),
-                (&*format!("m{j}"), &format!("j{j}"))
-            );
+            assert_eq!((entry.name, &joint.name), (&*format!("m{j}"), &format!("j{j}")));
             assert_eq!(model.joints[joint.qpos].name, format!("j{j}"));
             assert!((joint.pose as f32 - 0.01 * x).abs() < 1e-6);
             assert_eq!(entry.control.unwrap().stiffness, Some(10.0 + *j as f64));
@@ -111,12 +102,7 @@ fn every_number_of_a_list_is_that_of_the_name_in_its_place() {
             assert!((controls[k] - offset - scale * actions[k]).abs() < 1e-5);
             assert_eq!(
                 row[..4],
-                [
-                    k.to_string(),
-                    format!("m{j}"),
-                    format!("j{j}"),
-                    joint.qpos.to_string()
-                ]
+                [k.to_string(), format!("m{j}"), format!("j{j}"), joint.qpos.to_string()]
             );
         }
         let others: Vec<&str> = of.others().iter().map(|(j, _)| j.name.as_str()).collect();
@@ -134,30 +120,13 @@ fn a_narrow_table_has_blocks_that_name_their_rows() {
     assert_eq!(wide.len(), 3);
     assert!(wide[2].contains("b?1") && wide[0].starts_with("output  actuator  joint"));
     let narrow = aligned(&rows, Some(40));
-    assert!(
-        narrow.iter().all(|line| line.chars().count() <= 40),
-        "{narrow:?}"
-    );
+    assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:?}");
     let blocks: Vec<&[String]> = narrow.split(|line| line.is_empty()).collect();
     assert!(blocks.len() > 2 && blocks.iter().all(|block| block.len() == 3));
-    assert!(
-        blocks
-            .iter()
-            .all(|block| block[1].trim_start().starts_with("a0"))
-    );
+    assert!(blocks.iter().all(|block| block[1].trim_start().starts_with("a0")));
     for k in 0..HEAD.len() {
-        assert!(
-            narrow.iter().any(|line| line.contains(&format!("a{k}"))),
-            "{k}"
-        );
+        assert!(narrow.iter().any(|line| line.contains(&format!("a{k}"))), "{k}");
     }
     let long = [std::array::from_fn(|_| "x".repeat(70_000))];
-    assert!(
-        aligned(&long, Some(40))
-            .iter()
-            .map(String::len)
-            .max()
-            .unwrap()
-            < 300_000
-    );
+    assert!(aligned(&long, Some(40)).iter().map(String::len).max().unwrap() < 300_000);
 }

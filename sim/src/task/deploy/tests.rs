@@ -22,10 +22,7 @@ fn robot() -> Model {
         "<mujoco><worldbody><body name='base'><freejoint/><geom size='0.1'/><site name='s'/>\n",
     );
     for i in 0..JOINTS {
-        let _ = writeln!(
-            text,
-            "<body name='b{i}'><joint name='j{i}'/><geom size='0.1'/></body>"
-        );
+        let _ = writeln!(text, "<body name='b{i}'><joint name='j{i}'/><geom size='0.1'/></body>");
     }
     text += "</body></worldbody><actuator>\n";
     for i in 0..JOINTS {
@@ -48,10 +45,7 @@ fn task() -> TaskConfig {
         );
     }
     for i in 0..SENSORS {
-        let _ = write!(
-            text,
-            "[[observation]]\nname = \"t{i}\"\nexpr = \"sensor(t{i})\"\n"
-        );
+        let _ = write!(text, "[[observation]]\nname = \"t{i}\"\nexpr = \"sensor(t{i})\"\n");
     }
     text += "[[observation]]\nname = \"joints\"\nexpr = \"joint_pos\"\n\
              [[observation]]\nname = \"up\"\nexpr = \"[up(base).z, up(b0).z]\"\n\
@@ -184,10 +178,7 @@ fn a_comment_keeps_its_text_and_its_end() {
 fn an_identifier_is_one_whatever_the_name() {
     for text in texts(10_000, 8) {
         let name = identifier(&text);
-        assert!(
-            name.starts_with(|c: char| c.is_ascii_alphabetic()),
-            "{name}"
-        );
+        assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()), "{name}");
         assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
         assert!((1..=65).contains(&name.len()), "{name}");
     }

@@ -85,21 +85,12 @@ pub(crate) fn emit(
     max_steps: u32,
     numbers: Numbers,
 ) -> Emitted {
-    let mut w = Writer {
-        task,
-        text: String::new(),
-        places: Vec::new(),
-        numbers,
-    };
+    let mut w = Writer { task, text: String::new(), places: Vec::new(), numbers };
     w.constants(sizes, step_dt, max_steps);
     w.text.push_str(&task.natives.text);
     w.functions();
     w.calls();
-    Emitted {
-        text: w.text,
-        places: w.places,
-        numbers: w.numbers.table(),
-    }
+    Emitted { text: w.text, places: w.places, numbers: w.numbers.table() }
 }
 
 /// The name of a term's function.
@@ -116,12 +107,8 @@ impl Writer<'_> {
     fn constants(&mut self, s: &Sizes, step_dt: f64, max_steps: u32) {
         let step_dt = super::expr::literal(step_dt as f32);
         self.line(format_args!("struct Task {{"));
-        let others = [
-            ("one", 1),
-            ("TALLY", s.tally()),
-            ("BREAKS", BREAKS),
-            ("BREAK", s.break_record()),
-        ];
+        let others =
+            [("one", 1), ("TALLY", s.tally()), ("BREAKS", BREAKS), ("BREAK", s.break_record())];
         for (name, value) in s.named().chain(others) {
             self.line(format_args!("  static constexpr int {name} = {value};"));
         }
@@ -137,12 +124,7 @@ impl Writer<'_> {
         let task = self.task;
         for (i, term) in task.score.rewards.iter().enumerate() {
             let place = format!("task.reward[{}].expr", term.index);
-            self.term(
-                &function("reward", i),
-                term.program.code(),
-                place,
-                &term.text,
-            );
+            self.term(&function("reward", i), term.program.code(), place, &term.text);
         }
         for (i, term) in task.score.terminations.iter().enumerate() {
             let place = format!("task.termination[{}].expr", term.index);
@@ -150,12 +132,7 @@ impl Writer<'_> {
         }
         for (i, term) in task.metrics.terms.iter().enumerate() {
             let place = format!("task.metric[{}].expr", term.index);
-            self.term(
-                &function("metric", i),
-                term.program.code(),
-                place,
-                &term.text,
-            );
+            self.term(&function("metric", i), term.program.code(), place, &term.text);
         }
         for (i, term) in task.observations.terms.iter().enumerate() {
             let place = format!("task.observation[{}].expr", term.index);
@@ -193,11 +170,7 @@ impl Writer<'_> {
             }
         }
         for (name, key) in task.natives.places() {
-            self.places.push(SourceRange {
-                name: format!("{name}("),
-                key,
-                text: name.to_string(),
-            });
+            self.places.push(SourceRange { name: format!("{name}("), key, text: name.to_string() });
         }
         self.line(format_args!("#line 1 \"task\""));
     }
@@ -210,19 +183,13 @@ impl Writer<'_> {
         self.line(format_args!(
             "OSTLER_TERM void {name}(const EnvArgs& a, int e, float* out) {{\n  (void)a, (void)e;\n{body}}}"
         ));
-        self.places.push(SourceRange {
-            name: place.clone(),
-            key: place,
-            text: text.to_string(),
-        });
+        self.places.push(SourceRange { name: place.clone(), key: place, text: text.to_string() });
     }
 
     /// `Terms`: calls them in order.
     fn calls(&mut self) {
         let task = self.task;
-        self.line(format_args!(
-            "struct Terms : Printed {{\n  const EnvArgs& a;\n  const int e;"
-        ));
+        self.line(format_args!("struct Terms : Printed {{\n  const EnvArgs& a;\n  const int e;"));
         let ones = |k: usize| vec![1; k];
         let seen = task.observations.terms.iter().map(|t| t.len());
         for (name, kind, widths) in [
@@ -257,10 +224,7 @@ impl Writer<'_> {
         for states in [true, false] {
             let own = cells.clone().filter(|(_, c)| c.kind().is_state() == states);
             let name = if states { "states" } else { "others" };
-            self.list(
-                name,
-                own.map(|(i, c)| (i, c.rows().len(), function("kept", i))),
-            );
+            self.list(name, own.map(|(i, c)| (i, c.rows().len(), function("kept", i))));
         }
         self.line(format_args!(
             "  template<class F> OSTLER_FN void cells(bool own, F f) const {{\n    \

@@ -12,18 +12,12 @@ pub struct Numbers {
 impl Numbers {
     /// In the code itself: fastest, and another program for every change.
     pub fn baked() -> Self {
-        Self {
-            baked: true,
-            values: Vec::new(),
-        }
+        Self { baked: true, values: Vec::new() }
     }
 
     /// In a table that is filled anew when they change.
     pub fn table_of() -> Self {
-        Self {
-            baked: false,
-            values: Vec::new(),
-        }
+        Self { baked: false, values: Vec::new() }
     }
 
     /// The text of one number of the task.

@@ -18,10 +18,8 @@ impl Compiler<'_> {
         let pick = |given: &Option<OneOrMany>, key: &str| -> Result<f32, ConfigError> {
             let path = format!("{}.{key}", self.path);
             match given {
-                None => Err(
-                    ConfigError::new(path, "is needed for distribution = \"normal\"")
-                        .help("mean = 0.0 and std = 0.1, for example"),
-                ),
+                None => Err(ConfigError::new(path, "is needed for distribution = \"normal\"")
+                    .help("mean = 0.0 and std = 0.1, for example")),
                 Some(OneOrMany::One(x)) => number(*x, &path),
                 Some(OneOrMany::Many(list)) if list.len() == n => number(list[i], &path),
                 Some(OneOrMany::Named(_)) => {
@@ -86,16 +84,14 @@ impl Compiler<'_> {
             }
             Some(EventRange::One(ends)) => range(*ends, &path),
             Some(EventRange::Each(all)) if all.len() == n => range(all[i], &format!("{path}[{i}]")),
-            Some(EventRange::Each(all)) => Err(ConfigError::new(
-                path,
-                format!("{} ranges for {n} components", all.len()),
-            )
-            .help(format!("give one for all, or {n}"))),
-            Some(EventRange::Pseudo(_)) => Err(ConfigError::new(
-                path,
-                "a table of ranges is for pseudo_inertia",
-            )
-            .help("range = [0.8, 1.2], for example")),
+            Some(EventRange::Each(all)) => {
+                Err(ConfigError::new(path, format!("{} ranges for {n} components", all.len()))
+                    .help(format!("give one for all, or {n}")))
+            }
+            Some(EventRange::Pseudo(_)) => {
+                Err(ConfigError::new(path, "a table of ranges is for pseudo_inertia")
+                    .help("range = [0.8, 1.2], for example"))
+            }
         }
     }
 }
@@ -108,10 +104,7 @@ impl Chance {
             Self::LogUniform(ends) => Some(ends.map(|x| f64::from(x).exp())),
             Self::Choice(all) => {
                 let all = || all.iter().map(|x| f64::from(*x));
-                Some([
-                    all().fold(f64::INFINITY, f64::min),
-                    all().fold(f64::NEG_INFINITY, f64::max),
-                ])
+                Some([all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)])
             }
             Self::Normal { .. } => None,
         }

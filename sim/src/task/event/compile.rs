@@ -10,9 +10,7 @@ use crate::task::expr::{Unit, field_unit};
 use crate::task::range;
 
 /// Parameters of `pseudo_inertia`, in the order in which they are drawn.
-const PSEUDO: [&str; 10] = [
-    "alpha", "d1", "d2", "d3", "s12", "s13", "s23", "t1", "t2", "t3",
-];
+const PSEUDO: [&str; 10] = ["alpha", "d1", "d2", "d3", "s12", "s13", "s23", "t1", "t2", "t3"];
 
 /// Most of an exponent of `pseudo_inertia`, either way.
 const MOST_EXPONENT: f32 = 10.0;
@@ -112,18 +110,13 @@ impl Compiler<'_> {
             if varied.iter().all(|v| v.field == Field::Wrench));
         if !outside {
             return Err(self
-                .error(
-                    "duration_s",
-                    format!("has no meaning for {}", self.parsed.quantity),
-                )
+                .error("duration_s", format!("has no meaning for {}", self.parsed.quantity))
                 .help("force(BODY), torque(BODY) and wrench(BODY) act for a time"));
         }
         if self.term.when == EventTime::Startup {
-            return Err(self
-                .error("duration_s", "has no meaning for when = \"startup\"")
-                .help(
-                    "when = \"reset\" or \"interval\", or leave it out: the force acts for ever",
-                ));
+            return Err(self.error("duration_s", "has no meaning for when = \"startup\"").help(
+                "when = \"reset\" or \"interval\", or leave it out: the force acts for ever",
+            ));
         }
         self.steps("duration_s", span)
     }
@@ -254,10 +247,7 @@ impl Compiler<'_> {
         let term = self.term;
         let other = [
             ("operation", term.operation != Operation::Abs),
-            (
-                "distribution",
-                term.distribution != EventDistribution::Uniform,
-            ),
+            ("distribution", term.distribution != EventDistribution::Uniform),
             ("mean", term.mean.is_some()),
             ("std", term.std.is_some()),
             ("choices", !term.choices.is_empty()),
@@ -292,11 +282,8 @@ impl Compiler<'_> {
                     "s" => ranges.s,
                     _ => ranges.t,
                 };
-                let key = format!(
-                    "{}.range.{}",
-                    self.path,
-                    name.trim_end_matches(char::is_numeric)
-                );
+                let key =
+                    format!("{}.range.{}", self.path, name.trim_end_matches(char::is_numeric));
                 let ends = range(given.unwrap_or([0.0; 2]), &key)?;
                 // Exponents: of mass and stretches.
                 if i < 4 && ends.iter().any(|x| x.abs() > MOST_EXPONENT) {

@@ -20,10 +20,7 @@ pub struct EventCost {
 impl Events {
     /// Of every event, in their order. `model` is that of `robot`.
     pub fn costs(&self, model: &Model) -> Vec<EventCost> {
-        let cost = |e: &Event| EventCost {
-            draws: draws(e),
-            keeps: keeps(e, model),
-        };
+        let cost = |e: &Event| EventCost { draws: draws(e), keeps: keeps(e, model) };
         self.events.iter().map(cost).collect()
     }
 
@@ -59,10 +56,7 @@ fn draws(e: &Event) -> String {
     let what = match e.form {
         Form::Pseudo => "a body that is stretched, sheared and moved".into(),
         _ if e.drawn.iter().all(|d| d.chance == first.chance) => span(&first.chance),
-        _ => format!(
-            "{} and others for the other components",
-            span(&first.chance)
-        ),
+        _ => format!("{} and others for the other components", span(&first.chance)),
     };
     let becomes = match (e.form, first.operation) {
         (Form::Pseudo, _) => "",

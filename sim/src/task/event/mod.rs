@@ -105,10 +105,7 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         }
     }
     for (u, _) in own_delays(model) {
-        varied.push(Varied {
-            field: Field::Delay,
-            element: u,
-        });
+        varied.push(Varied { field: Field::Delay, element: u });
     }
     if varied == model.varied {
         return Ok(Arc::clone(model));
@@ -134,9 +131,9 @@ fn fields(target: &Target) -> Vec<Varied> {
     };
     match target {
         Target::Fields { varied, .. } => varied.clone(),
-        Target::Density(bodies) => (bodies.iter())
-            .flat_map(|b| all(*b, &[Field::Mass, Field::Moments]))
-            .collect(),
+        Target::Density(bodies) => {
+            (bodies.iter()).flat_map(|b| all(*b, &[Field::Mass, Field::Moments])).collect()
+        }
         Target::Pseudo(bodies) => (bodies.iter())
             .flat_map(|b| all(*b, &[Field::Mass, Field::Com, Field::Tensor]))
             .collect(),
@@ -222,9 +219,8 @@ impl Events {
     pub(super) fn shown_base(&self) -> Vec<f32> {
         let drawn = self.events.iter().flat_map(|e| &e.drawn);
         let placed = self.places().zip(drawn);
-        let mut all: Vec<(usize, f32)> = placed
-            .filter_map(|(place, drawn)| Some((place?, drawn.neutral)))
-            .collect();
+        let mut all: Vec<(usize, f32)> =
+            placed.filter_map(|(place, drawn)| Some((place?, drawn.neutral))).collect();
         all.sort_unstable_by_key(|(place, _)| *place);
         all.into_iter().map(|(_, neutral)| neutral).collect()
     }
@@ -267,9 +263,7 @@ impl Events {
             }
         };
         let line = |e: &Event| {
-            let shown: Vec<Unit> = (e.drawn.iter().filter(|d| d.shows))
-                .map(|d| d.unit)
-                .collect();
+            let shown: Vec<Unit> = (e.drawn.iter().filter(|d| d.shows)).map(|d| d.unit).collect();
             let numbers = match &shown[..] {
                 [_] => "1 number".to_string(),
                 all => format!("{} numbers", all.len()),

@@ -49,13 +49,11 @@ impl Compiler<'_> {
             false => "not above 0",
         };
         let why = format!("the {of} could become {worst:.3}, which is {limit}");
-        Err(self
-            .error(chance.key(), why)
-            .help(match self.term.operation {
-                Operation::Abs if least == 0.0 => "write numbers from 0 on".to_string(),
-                Operation::Abs => "write numbers above 0".to_string(),
-                _ => format!("its own is {own}"),
-            }))
+        Err(self.error(chance.key(), why).help(match self.term.operation {
+            Operation::Abs if least == 0.0 => "write numbers from 0 on".to_string(),
+            Operation::Abs => "write numbers above 0".to_string(),
+            _ => format!("its own is {own}"),
+        }))
     }
 
     /// Refuses principal moments that no body has: each is at most the sum of the two others.
@@ -92,12 +90,10 @@ impl Compiler<'_> {
             self.named(of),
             ends[k][1],
         );
-        Err(self
-            .error(chances.first().map_or("range", |c| c.1.key()), why)
-            .help(
-                "density(BODY) with operation = \"scale\" changes all moments in proportion; \
+        Err(self.error(chances.first().map_or("range", |c| c.1.key()), why).help(
+            "density(BODY) with operation = \"scale\" changes all moments in proportion; \
                  pseudo_inertia(BODY) gives inertias of bodies alone",
-            ))
+        ))
     }
 
     /// Says which draws are cut off, of the element and component with most of them, and
@@ -136,8 +132,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn warn(&mut self, what: String) {
-        self.warnings
-            .push(format!("event \"{}\": {what}", self.term.name));
+        self.warnings.push(format!("event \"{}\": {what}", self.term.name));
     }
 
     /// Share of normal draws below the least possible number.
@@ -162,13 +157,7 @@ impl Compiler<'_> {
 /// The normal distribution's share below z. Source: Abramowitz and Stegun, 26.2.17, to 7.5e-8.
 fn normal_below(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-    let series = [
-        0.319_381_530,
-        -0.356_563_782,
-        1.781_477_937,
-        -1.821_255_978,
-        1.330_274_429,
-    ];
+    let series = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     let sum = series.iter().rev().fold(0.0, |s, c| (s + c) * t);
     let above = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum;
     if z > 0.0 { 1.0 - above } else { above }
@@ -180,12 +169,8 @@ mod tests {
 
     #[test]
     fn shares_of_the_normal_distribution() {
-        for (z, share) in [
-            (0.0, 0.5),
-            (-1.959_964, 0.025),
-            (1.281_552, 0.9),
-            (-3.0, 0.001_349_898),
-        ] {
+        for (z, share) in [(0.0, 0.5), (-1.959_964, 0.025), (1.281_552, 0.9), (-3.0, 0.001_349_898)]
+        {
             assert!((normal_below(z) - share).abs() < 1e-6, "{z}");
         }
     }

@@ -44,13 +44,7 @@ const fn quantity(
     part: std::ops::Range<usize>,
     least: f64,
 ) -> Quantity {
-    Quantity {
-        name,
-        kind,
-        field,
-        part,
-        least,
-    }
+    Quantity { name, kind, field, part, least }
 }
 
 const ANY: f64 = f64::NEG_INFINITY;
@@ -67,13 +61,7 @@ const QUANTITIES: [Quantity; 19] = [
     quantity("pseudo_inertia", "body", None, 0..10, ANY),
     quantity("armature", "joint", Some(Field::Armature), 0..1, 0.0),
     quantity("damping", "joint", Some(Field::Damping), 0..1, 0.0),
-    quantity(
-        "frictionloss",
-        "joint",
-        Some(Field::Frictionloss),
-        0..1,
-        0.0,
-    ),
+    quantity("frictionloss", "joint", Some(Field::Frictionloss), 0..1, 0.0),
     quantity("stiffness", "joint", Some(Field::Stiffness), 0..1, 0.0),
     quantity("joint_offset", "joint", Some(Field::Qpos0), 0..1, ANY),
     quantity("kp", "actuator", Some(Field::Kp), 0..1, 0.0),
@@ -117,20 +105,12 @@ fn split<'t>(text: &'t str, path: &str) -> Result<Text<'t>, ConfigError> {
         None => (text, None),
     };
     let Some((name, inner)) = head.split_once('(') else {
-        return Ok(Text {
-            name: head,
-            patterns: Vec::new(),
-            index,
-        });
+        return Ok(Text { name: head, patterns: Vec::new(), index });
     };
     let Some(inner) = inner.strip_suffix(')') else {
         return wrong("has a bracket that is not closed");
     };
-    Ok(Text {
-        name: name.trim(),
-        patterns: listed(inner),
-        index,
-    })
+    Ok(Text { name: name.trim(), patterns: listed(inner), index })
 }
 
 /// The components that `[0]`, `[0:2]` or nothing means, of `width`.
@@ -148,15 +128,12 @@ fn components(index: Option<&str>, width: usize, path: &str) -> Result<Vec<usize
     };
     match range {
         Some((a, b)) if a < b && b <= width => Ok((a..b).collect()),
-        _ => Err(
-            ConfigError::new(path, format!("there is no component [{text}]")).help(match width {
+        _ => Err(ConfigError::new(path, format!("there is no component [{text}]")).help(
+            match width {
                 1 => "it is one number: leave the brackets out".to_string(),
-                n => format!(
-                    "components are [0] to [{}], or a slice such as [0:2]",
-                    n - 1
-                ),
-            }),
-        ),
+                n => format!("components are [0] to [{}], or a slice such as [0:2]", n - 1),
+            },
+        )),
     }
 }
 
@@ -169,18 +146,12 @@ fn elements(
 ) -> Result<Vec<usize>, ConfigError> {
     let names: Vec<(usize, &str)> = match kind {
         // The world is never meant by a pattern.
-        "body" => (model.bodies.iter().enumerate().skip(1))
-            .map(|(i, b)| (i, b.name.as_str()))
-            .collect(),
-        "joint" => (model.joints.iter().enumerate())
-            .map(|(i, j)| (i, j.name.as_str()))
-            .collect(),
-        "geom" => (model.geoms.iter().enumerate())
-            .map(|(i, g)| (i, g.name.as_str()))
-            .collect(),
-        _ => (model.actuators.iter().enumerate())
-            .map(|(i, a)| (i, a.name.as_str()))
-            .collect(),
+        "body" => {
+            (model.bodies.iter().enumerate().skip(1)).map(|(i, b)| (i, b.name.as_str())).collect()
+        }
+        "joint" => (model.joints.iter().enumerate()).map(|(i, j)| (i, j.name.as_str())).collect(),
+        "geom" => (model.geoms.iter().enumerate()).map(|(i, g)| (i, g.name.as_str())).collect(),
+        _ => (model.actuators.iter().enumerate()).map(|(i, a)| (i, a.name.as_str())).collect(),
     };
     let fitting = |pattern: &&str| {
         let mut found = select(pattern, kind, names.iter().copied(), path)?;
@@ -245,10 +216,7 @@ pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, Conf
         }
         ("pseudo_inertia", _) => Target::Pseudo(found),
         (_, Some(field)) => Target::Fields {
-            varied: found
-                .into_iter()
-                .map(|element| Varied { field, element })
-                .collect(),
+            varied: found.into_iter().map(|element| Varied { field, element }).collect(),
             components: wanted.into_iter().map(|k| q.part.start + k).collect(),
         },
         _ => match found[..] {
@@ -262,11 +230,7 @@ pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, Conf
             }
         },
     };
-    Ok(Parsed {
-        target,
-        quantity: q.name,
-        least: q.least,
-    })
+    Ok(Parsed { target, quantity: q.name, least: q.least })
 }
 
 fn is_network(actuator: &Actuator) -> bool {
@@ -303,10 +267,7 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
             _ if q.kind == "body" && model.bodies[i].weld == 0 => {
                 let name = &model.bodies[i].name;
                 return refused(
-                    format!(
-                        "body \"{name}\" does not move: its {} changes nothing",
-                        q.name
-                    ),
+                    format!("body \"{name}\" does not move: its {} changes nothing", q.name),
                     "name bodies with joints, or such that are fixed to them",
                 );
             }

@@ -50,16 +50,14 @@ impl Checker<'_> {
                 (agents.agent, "this term is the world's, not an agent's")
             }
             "{each}" => (self.place.meant.each.or(any), "it stands inside each(...)"),
-            _ => (
-                self.place.meant.other.or(any),
-                "it stands inside others(...)",
-            ),
+            _ => (self.place.meant.other.or(any), "it stands inside others(...)"),
         };
         match agent.and_then(|a| agents.names.get(a)) {
             Some(name) => Ok(name.clone()),
-            None => Err(
-                ExprError::new(span, format!("`{placeholder}` stands for nobody here")).help(help),
-            ),
+            None => {
+                Err(ExprError::new(span, format!("`{placeholder}` stands for nobody here"))
+                    .help(help))
+            }
         }
     }
 
@@ -96,14 +94,8 @@ impl Checker<'_> {
         let mut values = Vec::with_capacity(all.len());
         for agent in all {
             self.place.meant = match each {
-                true => AgentNames {
-                    each: Some(agent),
-                    other: None,
-                },
-                false => AgentNames {
-                    each: None,
-                    other: Some(agent),
-                },
+                true => AgentNames { each: Some(agent), other: None },
+                false => AgentNames { each: None, other: Some(agent) },
             };
             let value = self.check(of);
             self.place.meant = AgentNames::default();
@@ -142,9 +134,6 @@ impl Checker<'_> {
 }
 
 fn no_agents(who: &str, span: Range<usize>) -> ExprError {
-    ExprError::new(
-        span,
-        format!("{who} is for tasks of several agents; this one has no [agents]"),
-    )
-    .help("add [agents] with names = [\"red\", \"blue\"], for example")
+    ExprError::new(span, format!("{who} is for tasks of several agents; this one has no [agents]"))
+        .help("add [agents] with names = [\"red\", \"blue\"], for example")
 }

@@ -47,19 +47,14 @@ impl Checker<'_> {
                 (a, usize::MAX) => format!("{a} or more arguments"),
                 (a, b) => format!("{a} to {b} arguments"),
             };
-            let at = args
-                .get(most)
-                .map_or_else(|| span.clone(), |&a| self.span(a));
+            let at = args.get(most).map_or_else(|| span.clone(), |&a| self.span(a));
             return Err(ExprError::new(
                 at,
                 format!("`{name}` takes {wants}, this is {}", args.len()),
             )
             .help(match f.params.first().map(|p| p.kind) {
                 Some(Kind::Touch) if args.len() > most => {
-                    format!(
-                        "write {}; several names are a list: {name}([a, b, c])",
-                        f.signature()
-                    )
+                    format!("write {}; several names are a list: {name}([a, b, c])", f.signature())
                 }
                 _ => format!("write {}", f.signature()),
             }));
@@ -81,11 +76,7 @@ impl Checker<'_> {
             };
             checked.push((arg, span));
         }
-        self.apply(Call {
-            function: f,
-            span: span.clone(),
-            args: checked,
-        })
+        self.apply(Call { function: f, span: span.clone(), args: checked })
     }
 
     /// A condition that is counted in every physics step.
@@ -136,11 +127,7 @@ impl Checker<'_> {
         if value.len() == wanted {
             return Ok(value);
         }
-        let message = format!(
-            "{who} takes a {} here, this is {}",
-            kind.noun(),
-            value.describe()
-        );
+        let message = format!("{who} takes a {} here, this is {}", kind.noun(), value.describe());
         Err(ExprError::new(self.span(arg), message).help(format!("write {}", f.signature())))
     }
 
@@ -209,10 +196,7 @@ impl Checker<'_> {
                 let help = if kind_of(self.scope.model, text).is_some() {
                     format!("this name needs quotes: \"{text}\"")
                 } else {
-                    format!(
-                        "write {}, with a name or a pattern such as \"foot_*\"",
-                        f.signature()
-                    )
+                    format!("write {}, with a name or a pattern such as \"foot_*\"", f.signature())
                 };
                 let message = format!("`{}` takes the name of a {}", f.name, kind.noun());
                 Err(ExprError::new(span.clone(), message).help(help))
@@ -264,12 +248,8 @@ impl Checker<'_> {
         };
         if value.len() == 0 {
             let name = call.function.name;
-            return Err(
-                ExprError::new(call.span, format!("`{name}` is empty here")).help(format!(
-                    "the model \"{}\" has nothing for it",
-                    self.scope.model.name
-                )),
-            );
+            return Err(ExprError::new(call.span, format!("`{name}` is empty here"))
+                .help(format!("the model \"{}\" has nothing for it", self.scope.model.name)));
         }
         Ok(value)
     }
@@ -285,10 +265,7 @@ impl Checker<'_> {
         self.zip(call, &values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
             let unit = unit_of(call, x[0].unit)?;
-            Ok(Comp {
-                node: f(d, &ids),
-                unit,
-            })
+            Ok(Comp { node: f(d, &ids), unit })
         })
     }
 
@@ -324,11 +301,7 @@ impl Checker<'_> {
     pub fn agreeing(&mut self, call: &Call) -> Result<Vec<Value>, ExprError> {
         let values = self.values(call)?;
         let sides: Vec<&Value> = values.iter().collect();
-        let n = length_of(
-            &sides,
-            call.span.clone(),
-            &format!("`{}`", call.function.name),
-        )?;
+        let n = length_of(&sides, call.span.clone(), &format!("`{}`", call.function.name))?;
         for i in 0..n {
             self.join(call, values.iter().map(|v| v.at(i).unit))?;
         }
@@ -364,10 +337,7 @@ impl Checker<'_> {
         self.zip(call, values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
             let unit = x.iter().map(|c| c.unit).fold(Unit::Any, Unit::join);
-            Ok(Comp {
-                node: f(d, &ids),
-                unit,
-            })
+            Ok(Comp { node: f(d, &ids), unit })
         })
     }
 
@@ -376,12 +346,7 @@ impl Checker<'_> {
         if a.len() == b.len() {
             return Ok(());
         }
-        let message = format!(
-            "`{}` of vectors of {} and {}",
-            call.function.name,
-            a.len(),
-            b.len()
-        );
+        let message = format!("`{}` of vectors of {} and {}", call.function.name, a.len(), b.len());
         Err(ExprError::new(call.span.clone(), message).help("both need one length"))
     }
 
@@ -406,10 +371,7 @@ fn unit_of(call: &Call, unit: Unit) -> Result<Unit, ExprError> {
         if unit.is_plain() {
             return Ok(());
         }
-        let message = format!(
-            "`{}` takes a pure number, this is in [{unit}]",
-            call.function.name
-        );
+        let message = format!("`{}` takes a pure number, this is in [{unit}]", call.function.name);
         Err(ExprError::new(call.span_of(0), message)
             .help("divide by a constant that says the scale"))
     };

@@ -49,9 +49,7 @@ pub struct Call {
 impl Call {
     /// Where argument `i` is (the call if there is none).
     pub fn span_of(&self, i: usize) -> Range<usize> {
-        self.args
-            .get(i)
-            .map_or_else(|| self.span.clone(), |a| a.1.clone())
+        self.args.get(i).map_or_else(|| self.span.clone(), |a| a.1.clone())
     }
 
     /// The word that argument `i` is.
@@ -148,10 +146,7 @@ impl<'a> Checker<'a> {
     /// Notes that an element is read.
     pub fn reads(&mut self, e: Element) {
         let e = match e.kind {
-            ElementKind::Subtree => Element {
-                kind: ElementKind::Body,
-                ..e
-            },
+            ElementKind::Subtree => Element { kind: ElementKind::Body, ..e },
             _ => e,
         };
         if !self.elements.contains(&e) {
@@ -194,13 +189,7 @@ impl<'a> Checker<'a> {
         let mut value = self.single(first)?;
         self.bounded(&value, first)?;
         while let Some(at) = chain.pop() {
-            let Node::Binary {
-                op,
-                op_span,
-                left,
-                right,
-            } = &tree.nodes[at].0
-            else {
+            let Node::Binary { op, op_span, left, right } = &tree.nodes[at].0 else {
                 continue;
             };
             let right_value = self.check(*right)?;
@@ -222,10 +211,7 @@ impl<'a> Checker<'a> {
         if self.dag.full() {
             return Err(ExprError::new(
                 0..self.place.text.len(),
-                format!(
-                    "this expression needs more than {} operations",
-                    super::dag::MAX_NODES
-                ),
+                format!("this expression needs more than {} operations", super::dag::MAX_NODES),
             )
             .help("split it into several terms"));
         }
@@ -246,25 +232,14 @@ impl<'a> Checker<'a> {
                 Err(self.quoted(&text, span))
             }
             Node::List(items) => {
-                let values = items
-                    .iter()
-                    .map(|&i| self.check(i))
-                    .collect::<Result<Vec<_>, _>>()?;
+                let values = items.iter().map(|&i| self.check(i)).collect::<Result<Vec<_>, _>>()?;
                 self.concat(values, span.clone())
             }
-            Node::Call {
-                name,
-                name_span,
-                args,
-            } => {
+            Node::Call { name, name_span, args } => {
                 let name = self.fill(name, name_span)?;
                 self.call(&name, name_span, args, span)
             }
-            Node::Member {
-                of,
-                name,
-                name_span,
-            } => {
+            Node::Member { of, name, name_span } => {
                 let name = self.fill(name, name_span)?;
                 self.member(*of, &name, name_span)
             }
@@ -272,18 +247,9 @@ impl<'a> Checker<'a> {
                 let value = self.check(*of)?;
                 let i = position(*at, value.len()).filter(|&i| i < value.len());
                 let i = i.ok_or_else(|| outside(*at, value.len(), index_span.clone()))?;
-                Ok(Value {
-                    comps: vec![value.comps[i]],
-                    quat: false,
-                    ..value
-                })
+                Ok(Value { comps: vec![value.comps[i]], quat: false, ..value })
             }
-            Node::Slice {
-                of,
-                from,
-                to,
-                index_span,
-            } => {
+            Node::Slice { of, from, to, index_span } => {
                 let value = self.check(*of)?;
                 let n = value.len();
                 let end =
@@ -291,37 +257,26 @@ impl<'a> Checker<'a> {
                 let from = from.map_or(Ok(0), end)?;
                 let to = to.map_or(Ok(n), end)?;
                 if from >= to {
-                    return Err(
-                        ExprError::new(index_span.clone(), "this slice is empty").help(format!(
-                            "[{from}:{to}] of {n} components; the end is not included"
-                        )),
-                    );
+                    return Err(ExprError::new(index_span.clone(), "this slice is empty").help(
+                        format!("[{from}:{to}] of {n} components; the end is not included"),
+                    ));
                 }
-                Ok(Value {
-                    comps: value.comps[from..to].to_vec(),
-                    quat: false,
-                    ..value
-                })
+                Ok(Value { comps: value.comps[from..to].to_vec(), quat: false, ..value })
             }
             Node::Negate(of) => {
                 let value = self.check(*of)?;
                 self.number(&value, self.span(*of), "`-`")?;
-                let comps = value.comps.iter().map(|c| Comp {
-                    node: self.dag.one(Op::Neg, c.node),
-                    unit: c.unit,
-                });
-                Ok(Value {
-                    comps: comps.collect(),
-                    ..value
-                })
+                let comps = value
+                    .comps
+                    .iter()
+                    .map(|c| Comp { node: self.dag.one(Op::Neg, c.node), unit: c.unit });
+                Ok(Value { comps: comps.collect(), ..value })
             }
             Node::Not(of) => {
                 let value = self.check(*of)?;
                 self.condition(&value, self.span(*of), "`not`")?;
                 let ids = value.ids();
-                Ok(Value::truth(
-                    ids.into_iter().map(|x| self.dag.one(Op::Not, x)).collect(),
-                ))
+                Ok(Value::truth(ids.into_iter().map(|x| self.dag.one(Op::Not, x)).collect()))
             }
             Node::If { cond, yes, no } => {
                 let spans = [self.span(*cond), self.span(*yes), self.span(*no)];
@@ -339,11 +294,8 @@ impl<'a> Checker<'a> {
         if value.truth {
             return Ok(());
         }
-        Err(ExprError::new(
-            span,
-            format!("{who} takes a condition, this is {}", value.describe()),
-        )
-        .help("compare it, such as `> 0`"))
+        Err(ExprError::new(span, format!("{who} takes a condition, this is {}", value.describe()))
+            .help("compare it, such as `> 0`"))
     }
 
     /// Refuses conditions where a number is needed.
@@ -351,11 +303,8 @@ impl<'a> Checker<'a> {
         if !value.truth {
             return Ok(());
         }
-        Err(ExprError::new(
-            span,
-            format!("{who} takes a number, this is {}", value.describe()),
-        )
-        .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
+        Err(ExprError::new(span, format!("{who} takes a number, this is {}", value.describe()))
+            .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
     }
 
     /// Component-wise operation with a unit for every component.
@@ -374,10 +323,7 @@ impl<'a> Checker<'a> {
             comps.push(f(&mut self.dag, &x)?);
         }
         let quat = n == 4 && values.iter().any(|v| v.quat);
-        Ok(Value {
-            quat,
-            ..Value::new(comps)
-        })
+        Ok(Value { quat, ..Value::new(comps) })
     }
 
     /// Component-wise operation with one unit for all.
@@ -390,10 +336,7 @@ impl<'a> Checker<'a> {
     ) -> Result<Value, ExprError> {
         self.zip(call, values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
-            Ok(Comp {
-                node: f(d, &ids),
-                unit,
-            })
+            Ok(Comp { node: f(d, &ids), unit })
         })
     }
 }
@@ -419,11 +362,7 @@ pub fn length_of(values: &[&Value], span: Range<usize>, who: &str) -> Result<usi
     let Some(other) = values.iter().find(|v| v.len() != n && v.len() != 1) else {
         return Ok(n);
     };
-    let first = values
-        .iter()
-        .map(|v| v.len())
-        .find(|&l| l != 1)
-        .unwrap_or(n);
+    let first = values.iter().map(|v| v.len()).find(|&l| l != 1).unwrap_or(n);
     let second = if first == n { other.len() } else { n };
     let mut help = "both sides need one length, or one of them a single number".to_string();
     if first.min(second) <= 3 && first.max(second) <= 4 {

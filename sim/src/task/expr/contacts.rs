@@ -49,10 +49,7 @@ impl Contacts {
             let summed = |s: &&ContactSensor| s.reads == ContactReading::Force && !s.last;
             at.filter(summed).cloned()
         };
-        let rows = self.read(ContactSensor {
-            reads: ContactReading::Count(above),
-            ..found?
-        })?;
+        let rows = self.read(ContactSensor { reads: ContactReading::Count(above), ..found? })?;
         Some(rows.start)
     }
 }

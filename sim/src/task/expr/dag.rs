@@ -196,11 +196,7 @@ impl Dag {
         let last = self.cross(u, t);
         std::array::from_fn(|k| {
             let turned = self.mul(q[0], t[k]);
-            let sum = if inverse {
-                self.sub(v[k], turned)
-            } else {
-                self.add(v[k], turned)
-            };
+            let sum = if inverse { self.sub(v[k], turned) } else { self.add(v[k], turned) };
             self.add(sum, last[k])
         })
     }
@@ -226,10 +222,6 @@ impl Dag {
                 square = self.mul(square, square);
             }
         }
-        if p < 0.0 {
-            self.div(one, result)
-        } else {
-            result
-        }
+        if p < 0.0 { self.div(one, result) } else { result }
     }
 }

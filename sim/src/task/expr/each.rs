@@ -64,10 +64,8 @@ impl<'a> Checker<'a> {
         if let Some(list) = defined.list(name) {
             return Ok(list);
         }
-        let error = ExprError::new(
-            span.clone(),
-            format!("no list of [task.names] is called \"{name}\""),
-        );
+        let error =
+            ExprError::new(span.clone(), format!("no list of [task.names] is called \"{name}\""));
         let near = nearest(name, defined.list_names());
         let all: Vec<&str> = defined.list_names().collect();
         Err(error.help(match near {

@@ -26,14 +26,8 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 impl ElementKind {
-    const ALL: [Self; 6] = [
-        Self::Body,
-        Self::Joint,
-        Self::Geom,
-        Self::Site,
-        Self::Actuator,
-        Self::Sensor,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Body, Self::Joint, Self::Geom, Self::Site, Self::Actuator, Self::Sensor];
 
     /// `"body"`, `"joint"`, ...
     pub fn noun(self) -> &'static str {
@@ -127,17 +121,12 @@ impl Model {
 
 /// Kinds of elements with this name, the usual meaning first.
 pub fn kind_of(model: &Model, name: &str) -> Option<ElementKind> {
-    ElementKind::ALL
-        .into_iter()
-        .find(|k| k.names(model).contains(&name))
+    ElementKind::ALL.into_iter().find(|k| k.names(model).contains(&name))
 }
 
 fn usable(model: &Model, e: Element) -> bool {
     e.kind != ElementKind::Joint
-        || matches!(
-            model.joints[e.index].kind,
-            JointKind::Hinge | JointKind::Slide
-        )
+        || matches!(model.joints[e.index].kind, JointKind::Hinge | JointKind::Slide)
 }
 
 /// All elements that `text` (a name, or a pattern with `*`) means for `function`.
@@ -171,11 +160,7 @@ pub fn resolve(
             Some(&e) => {
                 let joint = &model.joints[e.index];
                 let body = &model.bodies[joint.body].name;
-                let word = if joint.kind == JointKind::Free {
-                    "free"
-                } else {
-                    "ball"
-                };
+                let word = if joint.kind == JointKind::Free { "free" } else { "ball" };
                 return Err(ExprError::new(
                     span,
                     format!(
@@ -194,28 +179,17 @@ pub fn resolve(
 fn unknown(model: &Model, text: &str, kind: Kind, function: &str, span: Range<usize>) -> ExprError {
     let noun = kind.noun();
     if let Some(other) = kind_of(model, text) {
-        let article = if other == ElementKind::Actuator {
-            "an"
-        } else {
-            "a"
-        };
+        let article = if other == ElementKind::Actuator { "an" } else { "a" };
         let error = ExprError::new(
             span,
-            format!(
-                "`{function}` takes a {noun}, \"{text}\" is {article} {}",
-                other.noun()
-            ),
+            format!("`{function}` takes a {noun}, \"{text}\" is {article} {}", other.noun()),
         );
         return match meant(model, text, other, kind) {
             Some(help) => error.help(help),
             None => error,
         };
     }
-    let names: Vec<&str> = kind
-        .elements()
-        .iter()
-        .flat_map(|k| k.names(model))
-        .collect();
+    let names: Vec<&str> = kind.elements().iter().flat_map(|k| k.names(model)).collect();
     let what = if text.contains('*') {
         format!("no {noun} fits the pattern \"{text}\"")
     } else {
@@ -228,10 +202,7 @@ fn unknown(model: &Model, text: &str, kind: Kind, function: &str, span: Range<us
     match names.len() {
         0 => error.help(format!("the model \"{}\" has none", model.name)),
         n if n <= 16 => error.help(format!("the model has: {}", names.join(", "))),
-        n => error.help(format!(
-            "the model has {n}: {}, ...",
-            names[..16].join(", ")
-        )),
+        n => error.help(format!("the model has {n}: {}, ...", names[..16].join(", "))),
     }
 }
 

@@ -15,11 +15,7 @@ pub(crate) fn literal(x: f32) -> String {
     } else {
         // As many digits as tell it from its neighbours.
         let text = format!("{x:?}f");
-        if x.is_sign_negative() {
-            format!("({text})")
-        } else {
-            text
-        }
+        if x.is_sign_negative() { format!("({text})") } else { text }
     }
 }
 
@@ -28,9 +24,7 @@ impl Code {
     /// entries' arguments, `sim/kernels/env/args.cuh`) and `e` (the environment).
     /// `param(k)` is the text of parameter `k`.
     pub(in crate::task) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
-        self.emit_with("op_", "out", |source, row| {
-            kernel_load(source, row, &mut param)
-        })
+        self.emit_with("op_", "out", |source, row| kernel_load(source, row, &mut param))
     }
 
     /// The same of any dialect of C: functions of operations begin with `ops`, `load` is the
@@ -50,10 +44,8 @@ impl Code {
                 Step::Load(source, row) => load(source, row as usize),
                 Step::Copy(from) => format!("t{}", held[from as usize]),
                 Step::Op(op, x) => {
-                    let operands: Vec<String> = x[..op.arity()]
-                        .iter()
-                        .map(|r| format!("t{}", held[*r as usize]))
-                        .collect();
+                    let operands: Vec<String> =
+                        x[..op.arity()].iter().map(|r| format!("t{}", held[*r as usize])).collect();
                     operation(op, ops, &operands)
                 }
             };

@@ -17,10 +17,7 @@ pub struct EventValue {
 impl EventValue {
     /// Of an event of this name, with the unit of each number.
     pub fn new(name: &str, units: Vec<Unit>) -> Self {
-        Self {
-            name: name.into(),
-            units,
-        }
+        Self { name: name.into(), units }
     }
 }
 
@@ -34,10 +31,7 @@ pub struct EventNumbers {
 impl EventNumbers {
     /// Of these events; none is read yet.
     pub fn new(events: Vec<EventValue>) -> Self {
-        Self {
-            events,
-            read: RefCell::default(),
-        }
+        Self { events, read: RefCell::default() }
     }
 
     /// For every event the row of its first number, if it is read.
@@ -92,10 +86,8 @@ impl Checker<'_> {
         }
         let first = events.row(index);
         let each = units.iter().enumerate();
-        let comps = each.map(|(i, &unit)| Comp {
-            node: self.dag.load(Source::Shown, first + i),
-            unit,
-        });
+        let comps =
+            each.map(|(i, &unit)| Comp { node: self.dag.load(Source::Shown, first + i), unit });
         Ok(Value::new(comps.collect()))
     }
 }

@@ -2,102 +2,36 @@
 
 /// Name elsewhere -> advice.
 const NAMES: &[(&str, &str)] = &[
-    (
-        "base_lin_vel",
-        "write lin_vel_body(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_lin_vel_b",
-        "write lin_vel_body(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_lin_vel_w",
-        "write lin_vel(BODY), with the name of the robot's base",
-    ),
-    (
-        "base_ang_vel",
-        "write ang_vel_body(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_ang_vel_b",
-        "write ang_vel_body(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_ang_vel_w",
-        "write ang_vel(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_pos",
-        "write pos(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_pos_w",
-        "write pos(BODY), with the name of the robot's base",
-    ),
-    (
-        "base_pos",
-        "write pos(BODY), with the name of the robot's base",
-    ),
-    (
-        "base_pos_z",
-        "write height(BODY), with the name of the robot's base",
-    ),
-    (
-        "base_height",
-        "write height(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_quat",
-        "write quat(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_quat_w",
-        "write quat(BODY), with the name of the robot's base",
-    ),
-    (
-        "base_quat",
-        "write quat(BODY), with the name of the robot's base",
-    ),
-    (
-        "root_rot",
-        "write quat(BODY), with the name of the robot's base",
-    ),
-    (
-        "heading_w",
-        "write yaw(BODY), with the name of the robot's base",
-    ),
-    (
-        "heading",
-        "write yaw(BODY), with the name of the robot's base",
-    ),
-    (
-        "projected_gravity_b",
-        "write projected_gravity(BODY), with the name of the robot's base",
-    ),
+    ("base_lin_vel", "write lin_vel_body(BODY), with the name of the robot's base"),
+    ("root_lin_vel_b", "write lin_vel_body(BODY), with the name of the robot's base"),
+    ("root_lin_vel_w", "write lin_vel(BODY), with the name of the robot's base"),
+    ("base_ang_vel", "write ang_vel_body(BODY), with the name of the robot's base"),
+    ("root_ang_vel_b", "write ang_vel_body(BODY), with the name of the robot's base"),
+    ("root_ang_vel_w", "write ang_vel(BODY), with the name of the robot's base"),
+    ("root_pos", "write pos(BODY), with the name of the robot's base"),
+    ("root_pos_w", "write pos(BODY), with the name of the robot's base"),
+    ("base_pos", "write pos(BODY), with the name of the robot's base"),
+    ("base_pos_z", "write height(BODY), with the name of the robot's base"),
+    ("base_height", "write height(BODY), with the name of the robot's base"),
+    ("root_quat", "write quat(BODY), with the name of the robot's base"),
+    ("root_quat_w", "write quat(BODY), with the name of the robot's base"),
+    ("base_quat", "write quat(BODY), with the name of the robot's base"),
+    ("root_rot", "write quat(BODY), with the name of the robot's base"),
+    ("heading_w", "write yaw(BODY), with the name of the robot's base"),
+    ("heading", "write yaw(BODY), with the name of the robot's base"),
+    ("projected_gravity_b", "write projected_gravity(BODY), with the name of the robot's base"),
     ("dof_pos", "write joint_pos()"),
     ("dof_vel", "write joint_vel()"),
     ("dof_acc", "write joint_acc()"),
     ("qacc", "write joint_acc()"),
     ("joint_angle", "write joint_pos(JOINT)"),
-    (
-        "joint_pos_limits",
-        "write joint_limit_lower() and joint_limit_upper()",
-    ),
-    (
-        "default_dof_pos",
-        "write joint_pos_rel() for positions relative to task.default_pose",
-    ),
-    (
-        "default_joint_pos",
-        "write joint_pos_rel() for positions relative to task.default_pose",
-    ),
+    ("joint_pos_limits", "write joint_limit_lower() and joint_limit_upper()"),
+    ("default_dof_pos", "write joint_pos_rel() for positions relative to task.default_pose"),
+    ("default_joint_pos", "write joint_pos_rel() for positions relative to task.default_pose"),
     ("torques", "write actuator_force()"),
     ("applied_torque", "write actuator_force()"),
     ("dof_torque", "write actuator_force()"),
-    (
-        "actions",
-        "write action, or last_action for the step before",
-    ),
+    ("actions", "write action, or last_action for the step before"),
     ("prev_action", "write last_action"),
     ("prev_actions", "write last_action"),
     ("last_actions", "write last_action"),
@@ -127,10 +61,7 @@ const NAMES: &[(&str, &str)] = &[
     ("geom_xpos", "write pos(GEOM)"),
     ("cvel", "write lin_vel(BODY) or ang_vel(BODY)"),
     ("qfrc_actuator", "write actuator_force()"),
-    (
-        "velocity",
-        "write lin_vel(BODY), ang_vel(BODY) or joint_vel(JOINT)",
-    ),
+    ("velocity", "write lin_vel(BODY), ang_vel(BODY) or joint_vel(JOINT)"),
     ("position", "write pos(BODY) or joint_pos(JOINT)"),
     ("linvel", "write lin_vel(BODY)"),
     ("angvel", "write ang_vel(BODY)"),
@@ -170,10 +101,7 @@ const NAMES: &[(&str, &str)] = &[
 
 /// Advice for a name of another program.
 pub fn lookup(name: &str) -> Option<&'static str> {
-    NAMES
-        .iter()
-        .find(|(n, _)| *n == name)
-        .map(|(_, advice)| *advice)
+    NAMES.iter().find(|(n, _)| *n == name).map(|(_, advice)| *advice)
 }
 
 #[cfg(test)]

@@ -71,11 +71,7 @@ pub struct StateRow {
 impl StateRow {
     /// The unit of its components, if they share one.
     pub fn unit(&self) -> Unit {
-        self.units
-            .iter()
-            .copied()
-            .reduce(Unit::mix)
-            .unwrap_or(Unit::Any)
+        self.units.iter().copied().reduce(Unit::mix).unwrap_or(Unit::Any)
     }
 }
 
@@ -109,9 +105,7 @@ impl HistoryBuilder {
         let code = coded(dag, value, &span)?;
         let known = |history: &History| {
             let mut cells = history.cells.iter();
-            cells
-                .find(|c| c.kind == kind && c.value == code)
-                .map(|c| c.first)
+            cells.find(|c| c.kind == kind && c.value == code).map(|c| c.first)
         };
         if let Some(first) = known(&self.0.borrow()) {
             return Ok(first);
@@ -123,21 +117,11 @@ impl HistoryBuilder {
                 let dt = dag.load(Source::StepDt, 0);
                 let none = vec![dag.one(Op::Neg, dt); value.len()];
                 let times = since(dag, value, first);
-                (
-                    Some(coded(dag, &none, &span)?),
-                    Some(coded(dag, &times, &span)?),
-                )
+                (Some(coded(dag, &none, &span)?), Some(coded(dag, &times, &span)?))
             }
             Kind::Previous | Kind::State(_) => (None, None),
         };
-        self.0.borrow_mut().cells.push(Cell {
-            kind,
-            first,
-            value: code,
-            begin,
-            next,
-            text,
-        });
+        self.0.borrow_mut().cells.push(Cell { kind, first, value: code, begin, next, text });
         Ok(first)
     }
 
@@ -189,15 +173,12 @@ impl HistoryBuilder {
     pub(super) fn state(&self, name: &str, dag: &mut Dag) -> Option<Value> {
         let history = self.0.borrow();
         let row = history.states.iter().find(|s| s.name == name)?;
-        let comps = row.units.iter().enumerate().map(|(i, &unit)| Comp {
-            node: dag.load(Source::History, row.first + i),
-            unit,
-        });
-        Some(Value {
-            comps: comps.collect(),
-            truth: row.truth,
-            quat: row.quat,
-        })
+        let comps = row
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, &unit)| Comp { node: dag.load(Source::History, row.first + i), unit });
+        Some(Value { comps: comps.collect(), truth: row.truth, quat: row.quat })
     }
 
     /// Names of the states so far.
@@ -210,14 +191,7 @@ impl HistoryBuilder {
 impl StateRow {
     /// A state that is still to get its place.
     pub(in crate::task) fn new(index: usize, name: String, units: Vec<Unit>, truth: bool) -> Self {
-        Self {
-            index,
-            name,
-            first: 0,
-            units,
-            truth,
-            quat: false,
-        }
+        Self { index, name, first: 0, units, truth, quat: false }
     }
 }
 
@@ -247,10 +221,7 @@ impl Code {
         let measured = |s: &(Step, u16)| {
             matches!(
                 s.0,
-                Step::Load(
-                    Source::World(Seen::Qacc | Seen::Sensordata | Seen::ContactData),
-                    _
-                )
+                Step::Load(Source::World(Seen::Qacc | Seen::Sensordata | Seen::ContactData), _)
             )
         };
         self.steps.iter().any(measured)
@@ -290,8 +261,7 @@ impl Code {
                 Step::Const(_) | Step::Load(..) => {}
             }
         }
-        code.steps
-            .extend((1..len).map(|k| (Step::Copy(0), k as u16)));
+        code.steps.extend((1..len).map(|k| (Step::Copy(0), k as u16)));
         code.registers += len - 1;
         code.outputs = len;
         code

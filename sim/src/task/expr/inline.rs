@@ -42,10 +42,8 @@ impl<'a> Checker<'a> {
     ) -> Result<Value, ExprError> {
         let own = &self.scope.defined.lets[index];
         let Some(parameters) = &own.parameters else {
-            let error = ExprError::new(
-                span.clone(),
-                format!("`{}` is a value, not a function", own.name),
-            );
+            let error =
+                ExprError::new(span.clone(), format!("`{}` is a value, not a function", own.name));
             return Err(error.help(format!("write {} alone", own.name)));
         };
         if parameters.len() != args.len() {

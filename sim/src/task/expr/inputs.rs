@@ -74,10 +74,7 @@ unsafe impl<T: Sync> Send for Column<T> {}
 
 impl<T> Column<T> {
     pub fn of(buffer: &[T]) -> Self {
-        Self {
-            start: buffer.as_ptr(),
-            len: buffer.len(),
-        }
+        Self { start: buffer.as_ptr(), len: buffer.len() }
     }
 
     /// Entries `first..first + len`.
@@ -85,10 +82,7 @@ impl<T> Column<T> {
     /// # Safety
     /// The buffer lives, and for 'a nobody writes these entries.
     unsafe fn part<'a>(&self, first: usize, len: usize) -> &'a [T] {
-        assert!(
-            first <= self.len && len <= self.len - first,
-            "a row that the buffer has not"
-        );
+        assert!(first <= self.len && len <= self.len - first, "a row that the buffer has not");
         // SAFETY: within the buffer by the line above; the rest by the caller's promise.
         unsafe { std::slice::from_raw_parts(self.start.add(first), len) }
     }
@@ -131,21 +125,13 @@ impl<'a> Inputs<'a> {
     /// is evaluated.
     pub(crate) unsafe fn new(columns: Columns<'a>, first: usize, len: usize) -> Self {
         assert!(len <= BLOCK, "a block of {len} environments");
-        Self {
-            columns,
-            first,
-            len,
-        }
+        Self { columns, first, len }
     }
 
     /// One environment of the block.
     pub(crate) fn narrowed(self, env: usize) -> Self {
         assert!((self.first..self.first + self.len).contains(&env));
-        Self {
-            first: env,
-            len: 1,
-            ..self
-        }
+        Self { first: env, len: 1, ..self }
     }
 
     /// Copies a row's lanes; lanes past the block's end are zero.

@@ -56,32 +56,16 @@ const SIGNS: [(&str, &str); 27] = [
 const FOREIGN: [(&str, &str, &str); 10] = [
     ("**", "`**` is not an operator", "write a^b"),
     ("//", "`//` is not an operator", "write floor(a / b)"),
-    (
-        "@",
-        "`@` is not an operator",
-        "write dot(a, b), or norm2(a) for a vector with itself",
-    ),
-    (
-        "%",
-        "`%` is not an operator",
-        "write a - b * floor(a / b), or wrap_angle(a) for angles",
-    ),
+    ("@", "`@` is not an operator", "write dot(a, b), or norm2(a) for a vector with itself"),
+    ("%", "`%` is not an operator", "write a - b * floor(a / b), or wrap_angle(a) for angles"),
     ("&", "`&` is not an operator", "write `and`"),
-    (
-        "|",
-        "`|` is not an operator",
-        "write `or`; an absolute value is abs(a)",
-    ),
+    ("|", "`|` is not an operator", "write `or`; an absolute value is abs(a)"),
     (
         "=",
         "`=` is not an operator",
         "compare with `==`; to name a value, make it a `task.params` entry",
     ),
-    (
-        "{",
-        "`{` has no meaning here",
-        "group with ( ), list with [ ]",
-    ),
+    ("{", "`{` has no meaning here", "group with ( ), list with [ ]"),
     (
         ";",
         "`;` has no meaning here",
@@ -112,23 +96,13 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
                 ExprError::new(span.clone(), format!("`{}` is not a number", &rest[..len]))
             })?;
             if !(value as f32).is_finite() {
-                return Err(
-                    ExprError::new(span, format!("{} is too large", &rest[..len]))
-                        .help("numbers are 32-bit floats, at most 3.4e38"),
-                );
+                return Err(ExprError::new(span, format!("{} is too large", &rest[..len]))
+                    .help("numbers are 32-bit floats, at most 3.4e38"));
             }
             if let Some(next) = rest[len..].chars().next().filter(|c| is_name(*c)) {
-                let end = at
-                    + len
-                    + rest[len..]
-                        .find(|c| !is_name(c))
-                        .unwrap_or(rest.len() - len);
+                let end = at + len + rest[len..].find(|c| !is_name(c)).unwrap_or(rest.len() - len);
                 let help = if next.is_ascii_alphabetic() {
-                    format!(
-                        "for a product write {} * {}",
-                        &rest[..len],
-                        &text[at + len..end]
-                    )
+                    format!("for a product write {} * {}", &rest[..len], &text[at + len..end])
                 } else {
                     "numbers look like 12, 0.5, 1e-3".to_string()
                 };
@@ -153,10 +127,8 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             at += len;
         } else if c == '"' || c == '\'' {
             let Some(len) = rest[1..].find(c) else {
-                return Err(
-                    ExprError::new(at..text.len(), "this quoted name does not end")
-                        .help(format!("close it with {c}")),
-                );
+                return Err(ExprError::new(at..text.len(), "this quoted name does not end")
+                    .help(format!("close it with {c}")));
             };
             tokens.push((Token::Text(&rest[1..1 + len]), at..at + len + 2));
             at += len + 2;
@@ -191,19 +163,14 @@ fn name_len(rest: &str) -> usize {
 
 fn foreign(rest: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let known = ["&&", "||", "=="].iter().any(|s| rest.starts_with(s));
-    (!known)
-        .then(|| FOREIGN.iter().copied().find(|(s, ..)| rest.starts_with(s)))
-        .flatten()
+    (!known).then(|| FOREIGN.iter().copied().find(|(s, ..)| rest.starts_with(s))).flatten()
 }
 
 /// `.5`, but not the `.5` of `a.5` (where it is an error the parser explains).
 fn is_fraction(rest: &str, before: Option<&Token<'_>>) -> bool {
     rest.starts_with('.')
         && rest[1..].starts_with(|c: char| c.is_ascii_digit())
-        && !matches!(
-            before,
-            Some(Token::Name(_) | Token::Text(_) | Token::Sign(")" | "]"))
-        )
+        && !matches!(before, Some(Token::Name(_) | Token::Text(_) | Token::Sign(")" | "]")))
 }
 
 /// Length of the number that `rest` starts with: digits, fraction, exponent.

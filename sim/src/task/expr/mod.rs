@@ -157,21 +157,15 @@ impl ExprError {
             };
         };
         let own = format!("task.let.{of}");
-        let mut users: Vec<String> = (self.used_by.iter())
-            .map(|key| format!("task.let.{key}"))
-            .collect();
+        let mut users: Vec<String> =
+            (self.used_by.iter()).map(|key| format!("task.let.{key}")).collect();
         users.push(path);
         users.retain(|user| *user != own);
         let message = match users.is_empty() {
             true => self.message,
             false => format!("{} (used by {})", self.message, users.join(", by ")),
         };
-        ConfigError {
-            path: own,
-            span: Some(self.span),
-            message,
-            help: self.help,
-        }
+        ConfigError { path: own, span: Some(self.span), message, help: self.help }
     }
 
     fn help(mut self, help: impl Into<String>) -> Self {
@@ -279,10 +273,7 @@ impl Program {
         let code = program::generate(&checker.dag, &value.ids()).map_err(|_| {
             ExprError::new(
                 0..text.len(),
-                format!(
-                    "this expression needs more than {} registers",
-                    program::MAX_REGISTERS
-                ),
+                format!("this expression needs more than {} registers", program::MAX_REGISTERS),
             )
             .help("split it into several terms")
         })?;

@@ -43,16 +43,10 @@ impl Checker<'_> {
         }
         if let Some(f) = functions::find(name) {
             if f.counts().0 == 0 {
-                return self.apply(Call {
-                    function: f,
-                    span: span.clone(),
-                    args: Vec::new(),
-                });
+                return self.apply(Call { function: f, span: span.clone(), args: Vec::new() });
             }
-            return Err(
-                ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
-                    .help(format!("write {}", f.signature())),
-            );
+            return Err(ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
+                .help(format!("write {}", f.signature())));
         }
         Err(self.unknown(name, span))
     }
@@ -66,20 +60,14 @@ impl Checker<'_> {
                 _ => format!("pos({name}), lin_vel({name}) or another function of it"),
             };
             let noun = kind.noun();
-            let a = if kind == ElementKind::Actuator {
-                "an"
-            } else {
-                "a"
-            };
+            let a = if kind == ElementKind::Actuator { "an" } else { "a" };
             return ExprError::new(span.clone(), format!("`{name}` is {a} {noun}, not a value"))
                 .help(format!("write {write}"));
         }
         let defined = self.scope.defined;
         if defined.list(name).is_some() {
-            let error = ExprError::new(
-                span.clone(),
-                format!("`{name}` is a list of names, not a value"),
-            );
+            let error =
+                ExprError::new(span.clone(), format!("`{name}` is a list of names, not a value"));
             return error.help(format!(
                 "write height({name}) or another function of its parts, or each({name}, ...)"
             ));
@@ -96,9 +84,7 @@ impl Checker<'_> {
         }
         let names = functions::all()
             .map(|f| f.name)
-            .chain([
-                "command", "param", "state", "native", "event", "true", "false",
-            ])
+            .chain(["command", "param", "state", "native", "event", "true", "false"])
             .chain(self.place.arguments.iter().map(|a| a.name))
             .chain(defined.let_names())
             .chain(defined.list_names());
@@ -179,12 +165,10 @@ impl Checker<'_> {
         let error = ExprError::new(span.clone(), format!("no state called \"{name}\""));
         let made = self.scope.history.state_names();
         let names = made.iter().map(String::as_str);
-        Err(
-            error.help(match nearest(name, names.chain(declared.iter().copied())) {
-                Some(near) => format!("did you mean state.{near}?"),
-                None => self.states_help(),
-            }),
-        )
+        Err(error.help(match nearest(name, names.chain(declared.iter().copied())) {
+            Some(near) => format!("did you mean state.{near}?"),
+            None => self.states_help(),
+        }))
     }
 
     /// `a.name`: a command, a parameter, a state or components.
@@ -210,10 +194,11 @@ impl Checker<'_> {
             };
             return Err(ExprError::new(span.clone(), why).help(help));
         };
-        let comps = native.units.iter().enumerate().map(|(i, &unit)| Comp {
-            node: self.dag.load(Source::Native, native.first + i),
-            unit,
-        });
+        let comps = native
+            .units
+            .iter()
+            .enumerate()
+            .map(|(i, &unit)| Comp { node: self.dag.load(Source::Native, native.first + i), unit });
         Ok(Value::new(comps.collect()))
     }
 
@@ -296,14 +281,9 @@ impl Checker<'_> {
         let Some(near) = nearest(name, names) else {
             return error.help("every function is listed in docs/task-functions.md");
         };
-        let own = defined
-            .find(near)
-            .map(|own| defined.lets[own].key.to_string());
+        let own = defined.find(near).map(|own| defined.lets[own].key.to_string());
         let written = functions::find(near).map(|f| f.signature()).or(own);
-        error.help(format!(
-            "did you mean {}?",
-            written.as_deref().unwrap_or(near)
-        ))
+        error.help(format!("did you mean {}?", written.as_deref().unwrap_or(near)))
     }
 }
 
@@ -312,10 +292,8 @@ fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, Expr
     let letters = if value.quat { "wxyz" } else { "xyzw" };
     let picked: Option<Vec<usize>> = name.chars().map(|c| letters.find(c)).collect();
     let Some(picked) = picked.filter(|p| p.len() <= 4) else {
-        return Err(
-            ExprError::new(span.clone(), format!("`.{name}` is not a component"))
-                .help("components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]"),
-        );
+        return Err(ExprError::new(span.clone(), format!("`.{name}` is not a component"))
+            .help("components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]"));
     };
     let n = value.len();
     if !(2..=4).contains(&n) {
@@ -325,23 +303,16 @@ fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, Expr
             format!("write [0] to [{}], or a slice such as [2:5]", n - 1)
         };
         return Err(
-            ExprError::new(span.clone(), format!("`.{name}` of {}", value.describe())).help(help),
+            ExprError::new(span.clone(), format!("`.{name}` of {}", value.describe())).help(help)
         );
     }
     if let Some(i) = picked.iter().find(|&&i| i >= n) {
         let letter = &letters[*i..=*i];
-        return Err(
-            ExprError::new(span.clone(), format!("a vector of {n} has no .{letter}")).help(
-                format!(
-                    "it has .{}",
-                    letters[..n]
-                        .split("")
-                        .filter(|l| !l.is_empty())
-                        .collect::<Vec<_>>()
-                        .join(" .")
-                ),
-            ),
-        );
+        return Err(ExprError::new(span.clone(), format!("a vector of {n} has no .{letter}"))
+            .help(format!(
+                "it has .{}",
+                letters[..n].split("").filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" .")
+            )));
     }
     Ok(Value {
         comps: picked.into_iter().map(|i| value.comps[i]).collect(),

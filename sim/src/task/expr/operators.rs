@@ -56,15 +56,8 @@ impl Checker<'_> {
                 if x.unit.fits(y.unit) {
                     return Ok(x.unit.join(y.unit));
                 }
-                let place = if n > 1 {
-                    format!(" in component {i}")
-                } else {
-                    String::new()
-                };
-                Err(disagree(
-                    whole.clone(),
-                    format!("{verb} [{l}] {link} [{r}]{place}"),
-                ))
+                let place = if n > 1 { format!(" in component {i}") } else { String::new() };
+                Err(disagree(whole.clone(), format!("{verb} [{l}] {link} [{r}]{place}")))
             };
             let units = [x.unit, y.unit];
             let d = &mut self.dag;
@@ -99,11 +92,7 @@ impl Checker<'_> {
             };
             comps.push(Comp { node, unit });
         }
-        Ok(Value {
-            comps,
-            truth,
-            quat: quat && !truth && n == 4,
-        })
+        Ok(Value { comps, truth, quat: quat && !truth && n == 4 })
     }
 
     fn power(
@@ -132,20 +121,16 @@ impl Checker<'_> {
                 .help("divide the base by a constant of that unit"));
             }
             comps.push(match constant {
-                Some(p) => Comp {
-                    node: self.dag.power(x.node, p),
-                    unit: x.unit.power(f64::from(p)),
-                },
+                Some(p) => {
+                    Comp { node: self.dag.power(x.node, p), unit: x.unit.power(f64::from(p)) }
+                }
                 None => Comp {
                     node: self.dag.two(Op::Pow, x.node, y.node),
                     unit: x.unit.mix(Unit::NONE),
                 },
             });
         }
-        Ok(Value {
-            quat: (a.quat || b.quat) && n == 4,
-            ..Value::new(comps)
-        })
+        Ok(Value { quat: (a.quat || b.quat) && n == 4, ..Value::new(comps) })
     }
 
     /// `cond ? yes : no`, whose condition is known to be one.
@@ -171,11 +156,7 @@ impl Checker<'_> {
                 unit: x.unit.join(y.unit),
             });
         }
-        Ok(Value {
-            truth: yes.truth && no.truth,
-            quat: yes.quat && no.quat && n == 4,
-            comps,
-        })
+        Ok(Value { truth: yes.truth && no.truth, quat: yes.quat && no.quat && n == 4, comps })
     }
 
     /// One vector from several.
@@ -189,9 +170,6 @@ impl Checker<'_> {
             )
             .help(format!("at most {MAX_COMPONENTS}")));
         }
-        Ok(Value {
-            truth,
-            ..Value::new(comps)
-        })
+        Ok(Value { truth, ..Value::new(comps) })
     }
 }

@@ -20,13 +20,8 @@ pub fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
         )
         .help(format!("at most {MAX_LEN}; split it into several terms")));
     }
-    let mut p = Parser {
-        tokens: lex(text)?,
-        at: 0,
-        end: text.len(),
-        depth: 0,
-        tree: Tree::default(),
-    };
+    let mut p =
+        Parser { tokens: lex(text)?, at: 0, end: text.len(), depth: 0, tree: Tree::default() };
     if p.tokens.is_empty() {
         return Err(ExprError::new(0..text.len(), "the expression is empty"));
     }
@@ -135,11 +130,8 @@ impl<'a> Parser<'a> {
         rule: impl FnOnce(&mut Self) -> Result<NodeRef, ExprError>,
     ) -> Result<NodeRef, ExprError> {
         if self.depth == MAX_DEPTH {
-            return Err(
-                ExprError::new(self.span(), "this expression is nested too deeply").help(format!(
-                    "at most {MAX_DEPTH} levels; split it into several terms"
-                )),
-            );
+            return Err(ExprError::new(self.span(), "this expression is nested too deeply")
+                .help(format!("at most {MAX_DEPTH} levels; split it into several terms")));
         }
         self.depth += 1;
         let result = rule(self);
@@ -169,12 +161,7 @@ impl<'a> Parser<'a> {
         right: NodeRef,
     ) -> NodeRef {
         let span = self.span_of(left).start..self.span_of(right).end;
-        let node = Node::Binary {
-            op,
-            op_span,
-            left,
-            right,
-        };
+        let node = Node::Binary { op, op_span, left, right };
         self.push(node, span)
     }
 
@@ -183,17 +170,10 @@ impl<'a> Parser<'a> {
             return self.unary();
         };
         let next = |p: &mut Self| {
-            if level == 1 {
-                p.negation()
-            } else {
-                p.level(level + 1)
-            }
+            if level == 1 { p.negation() } else { p.level(level + 1) }
         };
         let mut left = next(self)?;
-        while let Some((_, op)) = self
-            .sign()
-            .and_then(|s| operators.iter().find(|o| o.0 == s))
-        {
+        while let Some((_, op)) = self.sign().and_then(|s| operators.iter().find(|o| o.0 == s)) {
             let op_span = self.span();
             self.at += 1;
             let right = next(self)?;
@@ -212,10 +192,7 @@ impl<'a> Parser<'a> {
         }
         let mut left = self.level(2)?;
         let mut seen = false;
-        while let Some((_, op)) = self
-            .sign()
-            .and_then(|s| COMPARISONS.iter().find(|o| o.0 == s))
-        {
+        while let Some((_, op)) = self.sign().and_then(|s| COMPARISONS.iter().find(|o| o.0 == s)) {
             let op_span = self.span();
             if seen {
                 return Err(ExprError::new(op_span, "comparisons cannot be chained")
@@ -289,11 +266,7 @@ impl<'a> Parser<'a> {
                     .help(format!("put the value inside: {name}(...)"))
             });
         }
-        Ok(Node::Member {
-            of,
-            name,
-            name_span,
-        })
+        Ok(Node::Member { of, name, name_span })
     }
 
     fn index(&mut self, of: NodeRef, opened: &Range<usize>) -> Result<Node<'a>, ExprError> {
@@ -312,12 +285,7 @@ impl<'a> Parser<'a> {
         };
         let index_span = opened.start..closed.end;
         match (slice, from) {
-            (true, _) => Ok(Node::Slice {
-                of,
-                from,
-                to,
-                index_span,
-            }),
+            (true, _) => Ok(Node::Slice { of, from, to, index_span }),
             (false, Some(at)) => Ok(Node::Index { of, at, index_span }),
             (false, None) => Err(ExprError::new(index_span, "which component?")
                 .help("an index is written [2], a slice [1:3], [2:] or [:2]")),
@@ -377,10 +345,8 @@ impl<'a> Parser<'a> {
 
     fn primary(&mut self) -> Result<NodeRef, ExprError> {
         let Some((token, span)) = self.peek().cloned() else {
-            return Err(
-                ExprError::new(self.end..self.end, "the expression ends too early")
-                    .help("a value is missing here"),
-            );
+            return Err(ExprError::new(self.end..self.end, "the expression ends too early")
+                .help("a value is missing here"));
         };
         self.at += 1;
         match token {
@@ -397,10 +363,7 @@ impl<'a> Parser<'a> {
                 let items = self.list("]", &span, "this list")?;
                 let span = span.start..self.tokens[self.at - 1].1.end;
                 if items.is_empty() {
-                    return Err(ExprError::new(
-                        span,
-                        "a vector needs at least one component",
-                    ));
+                    return Err(ExprError::new(span, "a vector needs at least one component"));
                 }
                 Ok(self.push(Node::List(items), span))
             }
@@ -410,17 +373,10 @@ impl<'a> Parser<'a> {
                 };
                 let args = self.list(")", &opened, "this call")?;
                 let whole = span.start..self.tokens[self.at - 1].1.end;
-                let node = Node::Call {
-                    name,
-                    name_span: span,
-                    args,
-                };
+                let node = Node::Call { name, name_span: span, args };
                 Ok(self.push(node, whole))
             }
-            Token::Sign(s) => Err(ExprError::new(
-                span,
-                format!("expected a value, found `{s}`"),
-            )),
+            Token::Sign(s) => Err(ExprError::new(span, format!("expected a value, found `{s}`"))),
         }
     }
 }

@@ -97,11 +97,7 @@ pub fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
             steps.push((Step::Copy(from), k as u16));
         }
     }
-    Ok(Code {
-        steps,
-        registers,
-        outputs: outputs.len(),
-    })
+    Ok(Code { steps, registers, outputs: outputs.len() })
 }
 
 impl Code {

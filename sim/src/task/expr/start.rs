@@ -186,10 +186,7 @@ pub(super) struct Mentioned {
 
 impl Definitions<'_> {
     fn mentioned(&self, own: usize) -> Mentioned {
-        let mut all = Mentioned {
-            lists: Vec::new(),
-            agents: false,
-        };
+        let mut all = Mentioned { lists: Vec::new(), agents: false };
         let (mut open, mut seen) = (vec![own], vec![false; self.lets.len()]);
         while let Some(at) = open.pop() {
             if std::mem::replace(&mut seen[at], true) {

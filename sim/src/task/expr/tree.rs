@@ -32,40 +32,14 @@ pub enum Node<'a> {
     Name(&'a str),
     Text(&'a str),
     List(Vec<NodeRef>),
-    Call {
-        name: &'a str,
-        name_span: Range<usize>,
-        args: Vec<NodeRef>,
-    },
-    Member {
-        of: NodeRef,
-        name: &'a str,
-        name_span: Range<usize>,
-    },
-    Index {
-        of: NodeRef,
-        at: i64,
-        index_span: Range<usize>,
-    },
-    Slice {
-        of: NodeRef,
-        from: Option<i64>,
-        to: Option<i64>,
-        index_span: Range<usize>,
-    },
+    Call { name: &'a str, name_span: Range<usize>, args: Vec<NodeRef> },
+    Member { of: NodeRef, name: &'a str, name_span: Range<usize> },
+    Index { of: NodeRef, at: i64, index_span: Range<usize> },
+    Slice { of: NodeRef, from: Option<i64>, to: Option<i64>, index_span: Range<usize> },
     Negate(NodeRef),
     Not(NodeRef),
-    Binary {
-        op: Binary,
-        op_span: Range<usize>,
-        left: NodeRef,
-        right: NodeRef,
-    },
-    If {
-        cond: NodeRef,
-        yes: NodeRef,
-        no: NodeRef,
-    },
+    Binary { op: Binary, op_span: Range<usize>, left: NodeRef, right: NodeRef },
+    If { cond: NodeRef, yes: NodeRef, no: NodeRef },
 }
 
 /// A parsed expression: children come before parents, the root is last.

@@ -149,10 +149,7 @@ impl fmt::Display for Unit {
         };
         // Forces and powers at joints have radians too many or too few: SI drops them.
         let plain = Self::Of([e[0], e[1], e[2], if e[1] == 0 { e[3] } else { 0 }]);
-        if let Some((text, _)) = DERIVED
-            .iter()
-            .find(|(t, x)| *t != "Hz" && Self::of(*x) == plain)
-        {
+        if let Some((text, _)) = DERIVED.iter().find(|(t, x)| *t != "Hz" && Self::of(*x) == plain) {
             return f.write_str(text);
         }
         let write = |sign: Halves| {

@@ -27,11 +27,7 @@ pub struct Value {
 impl Value {
     /// Numbers with units of their own.
     pub fn new(comps: Vec<Comp>) -> Self {
-        Self {
-            comps,
-            truth: false,
-            quat: false,
-        }
+        Self { comps, truth: false, quat: false }
     }
 
     /// One number.
@@ -46,10 +42,7 @@ impl Value {
 
     /// Conditions.
     pub fn truth(nodes: Vec<Id>) -> Self {
-        Self {
-            truth: true,
-            ..Self::vector(nodes, Unit::NONE)
-        }
+        Self { truth: true, ..Self::vector(nodes, Unit::NONE) }
     }
 
     /// Number of components.
@@ -93,9 +86,6 @@ impl Value {
         if self.truth && self.len() == 1 {
             return Type::Bool;
         }
-        Type::Num {
-            len: self.len(),
-            unit: self.shared_unit().to_string(),
-        }
+        Type::Num { len: self.len(), unit: self.shared_unit().to_string() }
     }
 }

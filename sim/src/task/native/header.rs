@@ -94,10 +94,7 @@ fn header(file: &str, folder: &Path, within: &[PathBuf]) -> Result<Header, Wrong
         bytes: 0,
     };
     reader.file(&name, None)?;
-    Ok(Header {
-        path,
-        files: reader.files,
-    })
+    Ok(Header { path, files: reader.files })
 }
 
 struct Reader<'a> {
@@ -127,10 +124,7 @@ impl Reader<'_> {
         }
         let inside = |root: &PathBuf| files::lies_within(&path, root);
         if !self.within.iter().any(inside) {
-            let why = format!(
-                "{}{by} leads outside of the configuration's folder",
-                path.display()
-            );
+            let why = format!("{}{by} leads outside of the configuration's folder", path.display());
             return wrong(why, "put the file itself there in the place of the link");
         }
         let text = files::read_text(&path, MOST_BYTES as u64).map_err(|e| {
@@ -233,10 +227,7 @@ mod tests {
     #[test]
     fn lines_that_include_are_known_by_what_they_include() {
         assert_eq!(included("#include \"a/b.h\""), Some(Included::Own("a/b.h")));
-        assert_eq!(
-            included("  #  include\"x.cuh\" // y"),
-            Some(Included::Own("x.cuh"))
-        );
+        assert_eq!(included("  #  include\"x.cuh\" // y"), Some(Included::Own("x.cuh")));
         assert_eq!(included("#include <math.h>"), Some(Included::Other));
         assert_eq!(included("#include NAME"), Some(Included::Other));
         assert_eq!(included("#included"), None);

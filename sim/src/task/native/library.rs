@@ -64,11 +64,7 @@ impl Library {
             return Err(ConfigError::new("task.native[0].file", why)
                 .help("remove the cache of compiled kernels (`ostler doctor` names it)"));
         }
-        Ok(Some(Self {
-            call: api.call,
-            functions: api.functions as u32,
-            _entry: entry,
-        }))
+        Ok(Some(Self { call: api.call, functions: api.functions as u32, _entry: entry }))
     }
 
     /// Calls a function for environments `first..first + len`.
@@ -151,9 +147,7 @@ fn explain(natives: &Natives, e: SpecializeError) -> ConfigError {
     // The compiler names files as `#line` does.
     let first = message.lines().find(|line| line.contains("error"));
     let first = first.unwrap_or(message);
-    let of_header = natives
-        .places()
-        .find(|(name, _)| first.contains(&format!("{name}:")));
+    let of_header = natives.places().find(|(name, _)| first.contains(&format!("{name}:")));
     if let Some((_, key)) = of_header {
         let why = format!("does not compile:\n{}", quoted(message));
         return ConfigError::new(key, why);

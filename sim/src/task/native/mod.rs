@@ -157,13 +157,7 @@ pub(super) fn declare(cfg: &TaskConfig, team: &Team) -> Result<Vec<Declared>, Co
                 return Err(ConfigError::new(format!("{path}.name"), why)
                     .help("letters, digits and _, no digit first; {agent}"));
             }
-            all.push(Declared {
-                index,
-                name,
-                agent,
-                first,
-                units: units.clone(),
-            });
+            all.push(Declared { index, name, agent, first, units: units.clone() });
             first += units.len();
             if first > MOST {
                 let why = format!("more than {MOST} outputs of all functions");
@@ -277,10 +271,7 @@ impl Natives {
         let cells = || history.cells().iter();
         let states = cells().filter(|c| c.kind().is_state()).map(|c| c.next());
         let others = cells().filter(|c| !c.kind().is_state()).map(|c| c.next());
-        let judged = score
-            .programs()
-            .chain(metrics.programs())
-            .map(Program::code);
+        let judged = score.programs().chain(metrics.programs()).map(Program::code);
         let judged: Vec<&Code> = judged.chain(states).collect();
         let seen = observations.programs().map(Program::code);
         let seen: Vec<&Code> = seen.chain(others).collect();
@@ -353,10 +344,7 @@ impl Natives {
 
     /// Expressions of all inputs.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.functions
-            .iter()
-            .flat_map(|f| &f.inputs)
-            .map(|i| &i.program)
+        self.functions.iter().flat_map(|f| &f.inputs).map(|i| &i.program)
     }
 
     /// The headers' texts, by the names that compilers give them, and the key of each.
@@ -378,9 +366,8 @@ impl Natives {
         if self.leave != Leave::Refused {
             return Ok(());
         }
-        let mut files: Vec<String> = (self.headers.iter())
-            .map(|h| h.path.display().to_string())
-            .collect();
+        let mut files: Vec<String> =
+            (self.headers.iter()).map(|h| h.path.display().to_string()).collect();
         files.dedup();
         let what = match files.is_empty() {
             true => "a C++ header".to_string(),
@@ -390,12 +377,10 @@ impl Natives {
             "native.{} would compile and run {what} on this machine, with all your rights",
             first.row.name
         );
-        Err(
-            ConfigError::new(format!("task.native[{}].file", first.row.index), why).help(
-                "read the file; if you trust it, give --allow-native on the command line, with \
+        Err(ConfigError::new(format!("task.native[{}].file", first.row.index), why).help(
+            "read the file; if you trust it, give --allow-native on the command line, with \
                  every command (docs/security.md)",
-            ),
-        )
+        ))
     }
 
     /// Whether the code may be compiled.

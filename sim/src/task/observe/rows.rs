@@ -55,12 +55,7 @@ impl Run {
         if stack == Stack::Time {
             width *= all().map(frames).max().unwrap_or(1);
         }
-        Self {
-            terms: own,
-            spots,
-            width,
-            table,
-        }
+        Self { terms: own, spots, width, table }
     }
 }
 
@@ -86,9 +81,7 @@ impl Observations {
             team.is_centralized() || options.contains_key(&critics) || terms.iter().any(is_critic);
         let of = |agent: usize, group: &ObservationGroup| -> Vec<usize> {
             let own = terms.iter().enumerate();
-            own.filter(|(_, t)| t.agent == agent && t.group == *group)
-                .map(|(i, _)| i)
-                .collect()
+            own.filter(|(_, t)| t.agent == agent && t.group == *group).map(|(i, _)| i).collect()
         };
         let part = |first: usize, group: &ObservationGroup, own: &dyn Fn(usize) -> Vec<usize>| {
             let critic = *group != ObservationGroup::Policy;
@@ -96,20 +89,15 @@ impl Observations {
             let stack = options.map_or(Stack::Term, |o| o.stack);
             let run = |agent| Run::new(&terms, own(agent), critic, stack, agent, team);
             let runs: Vec<Run> = (0..team.count()).map(run).collect();
-            Part {
-                first,
-                width: runs.iter().map(|r| r.width).max().unwrap_or(0),
-                runs,
-            }
+            Part { first, width: runs.iter().map(|r| r.width).max().unwrap_or(0), runs }
         };
         // Those of the policy that its critic sees, too.
         let copied = |agent: usize| {
             let own = of(agent, &ObservationGroup::Policy).into_iter();
             own.filter(|&i| terms[i].critic.is_some())
         };
-        let policy = part(0, &ObservationGroup::Policy, &|agent| {
-            of(agent, &ObservationGroup::Policy)
-        });
+        let policy =
+            part(0, &ObservationGroup::Policy, &|agent| of(agent, &ObservationGroup::Policy));
         // The agent's own policy terms first.
         let critic = with_critic.then(|| {
             part(0, &ObservationGroup::Critic, &|agent| {
@@ -156,14 +144,8 @@ impl Observations {
             }
         });
         let agents: Vec<Seen> = agents.collect();
-        let width = Groups {
-            policy: policy.width,
-            critic: row,
-        };
-        let mut padding = Groups {
-            policy: Vec::new(),
-            critic: row.map(|_| Vec::new()),
-        };
+        let width = Groups { policy: policy.width, critic: row };
+        let mut padding = Groups { policy: Vec::new(), critic: row.map(|_| Vec::new()) };
         place(&policy, policy.width, &mut padding.policy, |i, at| {
             terms[i].policy_at = Some(at);
         });
@@ -172,13 +154,7 @@ impl Observations {
                 place(part, row, padding, |i, at| terms[i].critic_at.push(at));
             }
         }
-        Self {
-            terms,
-            width,
-            agents,
-            padding,
-            groups,
-        }
+        Self { terms, width, agents, padding, groups }
     }
 }
 

@@ -57,11 +57,9 @@ impl Error {
                 normal: None,
                 ..
             }) => Self::Uniform(range(pair, &named("uniform"))?),
-            Spread::Named(SpreadConfig {
-                uniform: None,
-                normal: Some(sigma),
-                ..
-            }) => Self::Normal(not_negative(sigma, &named("normal"))?),
+            Spread::Named(SpreadConfig { uniform: None, normal: Some(sigma), .. }) => {
+                Self::Normal(not_negative(sigma, &named("normal"))?)
+            }
             Spread::Named(_) => {
                 let message = "takes one distribution";
                 return Err(ConfigError::new(path, message)
@@ -118,14 +116,7 @@ impl Sight {
                 .help("leave it out, or write noise = { normal = 0.1 }"));
         }
         let noise = noise(term.noise, kind, path)?;
-        Self::new(
-            noise,
-            term.bias,
-            term.delay.as_ref(),
-            term.history,
-            group,
-            path,
-        )
+        Self::new(noise, term.bias, term.delay.as_ref(), term.history, group, path)
     }
 
     /// Of a policy's term in the critics' rows; none where it is not in them.
@@ -137,12 +128,7 @@ impl Sight {
         let (path, default) = (format!("{path}.critic"), CriticCopy::default());
         let copy = copy.unwrap_or(&default);
         if !copy.seen {
-            if *copy
-                != (CriticCopy {
-                    seen: false,
-                    ..default.clone()
-                })
-            {
+            if *copy != (CriticCopy { seen: false, ..default.clone() }) {
                 let message = "is not seen, and says how it is";
                 return Err(ConfigError::new(path, message).help("critic = { seen = false }"));
             }
@@ -162,20 +148,13 @@ impl Sight {
         group: Option<&GroupOptions>,
         path: &str,
     ) -> Result<Self, ConfigError> {
-        let bias_once = matches!(
-            bias,
-            Some(Spread::Named(SpreadConfig {
-                when: Some(BiasWhen::Startup),
-                ..
-            }))
-        );
+        let bias_once =
+            matches!(bias, Some(Spread::Named(SpreadConfig { when: Some(BiasWhen::Startup), .. })));
         // Also one of 0, which a curriculum may raise.
         let bias = match bias {
-            Some(spread) => Some(Error::compile(
-                spread,
-                NoiseKind::Uniform,
-                &format!("{path}.bias"),
-            )?),
+            Some(spread) => {
+                Some(Error::compile(spread, NoiseKind::Uniform, &format!("{path}.bias"))?)
+            }
             None => None,
         };
         let of_group = group.and_then(|g| g.history);
@@ -211,11 +190,7 @@ impl Sight {
     pub fn text(&self) -> String {
         let mut all = Vec::new();
         all.extend(self.noise.map(|e| format!("noise {}", e.text())));
-        let once = if self.bias_once {
-            ", once for an environment"
-        } else {
-            ""
-        };
+        let once = if self.bias_once { ", once for an environment" } else { "" };
         all.extend(self.bias.map(|e| format!("bias {}{once}", e.text())));
         all.extend(self.lag.map(|lag| lag.text()));
         if self.frames > 1 {

@@ -94,10 +94,8 @@ pub(super) fn target(
                 .help(format!("write \"{function}(NAME)\"")));
         }
     };
-    let named = |e: ConfigError| ConfigError {
-        span: target.find(name).map(|at| at..at + name.len()),
-        ..e
-    };
+    let named =
+        |e: ConfigError| ConfigError { span: target.find(name).map(|at| at..at + name.len()), ..e };
     Ok(match function {
         "qpos" => Target::Places((0..model.nq).map(ResetPlace::Position).collect()),
         "qvel" => Target::Places((0..model.nv).map(ResetPlace::Velocity).collect()),
@@ -130,9 +128,8 @@ pub(super) fn target(
         }
         "keyframe" => Target::Keyframes,
         _ => {
-            let body = model
-                .body(name)
-                .map_err(|e| named(ConfigError::new(path, e.to_string())))?;
+            let body =
+                model.body(name).map_err(|e| named(ConfigError::new(path, e.to_string())))?;
             let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
             let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
                 return Err(named(

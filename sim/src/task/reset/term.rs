@@ -28,14 +28,7 @@ pub(super) fn add(
     let text = team.fill(agent, &term.target);
     let blame = |e| team.blame(agent, &term.target, e);
     let meant = target(model, scope.defined, &text, &format!("{path}.target")).map_err(blame)?;
-    let mut builder = Builder {
-        model,
-        term,
-        team,
-        agent,
-        path,
-        program: None,
-    };
+    let mut builder = Builder { model, term, team, agent, path, program: None };
     if let (Some(expr), Some(units)) = (&term.expr, meant.units(model)) {
         builder.alone_with("expr")?;
         let path = format!("{path}.expr");
@@ -88,13 +81,7 @@ struct Builder<'a> {
 }
 
 fn operation(place: ResetPlace, change: Change, chance: Chance) -> Operation {
-    Operation {
-        place,
-        change,
-        chance,
-        draw: 0,
-        clip: UNLIMITED,
-    }
+    Operation { place, change, chance, draw: 0, clip: UNLIMITED }
 }
 
 impl Builder<'_> {
@@ -169,21 +156,10 @@ impl Builder<'_> {
         let name = |i: usize| joints.get(i).map(|&j| self.model.joints[j].name.as_str());
         let names = (0..places.len()).map(|i| name(i).into_iter().collect());
         let names: Vec<Vec<&str>> = names.collect();
-        if let Some(values) = self
-            .program
-            .as_ref()
-            .map(|p| p.units().len())
-            .filter(|n| *n > 1)
-        {
+        if let Some(values) = self.program.as_ref().map(|p| p.units().len()).filter(|n| *n > 1) {
             Chosen::listed(mixed, values, "values", &self.at("expr"))?;
         }
-        let elements = Elements {
-            what,
-            names: &names,
-            mixed,
-            team: self.team,
-            agent: self.agent,
-        };
+        let elements = Elements { what, names: &names, mixed, team: self.team, agent: self.agent };
         if let Some(share) = self.term.within_limits {
             return self.limited(&places, &joints, share, &elements);
         }
@@ -199,9 +175,7 @@ impl Builder<'_> {
             self.in_radians(joint, *place, *change)?;
         }
         let all = places.into_iter().zip(parts);
-        Ok(all
-            .map(|(p, (change, chance))| operation(p, change, chance))
-            .collect())
+        Ok(all.map(|(p, (change, chance))| operation(p, change, chance)).collect())
     }
 
     /// Refuses an angle in degrees: one that the joint cannot have, but for the unit.
@@ -279,18 +253,11 @@ impl Builder<'_> {
             ));
         }
         if t.scale.is_some() && t.value.is_some() {
-            return self.refuse(
-                "scale",
-                "is a factor of what `value` replaces",
-                "use two terms",
-            );
+            return self.refuse("scale", "is a factor of what `value` replaces", "use two terms");
         }
         let ranges = |key: &str, ranges: &Ranges| elements.ranges(ranges, &self.at(key));
         let chances: Vec<Chance> = match (&t.uniform, &t.log_uniform, &t.normal, &t.scale) {
-            (Some(of), ..) => ranges("uniform", of)?
-                .into_iter()
-                .map(Chance::Uniform)
-                .collect(),
+            (Some(of), ..) => ranges("uniform", of)?.into_iter().map(Chance::Uniform).collect(),
             (_, Some(of), ..) => {
                 let of = ranges("log_uniform", of)?;
                 if let Some(pair) = of.iter().find(|pair| pair[0] <= 0.0) {
@@ -308,10 +275,7 @@ impl Builder<'_> {
                 }
                 sigmas.into_iter().map(Chance::Normal).collect()
             }
-            (.., Some(of)) => ranges("scale", of)?
-                .into_iter()
-                .map(Chance::Uniform)
-                .collect(),
+            (.., Some(of)) => ranges("scale", of)?.into_iter().map(Chance::Uniform).collect(),
             _ => vec![Chance::None; elements.names.len()],
         };
         let changes: Vec<Change> = match &t.value {
@@ -415,11 +379,7 @@ impl Builder<'_> {
                 .help("nothing more draws from all rotations; rpy(BODY) takes ranges of angles"));
         }
         if t.within_limits.is_some() {
-            return self.refuse(
-                "within_limits",
-                "is for positions of joints",
-                "leave it out",
-            );
+            return self.refuse("within_limits", "is for positions of joints", "leave it out");
         }
         if !t.choice.is_empty() {
             return self.chosen(&places);
@@ -427,23 +387,15 @@ impl Builder<'_> {
         if self.program.is_some() {
             let parts = (0..4).filter_map(|i| self.part(i));
             let all = places.into_iter().zip(parts);
-            return Ok(all
-                .map(|(p, part)| operation(p, part, Chance::None))
-                .collect());
+            return Ok(all.map(|(p, part)| operation(p, part, Chance::None)).collect());
         }
         let Some(value) = &t.value else {
             let place = ResetPlace::Rotation(at);
-            return Ok(vec![operation(
-                place,
-                Change::Add,
-                Chance::Uniform([0.0; 2]),
-            )]);
+            return Ok(vec![operation(place, Change::Add, Chance::Uniform([0.0; 2]))]);
         };
         let values = self.angles(4).numbers(value, &self.at("value"))?;
         let all = places.into_iter().zip(values);
-        Ok(all
-            .map(|(p, v)| operation(p, Change::Set(v), Chance::None))
-            .collect())
+        Ok(all.map(|(p, v)| operation(p, Change::Set(v), Chance::None)).collect())
     }
 
     fn angles(&self, count: usize) -> Elements<'_> {
@@ -563,10 +515,7 @@ mod tests {
     #[test]
     fn lists_of_keyframes_are_read() {
         let read = |text: &'static str| list(text);
-        assert_eq!(
-            read("keyframe([a, \"b c\",d ])"),
-            Some(vec!["a", "b c", "d"])
-        );
+        assert_eq!(read("keyframe([a, \"b c\",d ])"), Some(vec!["a", "b c", "d"]));
         assert_eq!(read("keyframe([])"), Some(vec![]));
         assert_eq!(read("keyframe(a)"), None);
     }

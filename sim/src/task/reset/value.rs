@@ -32,10 +32,7 @@ pub(super) fn compile(
 ) -> Result<Program, ConfigError> {
     let of = format!("{path} {agent:?}");
     let start = scope.start.map(|start| Start { of: &of, ..start });
-    let scope = Scope {
-        start,
-        ..scope.clone()
-    };
+    let scope = Scope { start, ..scope.clone() };
     let program = program(&scope, team, agent, text, path.to_string())?;
     let refused = |message: String, help: String| ConfigError {
         path: path.to_string(),
@@ -45,10 +42,7 @@ pub(super) fn compile(
     };
     if program.is_truth() {
         let why = "a start takes numbers, this is a condition".to_string();
-        return Err(refused(
-            why,
-            "if(condition, 1, 0) makes a number of it".into(),
-        ));
+        return Err(refused(why, "if(condition, 1, 0) makes a number of it".into()));
     }
     let (found, wanted) = (program.units().len(), units.len());
     if found != wanted && found != 1 {
@@ -61,11 +55,7 @@ pub(super) fn compile(
     for (i, unit) in units.iter().enumerate() {
         let own = program.units()[if found == 1 { 0 } else { i }];
         if !own.fits(*unit) {
-            let part = if found == 1 {
-                String::new()
-            } else {
-                format!(" of component {i}")
-            };
+            let part = if found == 1 { String::new() } else { format!(" of component {i}") };
             let why = format!("this is in [{own}], the coordinate{part} in [{unit}]");
             let help = "multiply by a constant to say how they compare".to_string();
             return Err(refused(why, help));
@@ -112,12 +102,6 @@ impl StartExpr {
         place: usize,
         steered: bool,
     ) -> Self {
-        Self {
-            index,
-            text,
-            reads: reads(program.code(), steered),
-            program,
-            place,
-        }
+        Self { index, text, reads: reads(program.code(), steered), program, place }
     }
 }

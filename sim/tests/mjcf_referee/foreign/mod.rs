@@ -40,27 +40,17 @@ fn drawn(
     only: Option<&str>,
 ) -> Map<String, Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_referee/foreign/robots.py");
-    let mut args = vec![
-        folder.display().to_string(),
-        first.to_string(),
-        count.to_string(),
-    ];
+    let mut args = vec![folder.display().to_string(), first.to_string(), count.to_string()];
     if let Some(only) = only {
         args.extend(["--only".into(), only.into()]);
     }
     let out = support::script::run(python, &script, &args);
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
 fn text<'a>(robot: &'a Value, key: &str) -> &'a str {
-    robot[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("{key} of {robot}"))
+    robot[key].as_str().unwrap_or_else(|| panic!("{key} of {robot}"))
 }
 
 /// Why the robot does not mean what MuJoCo says of its twin, `theirs`.
@@ -68,10 +58,7 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     if let Some(error) = theirs["error"].as_str() {
         return Err(format!("MuJoCo refuses the twin: {error}"));
     }
-    let edits = Edits {
-        balance: text(robot, "meaning") == "balanced",
-        ..Edits::default()
-    };
+    let edits = Edits { balance: text(robot, "meaning") == "balanced", ..Edits::default() };
     let within = robot["folder"].as_str().map(Path::new);
     let model = match mjcf::load_edited(Path::new(text(robot, "robot")), within, &edits) {
         Ok(model) => model,
@@ -81,27 +68,20 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     let theirs = &without(&model, theirs)?;
     catch_unwind(AssertUnwindSafe(|| compare(&model, theirs))).map_err(|panic| {
         let said = panic.downcast_ref::<String>().cloned();
-        said.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()))
-            .unwrap_or_default()
+        said.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string())).unwrap_or_default()
     })?;
     if model.nv == 0 {
         return Ok(());
     }
     let out = mujoco.scratch("states.npz");
     let plain = Path::new(text(robot, "plain"));
-    mujoco
-        .states(plain, None, &out, STATES, 3)
-        .map_err(|e| e.to_string())?;
+    mujoco.states(plain, None, &out, STATES, 3).map_err(|e| e.to_string())?;
     let answers = Reference::read(&out, &model).map_err(|e| e.to_string())?;
     let ours = ours(&model, &answers.states.view())?;
     // Of a few states one is a large share: of deep overlaps of meshes MuJoCo's own answers
     // move as far in up to half of twelve, and of two meshes that hardly move to one another it
     // chooses the same one of equally deep contacts in all states.
-    let gate = Gate {
-        excused: 0.5,
-        choice: 0.75,
-        ..Gate::of(Precision::F64).scaled(SLACK)
-    };
+    let gate = Gate { excused: 0.5, choice: 0.75, ..Gate::of(Precision::F64).scaled(SLACK) };
     let table = residual::compare(&model, "f64", &ours, &answers, gate);
     if !table.beyond.is_empty() {
         return Err(format!("{}\n{table}", table.beyond.join("; ")));
@@ -154,11 +134,7 @@ fn way(mujoco: &mut MuJoCo, model: &Model, plain: &Path) -> Result<(), String> {
     mujoco.ask(&request).map_err(|e| e.to_string())?;
     let mut file = Npz::open(&out).unwrap();
     let mut array = |name: &str, columns: usize| {
-        let expected = Expected {
-            rows: None,
-            columns: Some(columns),
-            label: "n",
-        };
+        let expected = Expected { rows: None, columns: Some(columns), label: "n" };
         file.finite(name, expected).unwrap().0
     };
     let (nq, nu) = (model.nq, model.nu());
@@ -168,21 +144,13 @@ fn way(mujoco: &mut MuJoCo, model: &Model, plain: &Path) -> Result<(), String> {
     for row in 0..STEPS / HOLD {
         for _ in 0..HOLD {
             let ctrl = &controls[row * nu..(row + 1) * nu];
-            let states = States {
-                qpos: &qpos,
-                qvel: &qvel,
-                ctrl,
-                act: &[],
-                varied: &[],
-            };
+            let states = States { qpos: &qpos, qvel: &qvel, ctrl, act: &[], varied: &[] };
             let next = ours(model, &states)?;
             (qpos, qvel) = (next.qpos_next, next.qvel_next);
         }
         let apart = |other: &[f64]| {
-            let gaps = other
-                .iter()
-                .zip(&path[row * nq..])
-                .map(|(a, b)| (a - b).abs() / b.abs().max(1.0));
+            let gaps =
+                other.iter().zip(&path[row * nq..]).map(|(a, b)| (a - b).abs() / b.abs().max(1.0));
             gaps.fold(0.0_f64, f64::max)
         };
         // As far as MuJoCo's own from one float32 ulp away.
@@ -205,9 +173,7 @@ fn twins(robots: &Map<String, Value>) -> Map<String, Value> {
     for some in list.chunks(50) {
         let paths: Vec<PathBuf> = some.iter().map(|(_, r)| text(r, "plain").into()).collect();
         let mut said = referee(&paths).unwrap();
-        let named = some
-            .iter()
-            .map(|(seed, r)| ((*seed).clone(), said[text(r, "plain")].take()));
+        let named = some.iter().map(|(seed, r)| ((*seed).clone(), said[text(r, "plain")].take()));
         all.extend(named.collect::<Vec<_>>());
     }
     all
@@ -223,10 +189,7 @@ fn foreign_robots_mean_what_mujoco_says_of_their_plain_twins() {
         return;
     };
     let asked = std::env::var("OSTLER_FOREIGN").ok();
-    let (seed, only) = match asked
-        .as_deref()
-        .map(|a| a.split_once(':').unwrap_or((a, "")))
-    {
+    let (seed, only) = match asked.as_deref().map(|a| a.split_once(':').unwrap_or((a, ""))) {
         Some((seed, only)) => (Some(seed.parse().expect("OSTLER_FOREIGN is a seed")), only),
         None => (None, ""),
     };
@@ -251,13 +214,8 @@ fn foreign_robots_mean_what_mujoco_says_of_their_plain_twins() {
             let again = tempfile::tempdir().unwrap();
             for quirk in quirks(robot) {
                 let fewer: Vec<_> = left.iter().filter(|q| **q != quirk).cloned().collect();
-                let mut one = drawn(
-                    &python,
-                    again.path(),
-                    seed.parse().unwrap(),
-                    1,
-                    Some(&fewer.join(",")),
-                );
+                let mut one =
+                    drawn(&python, again.path(), seed.parse().unwrap(), 1, Some(&fewer.join(",")));
                 let answer = twins(&one);
                 if let Err(why) = judge(&mut mujoco, &one[seed], &answer[seed]) {
                     (left, last) = (fewer, (one[seed].take(), why));

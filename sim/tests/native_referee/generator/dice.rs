@@ -9,10 +9,7 @@ pub struct Dice {
 
 impl Dice {
     pub fn new(seed: u64) -> Self {
-        let mut dice = Self {
-            state: seed,
-            fractions: false,
-        };
+        let mut dice = Self { state: seed, fractions: false };
         // Mixed once: the streams of neighbouring seeds would be one stream, shifted.
         dice.state = dice.next();
         dice
@@ -44,10 +41,8 @@ impl Dice {
     }
 
     pub fn reals(&mut self, ranges: &[[f64; 2]]) -> String {
-        let all: Vec<String> = ranges
-            .iter()
-            .map(|[low, high]| self.real(*low, *high).to_string())
-            .collect();
+        let all: Vec<String> =
+            ranges.iter().map(|[low, high]| self.real(*low, *high).to_string()).collect();
         all.join(" ")
     }
 

@@ -29,20 +29,14 @@ pub fn generate(seed: u64) -> Node {
     dice.fractions = dice.chance(0.1);
     let mut names = Names::default();
     let mut root = Node::new("mujoco").with("model", format!("generated_{seed}"));
-    root.children
-        .push(Node::new("compiler").with("angle", "radian"));
+    root.children.push(Node::new("compiler").with("angle", "radian"));
     root.children.push(options(dice));
     let mut world = Node::new("worldbody");
     if dice.chance(0.8) {
-        let mut floor = Node::new("geom")
-            .with("name", "floor")
-            .with("type", "plane")
-            .with("size", "0 0 1");
+        let mut floor =
+            Node::new("geom").with("name", "floor").with("type", "plane").with("size", "0 0 1");
         if dice.chance(0.2) {
-            floor.set(
-                "quat",
-                dice.reals(&[[0.9, 1.0], [-0.2, 0.2], [-0.2, 0.2], [-0.2, 0.2]]),
-            );
+            floor.set("quat", dice.reals(&[[0.9, 1.0], [-0.2, 0.2], [-0.2, 0.2], [-0.2, 0.2]]));
         }
         surface(dice, &mut floor);
         world.children.push(floor);
@@ -63,10 +57,7 @@ pub fn generate(seed: u64) -> Node {
 
 fn options(dice: &mut Dice) -> Node {
     let mut option = Node::new("option").with("timestep", dice.real(0.001, 0.01));
-    option.set(
-        "integrator",
-        dice.pick(&["Euler", "Euler", "implicitfast", "RK4"]),
-    );
+    option.set("integrator", dice.pick(&["Euler", "Euler", "implicitfast", "RK4"]));
     option.set("cone", dice.pick(&["pyramidal", "pyramidal", "elliptic"]));
     if dice.chance(0.2) {
         option.set("impratio", dice.real(0.5, 5.0));
@@ -94,9 +85,7 @@ fn options(dice: &mut Dice) -> Node {
             "eulerdamp",
             "equality",
         ]);
-        option
-            .children
-            .push(Node::new("flag").with(flag, "disable"));
+        option.children.push(Node::new("flag").with(flag, "disable"));
     }
     option
 }
@@ -107,10 +96,7 @@ fn surface(dice: &mut Dice, geom: &mut Node) {
         geom.set("condim", dice.pick(&["1", "3", "4", "6"]));
     }
     if dice.chance(0.4) {
-        geom.set(
-            "friction",
-            dice.reals(&[[0.1, 1.5], [0.001, 0.1], [0.001, 0.1]]),
-        );
+        geom.set("friction", dice.reals(&[[0.1, 1.5], [0.001, 0.1], [0.001, 0.1]]));
     }
     if dice.chance(0.2) {
         geom.set("margin", dice.real(0.0, 0.03));

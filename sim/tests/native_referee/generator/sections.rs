@@ -65,9 +65,7 @@ fn tendon(dice: &mut Dice, names: &Names, name: &str) -> Node {
     for i in 0..2 {
         let joint = &names.joints[(first + i) % names.joints.len()];
         let coef = dice.real(0.2, 1.5) * if dice.chance(0.4) { -1.0 } else { 1.0 };
-        tendon
-            .children
-            .push(Node::new("joint").with("joint", joint).with("coef", coef));
+        tendon.children.push(Node::new("joint").with("joint", joint).with("coef", coef));
     }
     tendon
 }
@@ -84,12 +82,10 @@ fn equalities(dice: &mut Dice, names: &Names, tendons: &[String]) -> Node {
                     .with("joint2", &names.joints[first + 1])
                     .with("polycoef", dice.reals(&[[-0.3, 0.3]; 5]))
             }
-            1 => Node::new("connect")
-                .with("body1", body(dice))
-                .with("anchor", dice.vector(0.2)),
-            2 => Node::new("weld")
-                .with("body1", body(dice))
-                .with("torquescale", dice.real(0.3, 2.0)),
+            1 => Node::new("connect").with("body1", body(dice)).with("anchor", dice.vector(0.2)),
+            2 => {
+                Node::new("weld").with("body1", body(dice)).with("torquescale", dice.real(0.3, 2.0))
+            }
             3 if !tendons.is_empty() => Node::new("tendon")
                 .with("tendon1", &tendons[0])
                 .with("polycoef", dice.reals(&[[-0.3, 0.3]; 5])),
@@ -121,13 +117,7 @@ fn contacts(dice: &mut Dice, names: &Names) -> Node {
                 .with("condim", dice.pick(&["1", "3", "4", "6"]))
                 .with(
                     "friction",
-                    dice.reals(&[
-                        [0.1, 1.0],
-                        [0.1, 1.0],
-                        [0.01, 0.1],
-                        [0.01, 0.1],
-                        [0.01, 0.1],
-                    ]),
+                    dice.reals(&[[0.1, 1.0], [0.1, 1.0], [0.01, 0.1], [0.01, 0.1], [0.01, 0.1]]),
                 ),
         );
     }
@@ -136,27 +126,16 @@ fn contacts(dice: &mut Dice, names: &Names) -> Node {
 
 fn actuator(dice: &mut Dice, on: &'static str, target: &str) -> Node {
     let mut node = match dice.below(7) {
-        0 => Node::new("position")
-            .with("kp", dice.real(1.0, 50.0))
-            .with("kv", dice.real(0.0, 2.0)),
+        0 => Node::new("position").with("kp", dice.real(1.0, 50.0)).with("kv", dice.real(0.0, 2.0)),
         1 => Node::new("velocity").with("kv", dice.real(0.1, 3.0)),
         2 => Node::new("general")
             .with("gaintype", "affine")
-            .with(
-                "gainprm",
-                dice.reals(&[[0.5, 3.0], [-1.0, 1.0], [-0.3, 0.3]]),
-            )
+            .with("gainprm", dice.reals(&[[0.5, 3.0], [-1.0, 1.0], [-0.3, 0.3]]))
             .with("biastype", "affine")
-            .with(
-                "biasprm",
-                dice.reals(&[[-1.0, 1.0], [-5.0, 0.0], [-1.0, 0.0]]),
-            ),
+            .with("biasprm", dice.reals(&[[-1.0, 1.0], [-5.0, 0.0], [-1.0, 0.0]])),
         3 => {
             let mut node = Node::new("general")
-                .with(
-                    "dyntype",
-                    dice.pick(&["integrator", "filter", "filterexact"]),
-                )
+                .with("dyntype", dice.pick(&["integrator", "filter", "filterexact"]))
                 .with("dynprm", dice.real(0.01, 0.2))
                 .with("gainprm", dice.real(0.5, 5.0));
             if dice.chance(0.4) {

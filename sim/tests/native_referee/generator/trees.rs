@@ -31,10 +31,7 @@ pub fn geom(dice: &mut Dice, names: &mut Names, scale: f64) -> Node {
         .with("size", size)
         .with("pos", dice.vector(0.3 * scale));
     if dice.chance(0.7) {
-        geom.set(
-            "quat",
-            dice.reals(&[[0.3, 1.0], [-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]]),
-        );
+        geom.set("quat", dice.reals(&[[0.3, 1.0], [-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]]));
     }
     geom
 }
@@ -48,10 +45,7 @@ pub fn tree(dice: &mut Dice, names: &mut Names, depth: usize, x: f64) -> Node {
     };
     let mut body = Node::new("body").with("name", name).with("pos", pos);
     if dice.chance(0.3) {
-        body.set(
-            "quat",
-            dice.reals(&[[0.3, 1.0], [-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5]]),
-        );
+        body.set("quat", dice.reals(&[[0.3, 1.0], [-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5]]));
     }
     joints(dice, names, &mut body, depth);
     for _ in 0..1 + usize::from(dice.chance(0.3)) {

@@ -23,11 +23,7 @@ pub(super) fn check(loaded: &Loaded, foreign: &Foreign, quiet: bool) -> Result<i
         ActionSpace::Continuous(n) => outln!("actions: {n} numbers"),
         ActionSpace::Discrete(n) => outln!("actions: one of {n} choices"),
     }
-    outln!(
-        "control step {} s, time-out after {} steps",
-        spec.step_dt,
-        spec.max_episode_steps
-    );
+    outln!("control step {} s, time-out after {} steps", spec.step_dt, spec.max_episode_steps);
     if foreign.forgets() {
         outln!("their state cannot be saved: episodes begin anew after a roll-back and a resume");
     }

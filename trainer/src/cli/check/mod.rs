@@ -54,12 +54,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     resets(config);
     outln!("\nreward");
     for term in &config.task.reward {
-        outln!(
-            "  {:20} {:>8}  {}",
-            term.name,
-            term.weight,
-            one_line(&term.expr)
-        );
+        outln!("  {:20} {:>8}  {}", term.name, term.weight, one_line(&term.expr));
     }
     if !spec.agents.is_empty() {
         outln!("  logged as: {}", spec.reward_names.join(", "));
@@ -231,12 +226,7 @@ fn table(title: &str, rows: &[ObsRow]) {
         if r.frames > 1 && !together {
             seen = format!("{seen}, steps {} places apart", r.stride);
         }
-        outln!(
-            "  {index:>9}  {:20} {:10} {}",
-            r.name,
-            r.unit,
-            one_line(&r.expr)
-        );
+        outln!("  {index:>9}  {:20} {:10} {}", r.name, r.unit, one_line(&r.expr));
         if !seen.is_empty() {
             outln!("  {:>9}    {seen}", "");
         }
@@ -287,13 +277,8 @@ fn resets(config: &Config) {
         }
         let keys = toml::Value::try_from(term).ok();
         let keys = keys.as_ref().and_then(toml::Value::as_table);
-        let keys = keys
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| *key != "target");
-        let keys: Vec<String> = keys
-            .map(|(key, value)| format!("{key} = {value}"))
-            .collect();
+        let keys = keys.into_iter().flatten().filter(|(key, _)| *key != "target");
+        let keys: Vec<String> = keys.map(|(key, value)| format!("{key} = {value}")).collect();
         outln!("  {:20} {}", term.target, keys.join(", "));
     }
     let Some(start) = &config.task.start else {
@@ -310,10 +295,7 @@ fn resets(config: &Config) {
 }
 
 fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
-    let (n, t) = (
-        config.env.num_envs as u64,
-        config.runner.num_steps_per_env as u64,
-    );
+    let (n, t) = (config.env.num_envs as u64, config.runner.num_steps_per_env as u64);
     let learning = config.runner.algorithm.describe(config);
     let m = spec.agents_per_env() as u64;
     let agents = match spec.agents.is_empty() {

@@ -65,10 +65,7 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
 fn drives(env: &BatchEnv) -> Result<(), DeployError> {
     let (spec, model, task) = (env.spec(), env.model(), env.compiled());
     let wide = rustix::termios::tcgetwinsize(std::io::stdout());
-    let wide = wide
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|w| *w > INDENT);
+    let wide = wide.ok().map(|size| usize::from(size.ws_col)).filter(|w| *w > INDENT);
     let print = |title: &str, rows: &[Row]| {
         if !rows.is_empty() {
             outln!("\n{title}");
@@ -89,10 +86,7 @@ fn drives(env: &BatchEnv) -> Result<(), DeployError> {
         return Ok(());
     }
     for agent in &spec.agents {
-        print(
-            &format!("{title}, of {}", agent.name),
-            &of(Some(&agent.name))?,
-        );
+        print(&format!("{title}, of {}", agent.name), &of(Some(&agent.name))?);
     }
     print("what no output drives", &idle);
     Ok(())
@@ -105,11 +99,7 @@ fn laws(model: &Model) {
         let unit = a.joint().map_or("", |j| model.joints[j].kind.force_unit());
         let law = a.law(unit);
         // Ranges of controls stand with the names.
-        let law = law
-            .split("; control ")
-            .next()
-            .unwrap_or_default()
-            .to_string();
+        let law = law.split("; control ").next().unwrap_or_default().to_string();
         match laws.iter_mut().find(|(known, _)| *known == law) {
             Some((_, names)) => names.push(&a.name),
             None => laws.push((law, vec![&a.name])),

@@ -58,8 +58,7 @@ pub fn run(
 
 /// A configuration, which may be meant by its name.
 fn named(file: &Path) -> PathBuf {
-    file.to_str()
-        .map_or_else(|| file.to_path_buf(), shipped::find)
+    file.to_str().map_or_else(|| file.to_path_buf(), shipped::find)
 }
 
 fn print(row: &Row) {
@@ -81,10 +80,8 @@ fn print(row: &Row) {
 /// The configurations in a folder.
 fn all(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|e| e.path())
-        .filter(|p| p.extension().is_some_and(|x| x == "toml"))
-        .collect();
+    let mut files: Vec<PathBuf> =
+        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x == "toml")).collect();
     files.sort();
     match files.is_empty() {
         false => Ok(files),

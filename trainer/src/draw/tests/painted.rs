@@ -46,28 +46,16 @@ fn checks_of_an_endless_floor_have_the_size_that_the_file_says() {
         );
         let floor = "<geom type=\"plane\" size=\"0 0 1\" material=\"m\"/>";
         let robot = read(&assets, &format!("{floor}{GIANT}"));
-        let look = seen(
-            &robot,
-            View::look_at(v3(0.1, 0.2, 0.0), FRAC_PI_2, DOWN, 6.0),
-        );
+        let look = seen(&robot, View::look_at(v3(0.1, 0.2, 0.0), FRAC_PI_2, DOWN, 6.0));
         for k in 0..400_u16 {
-            let (x, y) = (
-                f32::from(k % 20) * 0.13 - 1.2,
-                f32::from(k / 20) * 0.13 - 1.2,
-            );
+            let (x, y) = (f32::from(k % 20) * 0.13 - 1.2, f32::from(k / 20) * 0.13 - 1.2);
             let (u, v) = (0.5 * a * x - 0.5, -0.5 * b * y - 0.5);
             // Not at an edge.
-            if [u, v]
-                .iter()
-                .any(|c| ((2.0 * c).round() - 2.0 * c).abs() < 0.1)
-            {
+            if [u, v].iter().any(|c| ((2.0 * c).round() - 2.0 * c).abs() < 0.1) {
                 continue;
             }
             let found = look(v3(x, y, 0.0));
-            assert!(
-                found.abs() > 60 && (found > 0) == red(u, v),
-                "{x} {y}: {found}"
-            );
+            assert!(found.abs() > 60 && (found > 0) == red(u, v), "{x} {y}: {found}");
         }
     }
 }
@@ -80,10 +68,7 @@ fn a_finite_plane_counts_from_its_corner_and_repeats_over_itself() {
     );
     let floor = "<geom type=\"plane\" size=\"1.5 1 1\" material=\"m\"/>";
     let robot = read(&assets, &format!("{floor}{GIANT}"));
-    let look = seen(
-        &robot,
-        View::look_at(v3(0.0, 0.0, 0.0), FRAC_PI_2, DOWN, 6.0),
-    );
+    let look = seen(&robot, View::look_at(v3(0.0, 0.0, 0.0), FRAC_PI_2, DOWN, 6.0));
     // Twice along y, once along x, the first row at +y.
     for (x, y, want) in [
         (-0.7, 0.8, true),
@@ -105,10 +90,7 @@ fn a_material_tints_its_texture_and_a_shape_has_at_least_the_mean() {
         "<texture name=\"t\" builtin=\"checker\" width=\"2\" rgb1=\".3 .2 .1\" rgb2=\".1 .2 .3\"/>
          <material name=\"m\" texture=\"t\" rgba=\".2 .3 .4 1\"/>";
     let body = |more: &str| format!("<geom type=\"sphere\" size=\"1\" material=\"m\" {more}/>");
-    for (more, tint) in [
-        ("", [0.2, 0.3, 0.4]),
-        ("rgba=\".1 .2 1 1\"", [0.1, 0.2, 1.0]),
-    ] {
+    for (more, tint) in [("", [0.2, 0.3, 0.4]), ("rgba=\".1 .2 1 1\"", [0.1, 0.2, 1.0])] {
         let (model, looks) = read(assets, &body(more));
         let scene = Scene::new(&model, &looks, Geoms::Auto);
         // Bytes are cut off: 51 of 255, and the mean of 76 and 25.
@@ -134,16 +116,10 @@ fn a_cube_has_its_last_colour_below_and_goes_with_the_shape() {
          <geom type=\"box\" size=\".4 .4 .4\" pos=\"1 0 2\" euler=\"180 0 0\" material=\"m\"/>
          <geom type=\"sphere\" size=\".4\" pos=\"0 0 2\" material=\"m\"/>",
     );
-    let front = seen(
-        &robot,
-        View::look_at(v3(0.0, 0.0, 2.0), FRAC_PI_2, 0.0, 5.0),
-    );
+    let front = seen(&robot, View::look_at(v3(0.0, 0.0, 2.0), FRAC_PI_2, 0.0, 5.0));
     let [one, two, ball] = [-1.0, 1.0, 0.0].map(|x| front(v3(x, -0.4, 2.0)));
     assert!(one < -60 && two > 60 && ball < -60, "{one} {two} {ball}");
-    let back = seen(
-        &robot,
-        View::look_at(v3(0.0, 0.0, 2.0), -FRAC_PI_2, 0.0, 5.0),
-    );
+    let back = seen(&robot, View::look_at(v3(0.0, 0.0, 2.0), -FRAC_PI_2, 0.0, 5.0));
     let [one, two, ball] = [-1.0, 1.0, 0.0].map(|x| back(v3(x, 0.4, 2.0)));
     assert!(one > 60 && two < -60 && ball > 60, "{one} {two} {ball}");
 }
@@ -162,10 +138,7 @@ fn a_mesh_has_its_own_coordinates() {
         &assets,
         "<geom type=\"mesh\" mesh=\"s\" pos=\"0 0 3\" material=\"m\" contype=\"0\" conaffinity=\"0\" mass=\"0\"/>",
     );
-    let look = seen(
-        &robot,
-        View::look_at(v3(0.0, 0.0, 3.0), FRAC_PI_2, 0.0, 5.0),
-    );
+    let look = seen(&robot, View::look_at(v3(0.0, 0.0, 3.0), FRAC_PI_2, 0.0, 5.0));
     assert!(look(v3(-0.5, 0.0, 3.2)) > 60 && look(v3(-0.8, 0.0, 2.3)) > 60);
     assert!(look(v3(0.8, 0.0, 3.2)) < -60 && look(v3(0.7, 0.0, 2.3)) < -60);
 }
@@ -181,12 +154,6 @@ fn textures_that_are_not_drawn_are_named() {
     assert_eq!(scene.solids[0].color, linear([1.0, 0.0, 0.0]));
     assert!(scene.solids[0].coat.is_none() && scene.solids[1].coat.is_some());
     let said = scene.missing.unwrap();
-    assert!(
-        said.starts_with("a texture cannot be drawn: t (robot.xml:1:"),
-        "{said}"
-    );
-    assert!(
-        said.ends_with("a texture is drawn smaller: u (9000 x 54000 pixels)"),
-        "{said}"
-    );
+    assert!(said.starts_with("a texture cannot be drawn: t (robot.xml:1:"), "{said}");
+    assert!(said.ends_with("a texture is drawn smaller: u (9000 x 54000 pixels)"), "{said}");
 }

@@ -41,14 +41,9 @@ fn ahead((model, looks): &(Model, Looks), geoms: Geoms) -> (Image, bool) {
 fn colours(image: &Image) -> [usize; 2] {
     let count = |is: fn([u32; 3]) -> bool| {
         let pixels = image.data.chunks_exact(3);
-        pixels
-            .filter(|c| is([c[0], c[1], c[2]].map(u32::from)))
-            .count()
+        pixels.filter(|c| is([c[0], c[1], c[2]].map(u32::from))).count()
     };
-    [
-        count(|[r, g, b]| r > g + 12 && r > b + 8),
-        count(|[r, g, b]| b > 2 * r && b > 2 * g),
-    ]
+    [count(|[r, g, b]| r > g + 12 && r > b + 8), count(|[r, g, b]| b > 2 * r && b > 2 * g)]
 }
 
 #[test]
@@ -93,10 +88,7 @@ fn what_collides_stands_in_for_what_cannot_be_shown() {
     assert!(red > 500 && blue > 500, "{red} red, {blue} blue");
     let scene = Scene::new(&robot.0, &robot.1, Geoms::Auto);
     let missing = scene.missing.unwrap();
-    assert!(
-        missing.contains("a shape cannot be drawn: nowhere (dog.xml:"),
-        "{missing}"
-    );
+    assert!(missing.contains("a shape cannot be drawn: nowhere (dog.xml:"), "{missing}");
     assert_eq!(scene.nothing, None);
     assert_eq!(colours(&ahead(&robot, Geoms::Visual).0)[1], 0);
     // The hull of what collides as a mesh.
@@ -130,10 +122,7 @@ fn pictures_without_the_robot_say_why() {
     assert_eq!(unseen.count, 2);
     assert!(unseen.why.contains("not finite"), "{unseen:?}");
     let unseen = clip(&robot, Geoms::Auto, |p| p.pos[5] = -0.7);
-    assert!(
-        unseen.count == 2 && unseen.why.contains("below the floor"),
-        "{unseen:?}"
-    );
+    assert!(unseen.count == 2 && unseen.why.contains("below the floor"), "{unseen:?}");
     let hidden = |attrs: &str, geoms| {
         let text = format!(
             r#"<mujoco><worldbody><geom type="plane" size="0 0 1"/><body pos="0 0 1"><freejoint/><geom size=".3" {attrs}/></body></worldbody></mujoco>"#
@@ -141,21 +130,12 @@ fn pictures_without_the_robot_say_why() {
         clip(&read(&text), geoms, |_| {})
     };
     let unseen = hidden(r#"group="4""#, Geoms::Visual);
-    assert!(
-        unseen.count == 3 && unseen.why.contains("--geoms collision"),
-        "{unseen:?}"
-    );
+    assert!(unseen.count == 3 && unseen.why.contains("--geoms collision"), "{unseen:?}");
     let unseen = hidden(r#"rgba="1 1 1 0" contype="0" conaffinity="0""#, Geoms::Auto);
-    assert!(
-        unseen.count == 3 && unseen.why.contains("transparent"),
-        "{unseen:?}"
-    );
+    assert!(unseen.count == 3 && unseen.why.contains("transparent"), "{unseen:?}");
     assert_eq!(hidden(r#"rgba="1 1 1 0""#, Geoms::Auto).count, 0);
     let unseen = hidden(r#"contype="0" conaffinity="0""#, Geoms::Collision);
-    assert!(
-        unseen.count == 3 && unseen.why.contains("collides"),
-        "{unseen:?}"
-    );
+    assert!(unseen.count == 3 && unseen.why.contains("collides"), "{unseen:?}");
 }
 
 #[test]
@@ -170,10 +150,7 @@ fn terrains_and_walls_are_drawn() {
         let robot = read(&text);
         let (image, seen) = ahead(&robot, Geoms::Auto);
         let [red, blue] = colours(&image);
-        assert!(
-            red > 1000 && blue == 0 && !seen,
-            "{red} red, {blue} blue {bits}"
-        );
+        assert!(red > 1000 && blue == 0 && !seen, "{red} red, {blue} blue {bits}");
         // The floor beneath is decoration: it hides nothing of the terrain.
         let scene = Scene::new(&robot.0, &robot.1, Geoms::Auto);
         assert!(scene.floor.pos.z < -0.01, "{}", scene.floor.pos.z);
@@ -195,10 +172,7 @@ fn terrains_and_walls_are_drawn() {
     let floor = Scene::new(&wall.0, &wall.1, Geoms::Auto).floor;
     assert!(floor.rot.c[2].z > 0.99);
     // A floor that is called collision is still what the robot stands on.
-    let text = text.replace(
-        r#"size="0 0 1"/>"#,
-        r#"size="0 0 1" group="3" pos="0 0 -1"/>"#,
-    );
+    let text = text.replace(r#"size="0 0 1"/>"#, r#"size="0 0 1" group="3" pos="0 0 -1"/>"#);
     let scene = Scene::new(&read(&text).0, &Looks::default(), Geoms::Auto);
     assert!((scene.floor.pos.z + 1.0).abs() < 1e-6, "{:?}", scene.floor);
 }

@@ -22,12 +22,7 @@ pub struct ArsConfig {
 
 impl Default for ArsConfig {
     fn default() -> Self {
-        Self {
-            step_size: 0.02,
-            noise: 0.03,
-            top_directions: 0,
-            alive_bonus: 0.0,
-        }
+        Self { step_size: 0.02, noise: 0.03, top_directions: 0, alive_bonus: 0.0 }
     }
 }
 

@@ -109,9 +109,7 @@ impl Ars {
             .f_add_scalar(1.0)?
             .f_mul(&first)?
             .f_sum_dim_intlist(along, false, Kind::Double)?;
-        let sum = reward
-            .f_mul(&first)?
-            .f_sum_dim_intlist(along, false, Kind::Double)?;
+        let sum = reward.f_mul(&first)?.f_sum_dim_intlist(along, false, Kind::Double)?;
         let finite = sum.f_isfinite()?.f_to_kind(Kind::Double)?;
         let counts = broken.f_eq(0.0)?.f_to_kind(Kind::Double)?.f_mul(&finite)?;
         Ok([sum.f_nan_to_num(0.0, 0.0, 0.0)?, counts])
@@ -133,10 +131,7 @@ impl Ars {
         let best = best.f_masked_fill(&both.f_eq(0.0)?, f64::NEG_INFINITY)?;
         let (_, top) = best.f_topk(wanted, 0, true, true)?;
         let chosen = both.f_zeros_like()?.f_index_fill(0, &top, 1.0)?;
-        Ok(DirectionReturns {
-            returns: [plus, minus],
-            chosen: chosen.f_mul(&both)?,
-        })
+        Ok(DirectionReturns { returns: [plus, minus], chosen: chosen.f_mul(&both)? })
     }
 }
 
@@ -202,10 +197,7 @@ impl Learner for Ars {
             skipped_gradient: skipped - nothing.min(skipped),
             invalid: (valid.numel() as f64 - x[4]) as u64,
             non_finite_params: !x[5].is_finite(),
-            search: Some(super::SearchStats {
-                mean_return: x[2],
-                directions: x[3] as u64,
-            }),
+            search: Some(super::SearchStats { mean_return: x[2], directions: x[3] as u64 }),
             ..UpdateStats::none()
         };
         if self.policy.device() != Device::Cpu {

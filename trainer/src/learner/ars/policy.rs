@@ -226,9 +226,7 @@ impl LinearPolicy {
         let (inputs, outputs) = self.size();
         let (inputs, outputs) = (inputs as usize, outputs as usize);
         let pass = |[x, m]: [&[f32]; 2], [y]: [&mut [f32]; 1]| {
-            let rows = x
-                .chunks_exact(inputs.max(1))
-                .zip(y.chunks_exact_mut(outputs.max(1)));
+            let rows = x.chunks_exact(inputs.max(1)).zip(y.chunks_exact_mut(outputs.max(1)));
             for ((x, y), m) in rows.zip(m.chunks_exact((inputs * outputs).max(1))) {
                 y.fill(0.0);
                 for (x, m) in x.iter().zip(m.chunks_exact(outputs.max(1))) {
@@ -242,10 +240,7 @@ impl LinearPolicy {
             return Ok(());
         }
         let each = self.output.f_unsqueeze(1)?;
-        let _ = self
-            .input
-            .f_unsqueeze(1)?
-            .f_bmm_out(&each, &self.perturbed)?;
+        let _ = self.input.f_unsqueeze(1)?.f_bmm_out(&each, &self.perturbed)?;
         Ok(())
     }
 }
@@ -267,9 +262,7 @@ impl Policy for LinearPolicy {
             self.forward_each()?;
         } else {
             // Other environments than it learns from: an evaluation with noise.
-            let _ = self
-                .input
-                .f_mm_out(&self.output, &self.params.view(0)?.f_transpose(0, 1)?)?;
+            let _ = self.input.f_mm_out(&self.output, &self.params.view(0)?.f_transpose(0, 1)?)?;
         }
         self.decide(out.action)?;
         let _ = out.std.shallow_clone().f_fill_(self.config.noise)?;

@@ -13,10 +13,7 @@ const STEPS: i64 = 8;
 const ROWS: usize = 7;
 
 fn actor() -> ActorConfig {
-    ActorConfig {
-        obs_normalization: true,
-        ..ActorConfig::default()
-    }
+    ActorConfig { obs_normalization: true, ..ActorConfig::default() }
 }
 
 fn build(config: &ArsConfig, action: ActionSpace) -> (Ars, EnvSpec) {
@@ -27,11 +24,7 @@ fn build(config: &ArsConfig, action: ActionSpace) -> (Ars, EnvSpec) {
 }
 
 fn config() -> ArsConfig {
-    ArsConfig {
-        top_directions: 2,
-        alive_bonus: 0.25,
-        ..ArsConfig::default()
-    }
+    ArsConfig { top_directions: 2, alive_bonus: 0.25, ..ArsConfig::default() }
 }
 
 const ACTION: ActionSpace = ActionSpace::Continuous(2);
@@ -47,9 +40,7 @@ fn collect(ars: &mut Ars, spec: &EnvSpec, stream: u32) -> Rollout {
 
 fn table(t: &Tensor) -> Vec<Vec<f64>> {
     let rows = t.size()[0];
-    (0..rows)
-        .map(|i| Vec::try_from(t.get(i).to_kind(Kind::Double).view([-1])).unwrap())
-        .collect()
+    (0..rows).map(|i| Vec::try_from(t.get(i).to_kind(Kind::Double).view([-1])).unwrap()).collect()
 }
 
 #[test]
@@ -61,20 +52,15 @@ fn an_update_is_that_of_the_paper() {
     let _ = r.truncated.get(4).get(3).fill_(1.0);
     let reward = table(&r.reward);
     let sum = |row: usize, steps: usize| -> f64 { (0..steps).map(|t| reward[t][row] - 0.25).sum() };
-    let returns: Vec<f64> = [3, 8, 8, 5, 8, 8]
-        .iter()
-        .enumerate()
-        .map(|(row, &steps)| sum(row, steps))
-        .collect();
+    let returns: Vec<f64> =
+        [3, 8, 8, 5, 8, 8].iter().enumerate().map(|(row, &steps)| sum(row, steps)).collect();
     let mut best: Vec<usize> = (0..3).collect();
     best.sort_by(|&a, &b| {
         let best = |d: usize| returns[2 * d].max(returns[2 * d + 1]);
         best(b).total_cmp(&best(a))
     });
-    let used: Vec<f64> = best[..2]
-        .iter()
-        .flat_map(|&d| [returns[2 * d], returns[2 * d + 1]])
-        .collect();
+    let used: Vec<f64> =
+        best[..2].iter().flat_map(|&d| [returns[2 * d], returns[2 * d + 1]]).collect();
     let mean = used.iter().sum::<f64>() / 4.0;
     let spread = (used.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4.0).sqrt();
     let directions = table(&ars.policy.directions_of_rows());
@@ -87,12 +73,7 @@ fn an_update_is_that_of_the_paper() {
     }
     let stats = ars.update(&r).unwrap();
     // The step is of the transposed matrix, which began as zeros.
-    let moved = ars
-        .policy
-        .matrix()
-        .view([2, 5])
-        .transpose(0, 1)
-        .contiguous();
+    let moved = ars.policy.matrix().view([2, 5]).transpose(0, 1).contiguous();
     let got: Vec<f64> = Vec::try_from(moved.to_kind(Kind::Double).view([-1])).unwrap();
     for (got, expected) in got.iter().zip(&expected) {
         assert!((got - expected).abs() < 1e-7, "{got} {expected}");
@@ -131,12 +112,7 @@ fn act(policy: &mut dyn Policy, obs: &Tensor, width: i64) -> [Tensor; 3] {
     let [action, dist, std] =
         [width, dist, width].map(|w| Tensor::zeros([rows, w], (Kind::Float, Device::Cpu)));
     let noise = Tensor::zeros([rows, 1], (Kind::Float, Device::Cpu));
-    let out = Act {
-        action: &action,
-        dist: &dist,
-        std: &std,
-        hidden: None,
-    };
+    let out = Act { action: &action, dist: &dist, std: &std, hidden: None };
     policy.act(obs, &noise, &out).unwrap();
     [action, dist, std]
 }
@@ -217,11 +193,7 @@ fn poison_is_skipped_or_reported() {
         };
         ars.inject(vec![fault]).unwrap();
         let stats = ars.update(&r).unwrap();
-        assert_eq!(
-            (stats.skipped == 1, stats.non_finite_params),
-            (skipped, !skipped),
-            "{what:?}"
-        );
+        assert_eq!((stats.skipped == 1, stats.non_finite_params), (skipped, !skipped), "{what:?}");
     }
     let (mut ars, _) = build(&config(), ACTION);
     let fault = UpdateFault {

@@ -105,9 +105,7 @@ impl Adam {
             weight_decay: 0.0,
             m: zeros("Adam's m", &[len], Kind::Float, device)?,
             v: zeros("Adam's v", &[len], Kind::Float, device)?,
-            rates: (0..parts.len() as i64)
-                .map(|i| lr.f_get(i))
-                .collect::<Result<_, _>>()?,
+            rates: (0..parts.len() as i64).map(|i| lr.f_get(i)).collect::<Result<_, _>>()?,
             lr,
             powers,
             parts: ranges,
@@ -123,10 +121,7 @@ impl Adam {
     /// Every step also takes `weight_decay` times the learning rate off each parameter
     /// (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019).
     pub fn decaying(self, weight_decay: f64) -> Self {
-        Self {
-            weight_decay,
-            ..self
-        }
+        Self { weight_decay, ..self }
     }
 
     /// How many parts there are.
@@ -148,9 +143,7 @@ impl Adam {
     /// The gradient of a part.
     pub fn gradient(&self, params: &Params, part: usize) -> Result<Tensor, TchError> {
         let range = &self.parts[part];
-        params
-            .grad
-            .f_narrow(0, range.start, range.end - range.start)
+        params.grad.f_narrow(0, range.start, range.end - range.start)
     }
 
     /// Learns on a device, with its kernels.
@@ -373,11 +366,9 @@ mod tests {
             let mut w = store.root().zeros("w", &[3]);
             tch::no_grad(|| w.copy_(&Tensor::from_slice(&start)));
             let mut optimiser = match decoupled {
-                true => tch::nn::AdamW {
-                    wd: DECAY,
-                    ..tch::nn::AdamW::default()
+                true => {
+                    tch::nn::AdamW { wd: DECAY, ..tch::nn::AdamW::default() }.build(&store, 0.1)
                 }
-                .build(&store, 0.1),
                 false => tch::nn::adam(BETA1, BETA2, DECAY).build(&store, 0.1),
             }
             .unwrap();

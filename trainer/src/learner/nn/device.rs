@@ -22,18 +22,9 @@ const FILES: [&str; 8] = [
 
 /// Files that stand where these are included: in a namespace, or for a host alone.
 const INNER: [(&str, &str); 3] = [
-    (
-        "#include \"lanes.cuh\"",
-        include_str!("../../../../sim/kernels/lanes.cuh"),
-    ),
-    (
-        "#include \"env/math.cuh\"",
-        include_str!("../../../../sim/kernels/env/math.cuh"),
-    ),
-    (
-        "#include \"env/rng.cuh\"",
-        include_str!("../../../../sim/kernels/env/rng.cuh"),
-    ),
+    ("#include \"lanes.cuh\"", include_str!("../../../../sim/kernels/lanes.cuh")),
+    ("#include \"env/math.cuh\"", include_str!("../../../../sim/kernels/env/math.cuh")),
+    ("#include \"env/rng.cuh\"", include_str!("../../../../sim/kernels/env/rng.cuh")),
 ];
 
 /// Entries of `device.cuh`.
@@ -127,10 +118,7 @@ impl LearnKernels {
         args: &T,
     ) -> Result<(), LearnError> {
         // SAFETY: the caller's promise.
-        let launched = unsafe {
-            self.0
-                .launch(entry as usize, threads, bytemuck::bytes_of(args))
-        };
+        let launched = unsafe { self.0.launch(entry as usize, threads, bytemuck::bytes_of(args)) };
         launched.map_err(refused)
     }
 }

@@ -37,10 +37,7 @@ impl Gru {
     /// # Errors
     /// libtorch refuses.
     pub fn new(params: &Params, at: GruPlaces) -> Result<Self, TchError> {
-        Ok(Self {
-            input: Linear::new(params, at.input)?,
-            hidden: Linear::new(params, at.hidden)?,
-        })
+        Ok(Self { input: Linear::new(params, at.input)?, hidden: Linear::new(params, at.hidden)? })
     }
 
     /// Orthogonal weights with gain 1, biases 0. Takes streams `stream` and the next.
@@ -71,10 +68,7 @@ impl Gru {
 
     /// The same for passes over blocks of rows.
     pub fn place(&self) -> GruAt {
-        GruAt {
-            input: self.input.dense().clone(),
-            hidden: self.hidden.dense().clone(),
-        }
+        GruAt { input: self.input.dense().clone(), hidden: self.hidden.dense().clone() }
     }
 
     /// States `[B,H]` after one step from `h [B,H]` with inputs `x [B,I]`.

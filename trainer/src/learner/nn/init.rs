@@ -31,10 +31,7 @@ pub fn orthogonal(
     // distribution even (Mezzadri 2007).
     let q = q.f_mul(&r.f_diagonal(0, 0, 1)?.f_sign()?)?;
     let q = if rows < cols { q.f_transpose(0, 1)? } else { q };
-    q.f_mul_scalar(gain)?
-        .f_to_kind(Kind::Float)?
-        .f_to_device(Device::Cpu)?
-        .f_contiguous()
+    q.f_mul_scalar(gain)?.f_to_kind(Kind::Float)?.f_to_device(Device::Cpu)?.f_contiguous()
 }
 
 /// A layer's weights are [orthogonal]; biases stay.
@@ -58,14 +55,7 @@ pub fn uniform(
 ) -> Result<Tensor, TchError> {
     let mut numbers = vec![0.0_f32; (rows * cols) as usize];
     let streams = stream..stream + 1;
-    fill_uniform(
-        seed,
-        streams,
-        Purpose::Initialisation,
-        0,
-        numbers.len(),
-        &mut numbers,
-    );
+    fill_uniform(seed, streams, Purpose::Initialisation, 0, numbers.len(), &mut numbers);
     let unit = Tensor::f_from_slice(&numbers)?.f_view([rows, cols])?;
     unit.f_mul_scalar(2.0 * bound)?.f_sub_scalar(bound)
 }
@@ -91,11 +81,7 @@ mod tests {
         for (rows, cols) in [(8, 3), (3, 8), (5, 5), (1, 7)] {
             let w = orthogonal(rows, cols, 2.0, 7, 1).unwrap();
             assert_eq!(w.size(), [rows, cols]);
-            let gram = if rows < cols {
-                w.matmul(&w.tr())
-            } else {
-                w.tr().matmul(&w)
-            };
+            let gram = if rows < cols { w.matmul(&w.tr()) } else { w.tr().matmul(&w) };
             let eye = Tensor::eye(rows.min(cols), (Kind::Float, Device::Cpu)) * 4.0;
             assert!((gram - eye).abs().max().double_value(&[]) < 1e-5);
         }

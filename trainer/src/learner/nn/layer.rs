@@ -258,13 +258,8 @@ impl Trunk {
     pub fn new(params: &Params, at: &[LayerAt], config: TrunkConfig<'_>) -> Result<Self, TchError> {
         let norms = at.iter().filter_map(|a| a.norm);
         Ok(Self {
-            layers: at
-                .iter()
-                .map(|a| Linear::new(params, a.linear))
-                .collect::<Result<_, _>>()?,
-            norms: norms
-                .map(|at| LayerNorm::new(params, at))
-                .collect::<Result<_, _>>()?,
+            layers: at.iter().map(|a| Linear::new(params, a.linear)).collect::<Result<_, _>>()?,
+            norms: norms.map(|at| LayerNorm::new(params, at)).collect::<Result<_, _>>()?,
             widths: config.widths.to_vec(),
             activation: config.activation,
             residual: config.residual,
@@ -324,17 +319,10 @@ impl Trunk {
             })
         };
         Ok(TrunkSpace {
-            own: self
-                .widths
-                .iter()
-                .enumerate()
-                .map(own)
-                .collect::<Result<_, _>>()?,
+            own: self.widths.iter().enumerate().map(own).collect::<Result<_, _>>()?,
             hidden: buffers()?,
             d_hidden: if backward { buffers()? } else { Vec::new() },
-            norms: norms
-                .map(|n| n.space(rows, backward, device))
-                .collect::<Result<_, _>>()?,
+            norms: norms.map(|n| n.space(rows, backward, device)).collect::<Result<_, _>>()?,
         })
     }
 
@@ -446,11 +434,8 @@ impl TrunkSpace {
 
     /// The first `rows` rows, sharing memory.
     pub fn narrow(&self, rows: i64) -> Result<Self, TchError> {
-        let narrow = |v: &[Tensor]| {
-            v.iter()
-                .map(|t| t.f_narrow(0, 0, rows))
-                .collect::<Result<Vec<_>, _>>()
-        };
+        let narrow =
+            |v: &[Tensor]| v.iter().map(|t| t.f_narrow(0, 0, rows)).collect::<Result<Vec<_>, _>>();
         Ok(Self {
             hidden: narrow(&self.hidden)?,
             d_hidden: narrow(&self.d_hidden)?,
@@ -465,11 +450,7 @@ impl TrunkSpace {
                     None => Ok(None),
                 })
                 .collect::<Result<_, TchError>>()?,
-            norms: self
-                .norms
-                .iter()
-                .map(|n| n.narrow(rows))
-                .collect::<Result<_, _>>()?,
+            norms: self.norms.iter().map(|n| n.narrow(rows)).collect::<Result<_, _>>()?,
         })
     }
 }

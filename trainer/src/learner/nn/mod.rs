@@ -22,9 +22,7 @@ use tch::{Device, Kind, TchError, Tensor};
 /// A zeroed tensor, or an error that names its purpose.
 pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Tensor, LearnError> {
     Tensor::f_zeros(size, (kind, device)).map_err(|_| {
-        let elements = size
-            .iter()
-            .fold(1usize, |n, &d| n.saturating_mul(d.max(0) as usize));
+        let elements = size.iter().fold(1usize, |n, &d| n.saturating_mul(d.max(0) as usize));
         LearnError::Memory(MemoryError {
             what: format!("{what} {size:?}"),
             bytes: elements.saturating_mul(kind.elt_size_in_bytes()),

@@ -62,10 +62,7 @@ impl LayerNorm {
         // which call nothing of libtorch's but for addresses.
         let rows = |t: &Tensor| unsafe { HostRows::new(t) }.ok();
         Ok(Self {
-            place: NormAt {
-                gain: params.range(at.gain),
-                shift: params.range(at.bias),
-            },
+            place: NormAt { gain: params.range(at.gain), shift: params.range(at.bias) },
             host: rows(&gain).and_then(|g| Some([g, rows(&bias)?])),
             gain,
             bias,
@@ -101,10 +98,9 @@ impl LayerNorm {
     pub fn on_host(&self) -> Result<Option<[&[f32]; 2]>, TchError> {
         let moved = |e: ostler_collector::CollectError| TchError::Torch(e.to_string());
         match &self.host {
-            Some([gain, bias]) => Ok(Some([
-                gain.all().map_err(moved)?,
-                bias.all().map_err(moved)?,
-            ])),
+            Some([gain, bias]) => {
+                Ok(Some([gain.all().map_err(moved)?, bias.all().map_err(moved)?]))
+            }
             None => Ok(None),
         }
     }
@@ -138,9 +134,7 @@ impl LayerNorm {
         let width = [self.gain.numel() as i64];
         let (gain, bias) = (Some(&self.gain), Some(&self.bias));
         let (mean, scale) = (&space.mean, &space.scale);
-        let _ = space
-            .x
-            .f_native_layer_norm_out(y, mean, scale, &width[..], gain, bias, EPS)?;
+        let _ = space.x.f_native_layer_norm_out(y, mean, scale, &width[..], gain, bias, EPS)?;
         Ok(())
     }
 
@@ -153,9 +147,7 @@ impl LayerNorm {
         self.backward_input(d, space)?;
         let centred = space.x.f_sub(&space.mean)?.f_mul(&space.scale)?;
         let along = &[0i64][..];
-        let _ = centred
-            .f_mul(d)?
-            .f_sum_intlist_out(&self.d_gain, along, false, Kind::Float)?;
+        let _ = centred.f_mul(d)?.f_sum_intlist_out(&self.d_gain, along, false, Kind::Float)?;
         let _ = d.f_sum_intlist_out(&self.d_bias, along, false, Kind::Float)?;
         Ok(())
     }

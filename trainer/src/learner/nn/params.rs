@@ -26,11 +26,7 @@ impl Layout {
     pub fn add(&mut self, name: impl Into<String>, shape: &[i64]) -> usize {
         let offset = self.total;
         self.total += shape.iter().product::<i64>();
-        self.entries.push(Entry {
-            name: name.into(),
-            shape: shape.to_vec(),
-            offset,
-        });
+        self.entries.push(Entry { name: name.into(), shape: shape.to_vec(), offset });
         self.entries.len() - 1
     }
 }
@@ -91,8 +87,7 @@ impl Params {
 
     fn slice(&self, flat: &Tensor, index: usize) -> Result<Tensor, TchError> {
         let e = &self.layout.entries[index];
-        flat.f_narrow(0, e.offset, e.shape.iter().product())?
-            .f_view(&e.shape[..])
+        flat.f_narrow(0, e.offset, e.shape.iter().product())?.f_view(&e.shape[..])
     }
 
     /// Enters the parameters into a learner's state.
@@ -111,9 +106,7 @@ impl Params {
     #[cfg(test)]
     pub fn save_grad(&self) -> Result<crate::learner::NamedTensors, LearnError> {
         let entries = self.layout.entries.iter().enumerate();
-        entries
-            .map(|(i, e)| Ok((e.name.clone(), super::host_copy(&self.grad_view(i)?)?)))
-            .collect()
+        entries.map(|(i, e)| Ok((e.name.clone(), super::host_copy(&self.grad_view(i)?)?))).collect()
     }
 }
 
@@ -155,9 +148,7 @@ mod tests {
     #[test]
     fn views_share_memory_with_the_flat_tensor() {
         let p = params();
-        p.theta
-            .shallow_clone()
-            .copy_(&Tensor::arange(8, (Kind::Float, Device::Cpu)));
+        p.theta.shallow_clone().copy_(&Tensor::arange(8, (Kind::Float, Device::Cpu)));
         assert_eq!(p.view(0).unwrap().double_value(&[1, 2]), 5.0);
         assert_eq!(p.view(1).unwrap().double_value(&[0]), 6.0);
         let _ = p.view(1).unwrap().fill_(9.0);
@@ -168,19 +159,13 @@ mod tests {
     fn a_checkpoint_of_another_shape_changes_nothing_and_says_which() {
         let mut p = params();
         let one = |s: &[i64]| Tensor::ones(s, (Kind::Float, Device::Cpu));
-        let wrong = vec![
-            ("a".to_string(), one(&[2, 3])),
-            ("b".to_string(), one(&[4])),
-        ];
+        let wrong = vec![("a".to_string(), one(&[2, 3])), ("b".to_string(), one(&[4]))];
         let message = load(&mut p, &wrong).unwrap_err().to_string();
         assert!(message.contains("b is [4], expected [2]"), "{message}");
         assert_eq!(p.theta.sum(Kind::Float).double_value(&[]), 0.0);
         let missing = load(&mut p, &wrong[..1]).unwrap_err().to_string();
         assert!(missing.contains("it has no b"), "{missing}");
-        let right = vec![
-            ("b".to_string(), one(&[2])),
-            ("a".to_string(), one(&[2, 3])),
-        ];
+        let right = vec![("b".to_string(), one(&[2])), ("a".to_string(), one(&[2, 3]))];
         load(&mut p, &right).unwrap();
         assert_eq!(p.theta.sum(Kind::Float).double_value(&[]), 8.0);
     }

@@ -155,10 +155,7 @@ impl ActorNet {
     }
 
     fn pass(&self) -> Result<Option<ActorPass>, LearnError> {
-        ActorPass::new(
-            &self.trunk,
-            std::iter::once(&self.mean).chain(&self.log_std),
-        )
+        ActorPass::new(&self.trunk, std::iter::once(&self.mean).chain(&self.log_std))
     }
 
     /// [`forward`](Self::forward) for raw observations, which `norm` shifts and scales,
@@ -327,9 +324,7 @@ impl ActBuffers {
             rows,
             input: zeros("observations", &[rows, obs], Kind::Float, device)?,
             space: net.space(rows, false, device)?,
-            scale: Tensor::f_from_slice(&scales)?
-                .f_view([-1, 1])?
-                .f_to_device(device)?,
+            scale: Tensor::f_from_slice(&scales)?.f_view([-1, 1])?.f_to_device(device)?,
             pass: net.pass()?,
         })
     }
@@ -418,9 +413,7 @@ impl TrainedPolicy for ContinuousPolicy {
             hidden: network::Hidden::of(&self.net.trunk)?,
             activation: self.net.trunk.activation(),
             last: Layer::of(&self.net.mean)?,
-            head: Head::Squashed {
-                bound: self.bound as f32,
-            },
+            head: Head::Squashed { bound: self.bound as f32 },
         }))
     }
 }

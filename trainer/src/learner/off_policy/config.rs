@@ -209,12 +209,7 @@ impl Td3Config {
         check.zero_or_more("noise_clip", self.noise_clip);
         check.zero_or_more("std_min", self.std_min);
         let ordered = self.std_max.is_finite() && self.std_max >= self.std_min;
-        check.that(
-            ordered,
-            "std_max",
-            self.std_max,
-            "a number of td3.std_min or more",
-        );
+        check.that(ordered, "std_max", self.std_max, "a number of td3.std_min or more");
         let atoms = (2..=10_000).contains(&self.num_atoms);
         let allowed = "a whole number from 2 to 10000";
         check.that(atoms, "num_atoms", self.num_atoms as f64, allowed);
@@ -233,10 +228,7 @@ struct Check {
 
 impl Check {
     fn new(table: &'static str) -> Self {
-        Self {
-            table,
-            errors: Vec::new(),
-        }
+        Self { table, errors: Vec::new() }
     }
 
     fn that(&mut self, ok: bool, key: &str, value: f64, allowed: &str) {
@@ -294,12 +286,7 @@ mod tests {
             max_grad_norm: f64::NAN,
             ..SacConfig::default()
         };
-        let td3 = Td3Config {
-            num_atoms: 1,
-            v_max: -300.0,
-            std_max: -1.0,
-            ..Td3Config::default()
-        };
+        let td3 = Td3Config { num_atoms: 1, v_max: -300.0, std_max: -1.0, ..Td3Config::default() };
         let paths = |errors: Vec<ConfigError>| -> Vec<String> {
             errors.into_iter().map(|e| e.path).collect()
         };
@@ -313,9 +300,6 @@ mod tests {
                 "sac.init_alpha"
             ]
         );
-        assert_eq!(
-            paths(td3.validate()),
-            ["td3.std_max", "td3.num_atoms", "td3.v_max"]
-        );
+        assert_eq!(paths(td3.validate()), ["td3.std_max", "td3.num_atoms", "td3.v_max"]);
     }
 }

@@ -67,10 +67,7 @@ impl Critics {
             });
             let params = Params::new(layout, device)?;
             let [a, b] = &at;
-            let critics = [
-                Critic::new(&params, a, config)?,
-                Critic::new(&params, b, config)?,
-            ];
+            let critics = [Critic::new(&params, a, config)?, Critic::new(&params, b, config)?];
             Ok((params, critics))
         };
         let (params, online) = build(NAMES)?;
@@ -83,13 +80,7 @@ impl Critics {
         let mut norms = online.iter().flat_map(|c| c.trunk.norms());
         norms.try_for_each(|n| n.init())?;
         target.theta.f_copy_(&params.theta)?;
-        Ok(Self {
-            params,
-            target,
-            online,
-            slow,
-            outputs,
-        })
+        Ok(Self { params, target, online, slow, outputs })
     }
 
     /// Allocates for `rows` rows.
@@ -166,13 +157,9 @@ impl Critics {
             match trunk.d_output() {
                 Some(d) => {
                     critic.head.backward_input(d_out, d)?;
-                    critic
-                        .trunk
-                        .backward_inputs(trunk, inputs - width, width, into)?;
+                    critic.trunk.backward_inputs(trunk, inputs - width, width, into)?;
                 }
-                None => critic
-                    .head
-                    .backward_inputs(d_out, inputs - width, width, into)?,
+                None => critic.head.backward_inputs(d_out, inputs - width, width, into)?,
             }
         }
         let _ = d_action.shallow_clone().f_add_(scratch)?;
@@ -220,9 +207,7 @@ impl Critic {
 fn forward(critics: &[Critic; 2], x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
     for (i, critic) in critics.iter().enumerate() {
         critic.trunk.forward(x, &space.trunks[i])?;
-        critic
-            .head
-            .forward(space.trunks[i].output(x), &space.out[i])?;
+        critic.head.forward(space.trunks[i].output(x), &space.out[i])?;
     }
     Ok(())
 }

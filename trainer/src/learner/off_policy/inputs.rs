@@ -53,11 +53,7 @@ pub struct Pair {
 impl Pair {
     fn new(rows: i64, obs: i64, action: i64, device: Device) -> Result<Self, LearnError> {
         let all = zeros("critic inputs", &[rows, obs + action], Kind::Float, device)?;
-        Ok(Self {
-            obs: all.f_narrow(1, 0, obs)?,
-            action: all.f_narrow(1, obs, action)?,
-            all,
-        })
+        Ok(Self { obs: all.f_narrow(1, 0, obs)?, action: all.f_narrow(1, obs, action)?, all })
     }
 }
 

@@ -104,8 +104,5 @@ pub(super) fn weighted(x: &Tensor, weight: &Tensor) -> Result<Tensor, TchError> 
 
 /// Derivative of `bound tanh(u)` by `u`, from `tanh(u)`.
 pub(super) fn squash_slope(tanh: &Tensor, bound: f64) -> Result<Tensor, TchError> {
-    tanh.f_mul(tanh)?
-        .f_neg()?
-        .f_add_scalar(1.0)?
-        .f_mul_scalar(bound)
+    tanh.f_mul(tanh)?.f_neg()?.f_add_scalar(1.0)?.f_mul_scalar(bound)
 }

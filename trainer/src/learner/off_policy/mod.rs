@@ -279,8 +279,7 @@ impl OffPolicy {
         self.method.critic_loss(&self.nets, x, &mut self.critic)?;
         self.poison(FaultTime::Judged)?;
         let critics = &mut self.nets.critics;
-        self.critic
-            .step(&mut self.critic_adam, &mut critics.params)?;
+        self.critic.step(&mut self.critic_adam, &mut critics.params)?;
         let every = self.common.policy_frequency as u64;
         // The first actor's step comes after so many of the critics.
         if (self.counts.steps.get() + 1).is_multiple_of(every) {

@@ -83,13 +83,8 @@ impl Noise {
                 fill_normal(self.seed, streams, purpose, step, width as usize, numbers);
             }
             By::Device(kernels) => {
-                let args = NoiseArgs {
-                    seed: self.seed,
-                    step,
-                    rows,
-                    width,
-                    to: address(&self.numbers),
-                };
+                let args =
+                    NoiseArgs { seed: self.seed, step, rows, width, to: address(&self.numbers) };
                 let threads = rows * ((width + FOUR - 1) / FOUR);
                 // SAFETY: the struct is the entry's; the tensor is of this device and has so
                 // many rows of that width. The gradient step before reads it earlier in the

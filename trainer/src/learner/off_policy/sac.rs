@@ -59,10 +59,7 @@ impl Sac {
         let mut layout = Layout::default();
         layout.add("alpha.log", &[1]);
         let log_alpha = Params::new(layout, device)?;
-        let _ = log_alpha
-            .theta
-            .shallow_clone()
-            .f_fill_(config.init_alpha.ln())?;
+        let _ = log_alpha.theta.shallow_clone().f_fill_(config.init_alpha.ln())?;
         let width = nets.policy.width();
         let matrix = || zeros("action gradients", &[rows, width], Kind::Float, device);
         Ok(Self {
@@ -93,15 +90,8 @@ fn draw(space: &ActorSpace, noise: &Tensor) -> Result<Drawn, TchError> {
     let u = space.mean.f_addcmul(noise, &std)?;
     // ln(1 - tanh(u)^2), which is exact where tanh is 1 to all digits.
     let softplus = u.f_mul_scalar(-2.0)?.f_softplus()?;
-    let shrink = u
-        .f_add(&softplus)?
-        .f_neg()?
-        .f_add_scalar(LN_2)?
-        .f_mul_scalar(2.0)?;
-    let gauss = noise
-        .f_mul(noise)?
-        .f_mul_scalar(-0.5)?
-        .f_sub(&space.log_std)?;
+    let shrink = u.f_add(&softplus)?.f_neg()?.f_add_scalar(LN_2)?.f_mul_scalar(2.0)?;
+    let gauss = noise.f_mul(noise)?.f_mul_scalar(-0.5)?.f_sub(&space.log_std)?;
     let log_prob = gauss.f_sub_scalar(HALF_LN_TAU)?.f_sub(&shrink)?;
     Ok(Drawn {
         tanh: u.f_tanh()?,
@@ -123,9 +113,7 @@ impl Method for Sac {
         x.next.action.shallow_clone().f_copy_(&action)?;
         nets.critics.forward_slow(&x.next.all, &self.slow)?;
         let [a, b] = &self.slow.out;
-        let soft = a
-            .f_minimum(b)?
-            .f_sub(&next.log_prob.f_mul(&self.alpha()?)?)?;
+        let soft = a.f_minimum(b)?.f_sub(&next.log_prob.f_mul(&self.alpha()?)?)?;
         let target = x.reward.f_addcmul(&x.bootstrap, &soft)?;
 
         nets.critics.forward(&x.taken.all, &self.critic)?;
@@ -151,11 +139,7 @@ impl Method for Sac {
     ) -> Result<(), TchError> {
         let bound = nets.policy.bound;
         nets.policy.net.forward(&x.obs, &self.actor)?;
-        let Drawn {
-            tanh,
-            std,
-            log_prob,
-        } = &draw(&self.actor, &x.noise)?;
+        let Drawn { tanh, std, log_prob } = &draw(&self.actor, &x.noise)?;
         let action = tanh.f_mul_scalar(bound)?;
         x.now.action.shallow_clone().f_copy_(&action)?;
         nets.critics.forward(&x.now.all, &self.critic)?;
@@ -165,8 +149,7 @@ impl Method for Sac {
         let first = a.f_le_tensor(b)?.f_to_kind(Kind::Float)?;
         let _ = first.f_mul(&x.weight)?.f_neg_out(d_a)?;
         let _ = x.weight.f_add(d_a)?.f_neg_out(d_b)?;
-        nets.critics
-            .backward_action(&self.critic, &self.d_action, &self.scratch)?;
+        nets.critics.backward_action(&self.critic, &self.d_action, &self.scratch)?;
 
         let alpha = self.alpha()?;
         let worth = x.weight.f_mul(&alpha)?;

@@ -71,25 +71,13 @@ mod tests {
     fn actions_are_those_of_libtorchs_operations() {
         let normal = |stream: u64, n: i64, width: i64| {
             let mut x = vec![0.0; (n * width) as usize];
-            fill_normal(
-                stream,
-                0..n as u32,
-                Purpose::Replay,
-                0,
-                width as usize,
-                &mut x,
-            );
+            fill_normal(stream, 0..n as u32, Purpose::Replay, 0, width as usize, &mut x);
             Tensor::from_slice(&x).view([n, width])
         };
         let (mean, noise) = (normal(1, 37, 3), normal(2, 37, 3));
         let [action, dist, std] =
             [0; 3].map(|_| Tensor::zeros([37, 3], (Kind::Float, Device::Cpu)));
-        let out = Act {
-            action: &action,
-            dist: &dist,
-            std: &std,
-            hidden: None,
-        };
+        let out = Act { action: &action, dist: &dist, std: &std, hidden: None };
         let near = |a: &Tensor, b: &Tensor| {
             let error = (a - b).abs().max().double_value(&[]);
             assert!(error < 2e-6, "{error}");

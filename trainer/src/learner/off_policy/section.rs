@@ -189,12 +189,7 @@ impl Section {
     }
 
     fn shape(&self) -> TallyShape {
-        TallyShape {
-            width: self.entries.len(),
-            first: VALID,
-            decisive: DECISIVE,
-            clipped: CLIPPED,
-        }
+        TallyShape { width: self.entries.len(), first: VALID, decisive: DECISIVE, clipped: CLIPPED }
     }
 
     /// Numbers to be read back, float64; the reverse is [`tally`](Self::tally).

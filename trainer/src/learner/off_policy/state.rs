@@ -76,10 +76,7 @@ impl OffPolicy {
             ..Setup::new(batch, self.device, gamma, self.seed)
         };
         let buffer = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
-        let opened = Opened {
-            line: buffer.describe(),
-            storage: config.storage,
-        };
+        let opened = Opened { line: buffer.describe(), storage: config.storage };
         self.buffer = Some(Box::new(buffer));
         Ok(Some(opened))
     }

@@ -67,10 +67,8 @@ impl Atoms {
         bootstrap: &Tensor,
     ) -> Result<Tensor, TchError> {
         let shifted = bootstrap.f_mul(&self.values)?.f_add(reward)?;
-        let place = shifted
-            .f_clamp(self.low, self.high)?
-            .f_sub_scalar(self.low)?
-            .f_div_scalar(self.gap)?;
+        let place =
+            shifted.f_clamp(self.low, self.high)?.f_sub_scalar(self.low)?.f_div_scalar(self.gap)?;
         // A reward that is not a number has no place; its loss is not finite either.
         let below = place.f_nan_to_num(0.0, 0.0, 0.0)?.f_floor()?;
         let below = below.f_clamp(0.0, (self.count - 1) as f64)?;
@@ -86,8 +84,7 @@ impl Atoms {
 
     /// Expected return `[B,1]` of probabilities `p [B,K]`.
     pub(super) fn mean(&self, p: &Tensor) -> Result<Tensor, TchError> {
-        p.f_mul(&self.values)?
-            .f_sum_dim_intlist(&[1i64][..], true, Kind::Float)
+        p.f_mul(&self.values)?.f_sum_dim_intlist(&[1i64][..], true, Kind::Float)
     }
 }
 
@@ -158,9 +155,7 @@ impl Method for Td3 {
             let (logits, d) = (&self.critic.out[i], &self.critic.d_out[i]);
             let log_p = logits.f_log_softmax(1, Kind::Float)?;
             let entropy =
-                target
-                    .f_mul(&log_p)?
-                    .f_sum_dim_intlist(&[1i64][..], true, Kind::Float)?;
+                target.f_mul(&log_p)?.f_sum_dim_intlist(&[1i64][..], true, Kind::Float)?;
             let _ = loss.f_sub_(&weighted(&entropy, &x.weight)?)?;
             // Targets add up to 1, so this is the gradient of the cross entropy.
             let p = log_p.f_exp()?;
@@ -205,8 +200,7 @@ impl Method for Td3 {
             let _ = slope.f_mul_out(&self.critic.d_out[i], &worth)?;
             let _ = counts.f_add_(&shares[i].f_mul(&value[i])?)?;
         }
-        nets.critics
-            .backward_action(&self.critic, &self.d_action, &self.scratch)?;
+        nets.critics.backward_action(&self.critic, &self.d_action, &self.scratch)?;
         let slope = squash_slope(&tanh, bound)?;
         let _ = self.d_action.f_mul_out(&self.actor.d_mean, &slope)?;
         section.losses(&x.total, &weighted(&counts, &x.weight)?.f_neg()?)?;
@@ -224,12 +218,7 @@ mod tests {
     use ostler_collector::transfer::host_numbers;
 
     fn atoms() -> Atoms {
-        let config = Td3Config {
-            num_atoms: 5,
-            v_min: -2.0,
-            v_max: 2.0,
-            ..Td3Config::default()
-        };
+        let config = Td3Config { num_atoms: 5, v_min: -2.0, v_max: 2.0, ..Td3Config::default() };
         Atoms::new(&config, Device::Cpu).unwrap()
     }
 
@@ -259,11 +248,7 @@ mod tests {
         let p = [0.1, 0.2, 0.4, 0.2, 0.1];
         let q = project(&p, 0.3, 0.5);
         assert!((q.iter().sum::<f32>() - 1.0).abs() < 1e-6);
-        let mean: f32 = q
-            .iter()
-            .zip([-2.0, -1.0, 0.0, 1.0, 2.0])
-            .map(|(p, z)| p * z)
-            .sum();
+        let mean: f32 = q.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(p, z)| p * z).sum();
         assert!((mean - 0.3).abs() < 1e-6, "{mean}");
     }
 }

@@ -156,13 +156,7 @@ impl BlockNet {
 
     /// Both networks on the block's inputs.
     pub fn forward(&self, pass: Pass<'_>, space: &mut BlockSpace) {
-        let Pass {
-            vectors,
-            theta,
-            rows,
-            sequences,
-            policy,
-        } = pass;
+        let Pass { vectors, theta, rows, sequences, policy } = pass;
         let stride = space.stride;
         let mut x = &space.x_actor[..rows * self.actor_inputs()];
         if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
@@ -207,13 +201,7 @@ impl BlockNet {
     /// Gradients of all parameters are added to `grad`, from `d_dist`, `d_log_std` and
     /// `d_value`, after [`forward`](Self::forward).
     pub fn backward(&self, pass: Pass<'_>, space: &mut BlockSpace, grad: &mut [f32]) {
-        let Pass {
-            vectors,
-            theta,
-            rows,
-            sequences,
-            policy,
-        } = pass;
+        let Pass { vectors, theta, rows, sequences, policy } = pass;
         let inputs = &space.x_actor[..rows * self.actor_inputs()];
         let len = rows * self.actor.inputs;
         let [seen, d_seen] = &mut space.seen;
@@ -242,11 +230,7 @@ impl BlockNet {
                     }
                 }
                 BlockStd::Head(head) => {
-                    stop_at_bounds(
-                        &space.raw_log_std,
-                        &mut space.d_log_std,
-                        self.log_std_bounds,
-                    );
+                    stop_at_bounds(&space.raw_log_std, &mut space.d_log_std, self.log_std_bounds);
                     let d_log_std = (&space.d_log_std[..], space.stride);
                     head.columns_backward(vectors, features, d_log_std, grad);
                     if let Some(d) = &mut d {
@@ -255,14 +239,12 @@ impl BlockNet {
                 }
             }
             if self.critic.is_none() {
-                self.value
-                    .columns_backward(vectors, features, d_value, grad);
+                self.value.columns_backward(vectors, features, d_value, grad);
                 if let Some(d) = &mut d {
                     self.value.columns_input(theta, d_value, d, true);
                 }
             }
-            self.actor
-                .backward(vectors, theta, x, &mut space.actor, grad, d_x);
+            self.actor.backward(vectors, theta, x, &mut space.actor, grad, d_x);
             if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
                 let d = d_seen[..len].chunks_exact(self.actor.inputs);
                 for (to, d) in own.d.chunks_exact_mut(gru.width()).zip(d) {
@@ -275,8 +257,7 @@ impl BlockNet {
             let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
             let x = &x[..rows * critic.inputs];
             let (features, d) = hidden.ends(x, rows, critic.outputs());
-            self.value
-                .columns_backward(vectors, features, d_value, grad);
+            self.value.columns_backward(vectors, features, d_value, grad);
             if let Some(d) = d {
                 self.value.columns_input(theta, d_value, d, false);
             }

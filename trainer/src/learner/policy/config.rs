@@ -154,10 +154,7 @@ impl ActorConfig {
         let mut errors = Vec::new();
         check_widths("actor.hidden_dims", &self.hidden_dims, &mut errors);
         check_width("actor.rnn_hidden_dim", self.rnn_hidden_dim, &mut errors);
-        for (path, std) in [
-            ("actor.min_std", self.min_std),
-            ("actor.max_std", self.max_std),
-        ] {
+        for (path, std) in [("actor.min_std", self.min_std), ("actor.max_std", self.max_std)] {
             if !(1e-9..=1e9).contains(&std) {
                 errors.push(
                     ConfigError::new(path, format!("{std} is not a usable standard deviation"))
@@ -172,14 +169,11 @@ impl ActorConfig {
             ));
         } else if !(self.min_std..=self.max_std).contains(&self.init_std) {
             errors.push(
-                ConfigError::new(
-                    "actor.init_std",
-                    format!("{} is out of bounds", self.init_std),
-                )
-                .help(format!(
-                    "from actor.min_std = {} to actor.max_std = {}",
-                    self.min_std, self.max_std
-                )),
+                ConfigError::new("actor.init_std", format!("{} is out of bounds", self.init_std))
+                    .help(format!(
+                        "from actor.min_std = {} to actor.max_std = {}",
+                        self.min_std, self.max_std
+                    )),
             );
         }
         errors

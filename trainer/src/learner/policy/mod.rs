@@ -70,11 +70,7 @@ struct ActSpace {
 
 impl ActSpace {
     fn new(net: &Net, obs: i64, rows: i64, device: Device) -> Result<Self, LearnError> {
-        let width = if net.is_categorical() {
-            1
-        } else {
-            net.dist_width()
-        };
+        let width = if net.is_categorical() { 1 } else { net.dist_width() };
         Ok(Self {
             rows,
             input: zeros("observations", &[rows, obs], Kind::Float, device)?,
@@ -130,9 +126,7 @@ impl ActorCritic {
         }
         let norm = self.norm.actor.as_ref().map(Normalizer::applied);
         if let Some(pass) = &mut self.act.pass
-            && self
-                .net
-                .forward_on_host(pass, obs, norm, hidden, &self.act.net)?
+            && self.net.forward_on_host(pass, obs, norm, hidden, &self.act.net)?
         {
             return Ok(());
         }
@@ -270,11 +264,7 @@ impl Policy for ActorCritic {
     }
 
     fn noise(&self) -> (i64, Noise) {
-        let kind = if self.net.is_categorical() {
-            Noise::Uniform
-        } else {
-            Noise::Normal
-        };
+        let kind = if self.net.is_categorical() { Noise::Uniform } else { Noise::Normal };
         (self.net.dist_width(), kind)
     }
 

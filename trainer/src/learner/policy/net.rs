@@ -99,12 +99,9 @@ impl Net {
         let std_at = match (discrete, actor.std_type) {
             (true, _) => None,
             (false, StdType::Scalar) => Some(Err(layout.add("actor.log_std", &[dist_width]))),
-            (false, StdType::StateDependent) => Some(Ok(Linear::declare(
-                &mut layout,
-                "actor.log_std_head",
-                width,
-                dist_width,
-            ))),
+            (false, StdType::StateDependent) => {
+                Some(Ok(Linear::declare(&mut layout, "actor.log_std_head", width, dist_width)))
+            }
         };
         let (critic_at, value_width) = if critic.shared {
             (Vec::new(), width)
@@ -212,10 +209,7 @@ impl Net {
     pub fn export(&self, norm: Option<&Normalizer>) -> Result<Network, TchError> {
         let gru = |gru: &Gru| -> Result<_, TchError> {
             let [input, hidden] = gru.layers();
-            Ok(network::Gru {
-                input: Layer::of(input)?,
-                hidden: Layer::of(hidden)?,
-            })
+            Ok(network::Gru { input: Layer::of(input)?, hidden: Layer::of(hidden)? })
         };
         Ok(Network {
             norm: Network::norm_of(norm)?,
@@ -253,11 +247,7 @@ impl Net {
                 None => matrix(false, 0)?,
             },
             actor: self.actor.space(rows, backward, device)?,
-            critic: self
-                .critic
-                .as_ref()
-                .map(|c| c.space(rows, backward, device))
-                .transpose()?,
+            critic: self.critic.as_ref().map(|c| c.space(rows, backward, device)).transpose()?,
             dist: matrix(true, d)?,
             log_std: match &self.std {
                 Std::Scalar { log_std, .. } => log_std.shallow_clone(),
@@ -420,8 +410,7 @@ impl Net {
     ) -> Result<(), TchError> {
         match (&self.critic, &space.critic) {
             (Some(trunk), Some(hidden)) => {
-                self.value
-                    .backward(hidden.output(x_critic), &space.d_value)?;
+                self.value.backward(hidden.output(x_critic), &space.d_value)?;
                 if let Some(d) = hidden.d_output() {
                     self.value.backward_input(&space.d_value, d)?;
                 }
@@ -470,11 +459,7 @@ impl NetSpace {
     /// The first `rows` rows, sharing memory.
     pub fn narrow(&self, rows: i64) -> Result<Self, TchError> {
         let cut = |t: &Tensor| {
-            if t.dim() == 2 {
-                t.f_narrow(0, 0, rows)
-            } else {
-                Ok(t.shallow_clone())
-            }
+            if t.dim() == 2 { t.f_narrow(0, 0, rows) } else { Ok(t.shallow_clone()) }
         };
         Ok(Self {
             seen: cut(&self.seen)?,

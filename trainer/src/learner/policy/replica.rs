@@ -22,10 +22,7 @@ impl ActorCritic {
 impl Replicate for ActorCritic {
     fn replica(&self, _first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         // A critic that is next to nothing.
-        let critic = CriticConfig {
-            shared: true,
-            ..CriticConfig::default()
-        };
+        let critic = CriticConfig { shared: true, ..CriticConfig::default() };
         let spec = acting_spec(&self.spec, envs);
         let copy = Self::new(&self.config, &critic, &spec, 0, Device::Cpu);
         Ok(Box::new(copy.map_err(own_memory)?))

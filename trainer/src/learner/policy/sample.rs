@@ -24,9 +24,8 @@ pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Ac
             }
             rows.for_each(|row| row.copy_from_slice(first));
         }
-        for (action, (mean, (std, noise))) in action
-            .iter_mut()
-            .zip(mean.iter().zip(std.iter().zip(noise)))
+        for (action, (mean, (std, noise))) in
+            action.iter_mut().zip(mean.iter().zip(std.iter().zip(noise)))
         {
             *action = mean + noise * std;
         }

@@ -175,10 +175,7 @@ impl MiniBatch {
             columns,
             rows,
             self.x_actor.f_narrow(0, 0, rows)?,
-            self.x_critic
-                .as_ref()
-                .map(|x| x.f_narrow(0, 0, rows))
-                .transpose()?,
+            self.x_critic.as_ref().map(|x| x.f_narrow(0, 0, rows)).transpose()?,
             self.packed.f_narrow(0, 0, rows)?,
             self.space.narrow(rows)?,
         )
@@ -186,9 +183,7 @@ impl MiniBatch {
 
     /// Fills the buffers with the samples `index [B]`.
     pub fn gather(&self, samples: &Samples, index: &Tensor) -> Result<(), TchError> {
-        let _ = samples
-            .x_actor
-            .f_index_select_out(&self.x_actor, 0, index)?;
+        let _ = samples.x_actor.f_index_select_out(&self.x_actor, 0, index)?;
         if let (Some(from), Some(to)) = (&samples.x_critic, &self.x_critic) {
             let _ = from.f_index_select_out(to, 0, index)?;
         }
@@ -233,10 +228,7 @@ mod tests {
             let all: Vec<_> = (0..parts).map(|i| part(total, parts, i)).collect();
             assert_eq!(all.iter().map(|p| p.1).sum::<i64>(), total);
             assert!(all.windows(2).all(|w| w[0].0 + w[0].1 == w[1].0));
-            assert!(
-                all.iter()
-                    .all(|p| (total / parts..=total / parts + 1).contains(&p.1))
-            );
+            assert!(all.iter().all(|p| (total / parts..=total / parts + 1).contains(&p.1)));
         }
     }
 }

@@ -107,14 +107,9 @@ impl Blocks {
             Ok(Mutex::new(zeroed("a gradient", len)?))
         };
         Ok(Self {
-            spaces: (0..threads)
-                .map(space)
-                .collect::<Result<_, MemoryError>>()?,
+            spaces: (0..threads).map(space).collect::<Result<_, MemoryError>>()?,
             parts: (0..parts).map(part).collect::<Result<_, _>>()?,
-            sums: (0..parameters)
-                .step_by(CHUNK)
-                .map(chunk)
-                .collect::<Result<_, _>>()?,
+            sums: (0..parameters).step_by(CHUNK).map(chunk).collect::<Result<_, _>>()?,
             pool: Pool::new(threads).map_err(|e| LearnError::Thread(e.to_string()))?,
             vectors: Vectors::widest(),
             shape: columns.shape(config),
@@ -218,9 +213,7 @@ impl Blocks {
         let first = if policy { 0 } else { self.actor };
         let work = |i: usize| {
             let mut space = lock(&self.spaces[worker() % self.spaces.len()]);
-            let part_of = &mut *self.parts[i]
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
+            let part_of = &mut *self.parts[i].write().unwrap_or_else(PoisonError::into_inner);
             let (from, len) = part(sequences as i64, parts as i64, i as i64);
             part_of.grad[first..].fill(0.0);
             part_of.stats = [0.0; STATS];
@@ -291,13 +284,7 @@ impl Blocks {
         let valid = (width - 2) * stride;
         space.packed[valid + rows..valid + filled].fill(0.0);
 
-        let pass = Pass {
-            vectors,
-            theta: inputs.theta,
-            rows,
-            sequences,
-            policy,
-        };
+        let pass = Pass { vectors, theta: inputs.theta, rows, sequences, policy };
         self.net.forward(pass, space);
         let block = LossBlock {
             packed: &mut space.packed,

@@ -259,39 +259,14 @@ impl PpoConfig {
         let from_0 = "a number of 0 or more";
         let share = "a number from 0 to 1";
         let c = self;
-        check(
-            count(c.num_learning_epochs),
-            "num_learning_epochs",
-            &c.num_learning_epochs,
-            whole,
-        );
-        check(
-            count(c.num_mini_batches),
-            "num_mini_batches",
-            &c.num_mini_batches,
-            whole,
-        );
+        check(count(c.num_learning_epochs), "num_learning_epochs", &c.num_learning_epochs, whole);
+        check(count(c.num_mini_batches), "num_mini_batches", &c.num_mini_batches, whole);
         check(positive(c.clip_param), "clip_param", &c.clip_param, above_0);
-        check(
-            at_least_0(c.value_loss_coef),
-            "value_loss_coef",
-            &c.value_loss_coef,
-            from_0,
-        );
-        check(
-            at_least_0(c.entropy_coef),
-            "entropy_coef",
-            &c.entropy_coef,
-            from_0,
-        );
+        check(at_least_0(c.value_loss_coef), "value_loss_coef", &c.value_loss_coef, from_0);
+        check(at_least_0(c.entropy_coef), "entropy_coef", &c.entropy_coef, from_0);
         check(unit(c.gamma), "gamma", &c.gamma, share);
         check(unit(c.gae_lambda), "gae_lambda", &c.gae_lambda, share);
-        check(
-            positive(c.learning_rate),
-            "learning_rate",
-            &c.learning_rate,
-            above_0,
-        );
+        check(positive(c.learning_rate), "learning_rate", &c.learning_rate, above_0);
         check(positive(c.desired_kl), "desired_kl", &c.desired_kl, above_0);
         check(
             unit(c.final_kl_share) && c.final_kl_share > 0.0,
@@ -306,56 +281,21 @@ impl PpoConfig {
             &c.critic_learning_rate,
             from_0,
         );
-        check(
-            at_least_0(c.advantage_floor),
-            "advantage_floor",
-            &c.advantage_floor,
-            from_0,
-        );
-        check(
-            at_least_0(c.priority_alpha),
-            "priority_alpha",
-            &c.priority_alpha,
-            from_0,
-        );
+        check(at_least_0(c.advantage_floor), "advantage_floor", &c.advantage_floor, from_0);
+        check(at_least_0(c.priority_alpha), "priority_alpha", &c.priority_alpha, from_0);
         let i = &c.imitation;
         check(at_least_0(i.coef), "imitation.coef", &i.coef, from_0);
-        check(
-            unit(i.final_share),
-            "imitation.final_share",
-            &i.final_share,
-            share,
-        );
-        check(
-            unit(c.priority_beta),
-            "priority_beta",
-            &c.priority_beta,
-            share,
-        );
-        check(
-            positive(c.min_learning_rate),
-            "min_learning_rate",
-            &c.min_learning_rate,
-            above_0,
-        );
+        check(unit(i.final_share), "imitation.final_share", &i.final_share, share);
+        check(unit(c.priority_beta), "priority_beta", &c.priority_beta, share);
+        check(positive(c.min_learning_rate), "min_learning_rate", &c.min_learning_rate, above_0);
         check(
             positive(c.max_learning_rate) && c.max_learning_rate >= c.min_learning_rate,
             "max_learning_rate",
             &c.max_learning_rate,
             "a number of ppo.min_learning_rate or more",
         );
-        check(
-            positive(c.max_grad_norm),
-            "max_grad_norm",
-            &c.max_grad_norm,
-            above_0,
-        );
-        check(
-            at_least_0(c.weight_decay),
-            "weight_decay",
-            &c.weight_decay,
-            from_0,
-        );
+        check(positive(c.max_grad_norm), "max_grad_norm", &c.max_grad_norm, above_0);
+        check(at_least_0(c.weight_decay), "weight_decay", &c.weight_decay, from_0);
         errors
     }
 
@@ -383,10 +323,7 @@ impl PpoConfig {
         }
         let (what, most) = match recurrent {
             false => ("samples", "env.num_envs x runner.num_steps_per_env"),
-            true => (
-                "sequences",
-                "env.num_envs x runner.num_steps_per_env / ppo.sequence_length",
-            ),
+            true => ("sequences", "env.num_envs x runner.num_steps_per_env / ppo.sequence_length"),
         };
         let why = format!("{parts} minibatches of only {count} {what}");
         let help = format!("at most {most} = {count}");

@@ -156,9 +156,7 @@ impl Ppo {
         let desired = self.desired()?;
         let far = kl.f_gt_tensor(&desired.f_mul_scalar(2.0)?)?;
         let far = far.f_logical_or(&stopped)?;
-        let near = kl
-            .f_lt_tensor(&desired.f_mul_scalar(0.5)?)?
-            .f_logical_and(&kl.f_gt(0.0)?)?;
+        let near = kl.f_lt_tensor(&desired.f_mul_scalar(0.5)?)?.f_logical_and(&kl.f_gt(0.0)?)?;
         let lr = self.adam.rate(0);
         // Bounds hold only in the direction of the change: a rate that was set outside
         // them stays until the divergence moves it.

@@ -73,9 +73,7 @@ fn accumulate(delta: &Tensor, carry: &Tensor, out: &Tensor) -> Result<(), TchErr
     out.f_get(steps - 1)?.f_copy_(&delta.f_get(steps - 1)?)?;
     for t in (0..steps - 1).rev() {
         let after = out.f_get(t + 1)?;
-        let _ = delta
-            .f_get(t)?
-            .f_addcmul_out(&out.f_get(t)?, &carry.f_get(t)?, &after)?;
+        let _ = delta.f_get(t)?.f_addcmul_out(&out.f_get(t)?, &carry.f_get(t)?, &after)?;
     }
     Ok(())
 }
@@ -86,9 +84,7 @@ fn pieces(trace: &Trace<'_>, gamma: f64, lambda: f64) -> Result<(Tensor, Tensor)
     let now = trace.value.f_narrow(0, 0, steps)?;
     let next = trace.value.f_narrow(0, 1, steps)?;
     let slot = trace.final_slot.f_to_kind(Kind::Int64)?;
-    let last = trace
-        .final_value
-        .f_gather(0, &slot.f_clamp_min(0)?, false)?;
+    let last = trace.final_value.f_gather(0, &slot.f_clamp_min(0)?, false)?;
     let timed_out = now.f_where_self(&trace.truncated.f_gt(0.0)?, &next)?;
     let beyond = last.f_where_self(&slot.f_ge(0)?, &timed_out)?;
 
@@ -96,10 +92,7 @@ fn pieces(trace: &Trace<'_>, gamma: f64, lambda: f64) -> Result<(Tensor, Tensor)
     let delta = beyond.f_mul(&goes_on)?.f_mul_scalar(gamma)?;
     let delta = delta.f_add(trace.reward)?.f_sub(&now)?.f_mul(trace.valid)?;
     let carry = trace.truncated.f_neg()?.f_add_scalar(1.0)?;
-    let carry = carry
-        .f_mul(&goes_on)?
-        .f_mul(trace.valid)?
-        .f_mul_scalar(gamma * lambda)?;
+    let carry = carry.f_mul(&goes_on)?.f_mul(trace.valid)?.f_mul_scalar(gamma * lambda)?;
     Ok((delta, carry))
 }
 
@@ -139,10 +132,7 @@ mod tests {
     #[test]
     fn an_ended_episode_has_no_value_beyond_and_passes_nothing_back() {
         // The middle delta becomes 2 - 20 = -18.
-        assert_eq!(
-            run(&NO, &[0.0, 1.0, 0.0], &YES, &[-1; 3]),
-            [-3.5, -18.0, -6.0]
-        );
+        assert_eq!(run(&NO, &[0.0, 1.0, 0.0], &YES, &[-1; 3]), [-3.5, -18.0, -6.0]);
     }
 
     #[test]
@@ -153,10 +143,7 @@ mod tests {
         // Without room for it, V of the state before: 2 + 10 - 20 = -8.
         assert_eq!(run(&middle, &NO, &YES, &[-1; 3]), [-1.0, -8.0, -6.0]);
         // Ended and timed out at once: ended.
-        assert_eq!(
-            run(&middle, &middle, &YES, &[-1, 0, -1]),
-            [-3.5, -18.0, -6.0]
-        );
+        assert_eq!(run(&middle, &middle, &YES, &[-1, 0, -1]), [-3.5, -18.0, -6.0]);
     }
 
     #[test]

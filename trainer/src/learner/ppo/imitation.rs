@@ -58,12 +58,8 @@ impl Teacher {
                 Ok(desk.action.shallow_clone())
             }
             ActionSpace::Discrete(_) => {
-                let out = Act {
-                    action: &desk.action,
-                    dist: &desk.dist,
-                    std: &desk.std,
-                    hidden: None,
-                };
+                let out =
+                    Act { action: &desk.action, dist: &desk.dist, std: &desk.std, hidden: None };
                 self.policy.act(obs, &desk.noise, &out)?;
                 Ok(desk.dist.shallow_clone())
             }

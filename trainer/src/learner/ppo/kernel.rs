@@ -81,11 +81,7 @@ impl LossKernel {
         loss.d_value = columns(&space.d_value)?;
         if self.shape.stds > 0 {
             loss.log_std = match space.log_std.dim() {
-                1 => Columns {
-                    p: address(&space.log_std),
-                    column: 1,
-                    row: 0,
-                },
+                1 => Columns { p: address(&space.log_std), column: 1, row: 0 },
                 _ => columns(&space.log_std)?,
             };
             loss.d_log_std = columns(&space.d_log_std)?;
@@ -95,11 +91,7 @@ impl LossKernel {
         loss.terms.entropy_coef = config.entropy_coef as f32;
         loss.terms.imitation_coef = imitation as f32;
         loss.in_memory = address(&self.terms);
-        let args = LossArgs {
-            loss,
-            stats: address(&own),
-            rows: mb.rows,
-        };
+        let args = LossArgs { loss, stats: address(&own), rows: mb.rows };
         // SAFETY: the struct is the entry's; the addresses are of tensors of this device with
         // `rows` rows, which live until the launch has ended, since libtorch gives memory back
         // in the order of the same stream, and nothing else works on them meanwhile.
@@ -119,11 +111,7 @@ impl LossKernel {
         let n = mb.valid.f_sum(Kind::Float)?;
         let (mean, scale) = match config.normalize_advantage {
             AdvantageNorm::MiniBatch => {
-                let mean = mb
-                    .advantage
-                    .f_mul(&mb.valid)?
-                    .f_sum(Kind::Float)?
-                    .f_div(&n)?;
+                let mean = mb.advantage.f_mul(&mb.valid)?.f_sum(Kind::Float)?.f_div(&n)?;
                 let (_, deviation) = centred(&mb.advantage, &mb.valid)?;
                 (mean, deviation.f_add_scalar(1e-8)?.f_reciprocal()?)
             }
@@ -140,9 +128,5 @@ fn columns(t: &Tensor) -> Result<Columns, TchError> {
     let [row, column] = t.stride()[..] else {
         return Err(TchError::Shape(format!("{:?} is no matrix", t.size())));
     };
-    Ok(Columns {
-        p: address(t),
-        column,
-        row,
-    })
+    Ok(Columns { p: address(t), column, row })
 }

@@ -25,9 +25,7 @@ pub fn old_log_prob(
 ) -> Result<Tensor, TchError> {
     let Some(std) = std else {
         let choice = action.f_to_kind(Kind::Int64)?;
-        return dist
-            .f_log_softmax(1, Kind::Float)?
-            .f_gather(1, &choice, false);
+        return dist.f_log_softmax(1, Kind::Float)?.f_gather(1, &choice, false);
     };
     let z = action.f_sub(dist)?.f_div(std)?;
     let exponent = z.f_mul(&z)?.f_mul_scalar(-0.5)?.f_sub(&std.f_log()?)?;

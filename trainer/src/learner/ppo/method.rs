@@ -114,12 +114,7 @@ impl Method for PpoMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerArgs {
-            config,
-            spec,
-            seed,
-            device,
-        } = *plan;
+        let LearnerArgs { config, spec, seed, device } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
         let ppo = ppo.with_threads(config.learner_threads())?;

@@ -163,11 +163,7 @@ impl Ppo {
         let columns = Columns {
             action,
             dist: policy.net.dist_width(),
-            std: if matches!(spec.action, ActionSpace::Discrete(_)) {
-                0
-            } else {
-                action
-            },
+            std: if matches!(spec.action, ActionSpace::Discrete(_)) { 0 } else { action },
             target: match config.imitation.is_on() {
                 true => policy.net.dist_width(),
                 false => 0,
@@ -266,10 +262,7 @@ impl Ppo {
     }
 
     fn automatic(&self) -> Result<Path, LearnError> {
-        Ok(Path::Reference {
-            minibatches: self.tensors()?,
-            places: Box::new(self.places()),
-        })
+        Ok(Path::Reference { minibatches: self.tensors()?, places: Box::new(self.places()) })
     }
 
     /// On a host: learns with so many threads, which change nothing but the time.
@@ -302,10 +295,7 @@ impl Ppo {
                 let minibatches = self.tensors()?;
                 let rows = minibatches.first().map_or(0, |mb| mb.rows);
                 let kernel = LossKernel::new(kernels, shape, rows, self.policy.device)?;
-                Path::Tensors {
-                    minibatches,
-                    kernel: Box::new(kernel),
-                }
+                Path::Tensors { minibatches, kernel: Box::new(kernel) }
             }
             // A recurrent policy has no other backward pass on a device.
             _ => self.automatic()?,
@@ -412,10 +402,7 @@ impl Ppo {
             return Ok(());
         }
         let words = |(t, n): (i64, i64)| format!("{t} steps of {n} environments");
-        Err(LearnError::Shape {
-            expected: words((self.steps, self.envs)),
-            got: words(got),
-        })
+        Err(LearnError::Shape { expected: words((self.steps, self.envs)), got: words(got) })
     }
 
     /// Puts faults that are due here into the update.
@@ -452,10 +439,7 @@ impl Ppo {
         let terms = (&self.value_clip, config.imitation.coef_at(self.left));
         match &self.path {
             Path::None | Path::Blocks(_) => {}
-            Path::Reference {
-                minibatches,
-                places,
-            } => {
+            Path::Reference { minibatches, places } => {
                 let mb = &minibatches[which];
                 let index = self.sequences.index(index)?;
                 mb.gather(&self.samples, &index)?;
@@ -464,10 +448,7 @@ impl Ppo {
                 let memory = memory.map(|m| m.gather(&index, steps)).transpose()?;
                 reference::gradient(config, (places, params), mb, memory, terms, stats)?;
             }
-            Path::Tensors {
-                minibatches,
-                kernel,
-            } => {
+            Path::Tensors { minibatches, kernel } => {
                 let mb = &minibatches[which];
                 mb.gather(&self.samples, index)?;
                 mb.forward(net)?;
@@ -548,17 +529,14 @@ impl Learner for Ppo {
         }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
-        self.policy
-            .norm
-            .merge(rollout, self.policy.device, &self.crossed)?;
+        self.policy.norm.merge(rollout, self.policy.device, &self.crossed)?;
         self.updates.add(1);
         self.policy.version = self.updates.version();
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
         let size = self.state.magnitude()?;
         let mut stats =
-            self.accumulator
-                .read(self.adam.rate(0), &size, minibatches as u64, &self.crossed)?;
+            self.accumulator.read(self.adam.rate(0), &size, minibatches as u64, &self.crossed)?;
         if !self.on_host() {
             stats.traffic = self.crossed.traffic().since(before);
         }

@@ -85,13 +85,7 @@ impl Orders {
                 }
             }
             By::Device(kernels) => {
-                let args = OrderArgs {
-                    seed,
-                    update,
-                    epochs,
-                    count,
-                    to: address(&self.all),
-                };
+                let args = OrderArgs { seed, update, epochs, count, to: address(&self.all) };
                 let threads = self.all.numel();
                 // SAFETY: the struct is the entry's; the tensor is of this device and has as
                 // many numbers as there are threads. Minibatches of the update before read it

@@ -41,11 +41,7 @@ impl Ppo {
         let acted = Acted {
             action: column(&rollout.action)?,
             dist: column(&rollout.dist)?,
-            std: if self.columns.std > 0 {
-                Some(column(&rollout.std)?)
-            } else {
-                None
-            },
+            std: if self.columns.std > 0 { Some(column(&rollout.std)?) } else { None },
         };
         let reference = self.reference(&acted)?;
         let trace = gae::Trace {
@@ -72,14 +68,9 @@ impl Ppo {
             }
         };
         let advantage = advantage.f_view([total, 1])?;
-        let value = self
-            .values
-            .value
-            .f_narrow(0, 0, self.steps)?
-            .f_reshape([total, 1])?;
+        let value = self.values.value.f_narrow(0, 0, self.steps)?.f_reshape([total, 1])?;
         let returns = lacking.f_add(&value)?;
-        self.accumulator
-            .begin(&valid, &returns, &lacking, acted.std.as_ref())?;
+        self.accumulator.begin(&valid, &returns, &lacking, acted.std.as_ref())?;
         let (targets, value, deviation) = self.targets(&returns, value, &valid)?;
         let normalized = match self.config.normalize_advantage {
             AdvantageNorm::Batch => {
@@ -127,12 +118,7 @@ impl Ppo {
     ) -> Result<Option<Tensor>, TchError> {
         let exponents = [self.config.priority_alpha, self.config.priority_beta];
         self.priorities = match exponents[0] > 0.0 {
-            true => Some(Priorities::new(
-                advantage,
-                valid,
-                self.sequences,
-                exponents,
-            )?),
+            true => Some(Priorities::new(advantage, valid, self.sequences, exponents)?),
             false => None,
         };
         match (&self.priorities, weight) {
@@ -165,9 +151,7 @@ impl Ppo {
         let _ = self.value_clip.f_fill_(clip)?;
         self.host_value_clip = clip as f32;
         Ok((
-            normalizer
-                .normalize(returns)?
-                .f_clamp(-f64::from(FARTHEST), f64::from(FARTHEST))?,
+            normalizer.normalize(returns)?.f_clamp(-f64::from(FARTHEST), f64::from(FARTHEST))?,
             normalizer.normalize(&value)?,
             normalizer.standard_deviation()?.f_to_kind(Kind::Float)?,
         ))

@@ -38,9 +38,7 @@ impl Priorities {
         [alpha, beta]: [f64; 2],
     ) -> Result<Self, TchError> {
         let size = |t: &Tensor| t.f_view(sequences.blocks().as_slice());
-        let large = advantage
-            .f_abs()?
-            .f_where_self(&valid.f_gt(0.0)?, &valid.f_zeros_like()?)?;
+        let large = advantage.f_abs()?.f_where_self(&valid.f_gt(0.0)?, &valid.f_zeros_like()?)?;
         let large = size(&large)?.f_to_kind(Kind::Double)?;
         let priority = large.f_sum_dim_intlist(&[1i64][..], true, Kind::Double)?;
         let priority = priority.f_pow_tensor_scalar(alpha)?;
@@ -49,9 +47,7 @@ impl Priorities {
         // Relative to the mean: S p.
         let relative = priority.f_div(&mean)?.f_nan_to_num(1.0, None, None)?;
         let relative = relative.f_add_scalar(LEAST)?.f_div_scalar(1.0 + LEAST)?;
-        let weight = relative
-            .f_pow_tensor_scalar(-beta)?
-            .f_to_kind(Kind::Float)?;
+        let weight = relative.f_pow_tensor_scalar(-beta)?.f_to_kind(Kind::Float)?;
         Ok(Self {
             weight: weight.f_expand_as(&large)?.f_reshape([-1, 1])?,
             sums: relative.f_view([-1])?.f_cumsum(0, Kind::Double)?,
@@ -130,10 +126,7 @@ mod tests {
         assert_eq!(weight, weight.ones_like());
         // Squares: 16, 4, 0, 16, 0, 4 of a mean of 20 / 3.
         let often = counts(&of([2.0, 0.0]), 0.5);
-        assert!(
-            often[0] >= 2 && often[3] >= 2 && often[2] + often[4] == 0,
-            "{often:?}"
-        );
+        assert!(often[0] >= 2 && often[3] >= 2 && often[2] + often[4] == 0, "{often:?}");
 
         // Sequences of three steps: one of each environment, sums 4 and 8.
         let whole = Sequences::new(3, 2, 6);

@@ -47,9 +47,7 @@ impl RewardRange {
         let bounds = self.seen.f_mul_scalar(1.0 / (1.0 - gamma))?;
         let bounds = bounds.f_to_kind(Kind::Float)?;
         let (low, high) = (bounds.f_get(0)?, bounds.f_get(1)?);
-        let _ = value
-            .shallow_clone()
-            .f_clamp_tensor_(Some(low), Some(high))?;
+        let _ = value.shallow_clone().f_clamp_tensor_(Some(low), Some(high))?;
         Ok(())
     }
 }
@@ -66,22 +64,15 @@ mod tests {
     fn values_stay_within_what_the_largest_and_smallest_rewards_allow() {
         let mut range = RewardRange::new(Device::Cpu).unwrap();
         let all = rows(&[1.0; 4]);
-        range
-            .merge(&rows(&[1.0, 2.0, 0.5, f32::INFINITY]), &all)
-            .unwrap();
-        range
-            .merge(&rows(&[-0.25, 1.0, 1.0, f32::NAN]), &all)
-            .unwrap();
+        range.merge(&rows(&[1.0, 2.0, 0.5, f32::INFINITY]), &all).unwrap();
+        range.merge(&rows(&[-0.25, 1.0, 1.0, f32::NAN]), &all).unwrap();
         // Not valid, and so not seen.
         let none = rows(&[0.0; 4]);
         range.merge(&rows(&[50.0, -50.0, 0.0, 0.0]), &none).unwrap();
         let value = rows(&[1e30, -1e30, 7.0, f32::NAN]);
         range.hold(&value, 0.99).unwrap();
         let got: Vec<f32> = Vec::try_from(value.view([-1])).unwrap();
-        assert!(
-            (got[0] - 200.0).abs() < 1e-3 && (got[1] + 25.0).abs() < 1e-4,
-            "{got:?}"
-        );
+        assert!((got[0] - 200.0).abs() < 1e-3 && (got[1] + 25.0).abs() < 1e-4, "{got:?}");
         assert!(got[2] == 7.0 && got[3].is_nan(), "{got:?}");
         let value = rows(&[1e30]);
         range.hold(&value, 1.0).unwrap();

@@ -218,14 +218,7 @@ fn minibatch_loss(
         .f_add(&sum(&values)?.f_mul_scalar(config.value_loss_coef)?)?
         .f_sub(&sum(&judged.entropy)?.f_mul_scalar(config.entropy_coef)?)?;
     let outside = ratio.f_ne_tensor(&clipped)?.f_to_kind(Kind::Float)?;
-    let columns = [
-        &judged.kl,
-        &outside,
-        &surrogate,
-        &values,
-        &judged.entropy,
-        &apart,
-    ];
+    let columns = [&judged.kl, &outside, &surrogate, &values, &judged.entropy, &apart];
     let means = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?.f_detach()?;
     let means = means.f_sum_dim_intlist(&[0i64][..], false, Kind::Float)?;
     tch::no_grad(|| stats.shallow_clone().f_copy_(&means))?;

@@ -21,11 +21,7 @@ impl Sequences {
     /// Of a rollout of `total` samples, `envs` a step; `steps` divides the rollout's.
     pub fn new(steps: usize, envs: usize, total: usize) -> Self {
         let steps = steps.max(1);
-        Self {
-            steps,
-            envs: envs.max(1),
-            count: total / steps,
-        }
+        Self { steps, envs: envs.max(1), count: total / steps }
     }
 
     /// How many there are.
@@ -60,10 +56,7 @@ impl Sequences {
         let first = sequences.f_add(&of_block.f_mul_scalar((steps - 1) * n)?)?;
         let options = (Kind::Int64, sequences.device());
         let steps = Tensor::f_arange(steps, options)?.f_mul_scalar(n)?;
-        steps
-            .f_unsqueeze(1)?
-            .f_add(&first.f_unsqueeze(0)?)?
-            .f_view([-1])
+        steps.f_unsqueeze(1)?.f_add(&first.f_unsqueeze(0)?)?.f_view([-1])
     }
 }
 
@@ -83,12 +76,7 @@ mod tests {
             all.sort_unstable();
             assert!(all.iter().zip(0..).all(|(a, b)| *a == b));
             for b in 0..order.len() {
-                let of: Vec<i64> = samples
-                    .iter()
-                    .skip(b)
-                    .step_by(order.len())
-                    .copied()
-                    .collect();
+                let of: Vec<i64> = samples.iter().skip(b).step_by(order.len()).copied().collect();
                 assert!(of.windows(2).all(|w| w[1] - w[0] == envs as i64));
                 assert_eq!(of[0] / envs as i64 % steps as i64, 0);
             }

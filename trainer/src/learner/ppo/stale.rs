@@ -48,12 +48,7 @@ impl Ppo {
         let (dist, std) = self.values.decide(&self.policy, action.size()[0])?;
         let now = loss::old_log_prob(action, &dist, std.as_ref())?;
         let weight = now.f_sub(&log_prob)?.f_exp()?.f_clamp_max(1.0)?;
-        Ok(Reference {
-            dist,
-            std,
-            log_prob: now,
-            weight: Some(weight),
-        })
+        Ok(Reference { dist, std, log_prob: now, weight: Some(weight) })
     }
 }
 

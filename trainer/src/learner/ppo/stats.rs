@@ -23,12 +23,8 @@ const WIDTH: usize = STATS + 5;
 /// Entries that have to be finite for a step, in the order in which a reason is looked for:
 /// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradients' norms.
 const DECISIVE: usize = CRITIC_NORM + 1 - CLIP_FRACTION;
-const SHAPE: TallyShape = TallyShape {
-    width: WIDTH,
-    first: CLIP_FRACTION,
-    decisive: DECISIVE,
-    clipped: CLIPPED,
-};
+const SHAPE: TallyShape =
+    TallyShape { width: WIDTH, first: CLIP_FRACTION, decisive: DECISIVE, clipped: CLIPPED };
 
 /// `PpoFinishArgs` of `device.cuh`.
 #[repr(C)]
@@ -138,11 +134,7 @@ impl Accumulator {
         let variance = |x: &Tensor| -> Result<Tensor, TchError> {
             let mean = x.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)?;
             let centred = x.f_sub(&mean)?;
-            centred
-                .f_mul(&centred)?
-                .f_mul(valid)?
-                .f_sum(Kind::Double)?
-                .f_div(&n)
+            centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)
         };
         // return - value is the advantage.
         let total = variance(returns)?;
@@ -185,11 +177,7 @@ impl Accumulator {
     ) -> Result<(), LearnError> {
         let norm = |part: usize| norms.get(part).map_or(0, address);
         let args = FinishArgs {
-            tally: SHAPE.at(
-                address(&self.row),
-                address(&self.sum),
-                address(&self.passed),
-            ),
+            tally: SHAPE.at(address(&self.row), address(&self.sum), address(&self.passed)),
             adam: adam.config,
             norms: [norm(0), norm(1)],
             stop: address(stop),
@@ -228,14 +216,7 @@ impl Accumulator {
         minibatches: u64,
         crossed: &Counts,
     ) -> Result<UpdateStats, TchError> {
-        let parts = [
-            &self.sum,
-            &self.before,
-            &lr.f_view([1])?,
-            size,
-            &self.passed,
-            &self.end,
-        ];
+        let parts = [&self.sum, &self.before, &lr.f_view([1])?, size, &self.passed, &self.end];
         let all = Tensor::f_cat(&parts, 0)?;
         crossed.fetched();
         let x = host_doubles(&all)?;

@@ -61,19 +61,9 @@ struct Input {
 impl Input {
     fn new(normalized: bool, rows: i64, width: i64, device: Device) -> Result<Self, LearnError> {
         let buffer = normalized
-            .then(|| {
-                zeros(
-                    "normalised observations",
-                    &[rows, width],
-                    Kind::Float,
-                    device,
-                )
-            })
+            .then(|| zeros("normalised observations", &[rows, width], Kind::Float, device))
             .transpose()?;
-        Ok(Self {
-            buffer,
-            seen: Tensor::new(),
-        })
+        Ok(Self { buffer, seen: Tensor::new() })
     }
 
     fn fill(&mut self, obs: &Tensor, normalizer: Option<&Normalizer>) -> Result<(), TchError> {
@@ -104,9 +94,7 @@ impl Values {
         let rows = (steps + 1) * n;
         let own = !matches!(policy.norm.critic, CriticNorm::Raw);
         let width = spec.critic.unwrap_or(spec.obs.policy) as i64;
-        let k = (steps as u64)
-            .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
-            .max(1) as i64;
+        let k = (steps as u64).div_ceil(u64::from(spec.min_truncation_steps.max(1))).max(1) as i64;
         let most = match device {
             Device::Cpu => CHUNK,
             _ => CHUNK_ON_GPU,
@@ -128,17 +116,8 @@ impl Values {
         };
         Ok(Self {
             memory: (hidden > 0).then(memory).transpose()?,
-            actor: Input::new(
-                policy.norm.actor.is_some(),
-                rows,
-                spec.obs.policy as i64,
-                device,
-            )?,
-            critic: if same {
-                None
-            } else {
-                Some(Input::new(own, rows, width, device)?)
-            },
+            actor: Input::new(policy.norm.actor.is_some(), rows, spec.obs.policy as i64, device)?,
+            critic: if same { None } else { Some(Input::new(own, rows, width, device)?) },
             scratch: float("normalised observations", &[chunk, width])?,
             space: policy.net.space(chunk, false, device)?,
             chunk,

@@ -19,11 +19,7 @@ pub struct SelfPlayConfig {
 
 impl Default for SelfPlayConfig {
     fn default() -> Self {
-        Self {
-            window: 0,
-            save_interval: 50,
-            share: 0.5,
-        }
+        Self { window: 0, save_interval: 50, share: 0.5 }
     }
 }
 
@@ -64,12 +60,7 @@ impl SelfPlayConfig {
         check(window, "window", self.window as f64, &allowed);
         let interval = self.save_interval >= 1;
         let allowed = "a whole number of 1 or more";
-        check(
-            interval,
-            "save_interval",
-            self.save_interval as f64,
-            allowed,
-        );
+        check(interval, "save_interval", self.save_interval as f64, allowed);
         let share = self.share > 0.0 && self.share <= 1.0;
         check(share, "share", self.share, "a number above 0, at most 1");
         errors

@@ -38,10 +38,7 @@ pub struct SelfPlayStats {
 impl SelfPlayStats {
     /// Tags and values.
     pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
-        let all = [
-            ("SelfPlay/past_reward", self.past),
-            ("SelfPlay/reward", self.present),
-        ];
+        let all = [("SelfPlay/past_reward", self.past), ("SelfPlay/reward", self.present)];
         all.into_iter().filter(|(_, x)| x.is_finite())
     }
 }
@@ -54,10 +51,7 @@ pub fn of_all(each: impl Iterator<Item = SelfPlayStats> + Clone) -> Option<SelfP
         sum / n
     };
     each.clone().next()?;
-    Some(SelfPlayStats {
-        past: mean(|s| s.past),
-        present: mean(|s| s.present),
-    })
+    Some(SelfPlayStats { past: mean(|s| s.past), present: mean(|s| s.present) })
 }
 
 /// See the [module](self).
@@ -94,10 +88,7 @@ impl SelfPlay {
             agents: spec.agents.iter().take(1).cloned().collect(),
             ..spec.clone()
         };
-        let learner = method.build(&LearnerArgs {
-            spec: &own,
-            ..*plan
-        })?;
+        let learner = method.build(&LearnerArgs { spec: &own, ..*plan })?;
         let steps = i64::try_from(plan.steps()).unwrap_or(i64::MAX);
         let rollout = Rollout::new(&own, steps, learner.policy().widths(), device)?;
         let versions = (0..config.window).map(|_| method.policy(plan));

@@ -117,11 +117,8 @@ impl<P: Present, M: Policies> WithPast<P, M> {
             };
             policy.act(&here(obs)?, &here(noise)?, &own)?;
             let after = out.hidden.map(|h| h.after).zip(desk.after.as_ref());
-            let columns = [
-                (out.action, &desk.action),
-                (out.dist, &desk.dist),
-                (out.std, &desk.std),
-            ];
+            let columns =
+                [(out.action, &desk.action), (out.dist, &desk.dist), (out.std, &desk.std)];
             for (to, from) in columns.into_iter().chain(after) {
                 for part in parts {
                     self.rows

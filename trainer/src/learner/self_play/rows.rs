@@ -71,12 +71,7 @@ impl Rows {
         if !alone.is_empty() {
             present.push((alone, None));
         }
-        Self {
-            agents,
-            all: here.len(),
-            past,
-            present,
-        }
+        Self { agents, all: here.len(), past, present }
     }
 
     /// How many rows the present policy moves.
@@ -114,10 +109,7 @@ impl Rows {
             let envs = self.envs(&marks, 1, &part.envs)?;
             let _ = envs.f_get(1)?.f_fill_(1.0)?;
             for (mark, value) in [(0, 1.0), (1, 0.0)] {
-                let _ = envs
-                    .f_get(mark)?
-                    .f_select(1, part.agent as i64)?
-                    .f_fill_(value)?;
+                let _ = envs.f_get(mark)?.f_select(1, part.agent as i64)?.f_fill_(value)?;
             }
         }
         Ok(marks)

@@ -53,12 +53,7 @@ fn config() -> Config {
 
 fn self_play(config: &Config, spec: &EnvSpec) -> SelfPlay {
     let method = methods().next().unwrap();
-    let plan = LearnerArgs {
-        config,
-        spec,
-        seed: 7,
-        device: Device::Cpu,
-    };
+    let plan = LearnerArgs { config, spec, seed: 7, device: Device::Cpu };
     SelfPlay::new(&*method, &plan).unwrap()
 }
 
@@ -92,12 +87,9 @@ fn rows_of(movers: &[Option<usize>], who: Option<usize>) -> Tensor {
 
 #[test]
 fn every_row_is_moved_by_one_policy_and_versions_share_alike() {
-    for (of, envs, share) in [
-        (&[0, 0][..], 64, 0.5),
-        (&[0, 0, 0], ENVS, 0.7),
-        (&[0, 0], 3, 1.0),
-        (&[0, 0], 1, 0.1),
-    ] {
+    for (of, envs, share) in
+        [(&[0, 0][..], 64, 0.5), (&[0, 0, 0], ENVS, 0.7), (&[0, 0], 3, 1.0), (&[0, 0], 1, 0.1)]
+    {
         let spec = task(of, envs);
         let rows = Rows::new(&spec, 0..envs, (WINDOW, share));
         let movers = movers(&spec, share);
@@ -124,20 +116,15 @@ fn every_row_is_moved_by_one_policy_and_versions_share_alike() {
 #[test]
 fn policies_of_their_own_never_have_the_past_in_one_environment() {
     let whole = task(&[0, 1], 20);
-    let parts = [0, 1].map(|policy| EnvSpec {
-        agents: vec![whole.agents[policy].clone()],
-        ..whole.clone()
-    });
+    let parts = [0, 1]
+        .map(|policy| EnvSpec { agents: vec![whole.agents[policy].clone()], ..whole.clone() });
     let [a, b] = parts.each_ref().map(|p| movers(p, 1.0));
     for (a, b) in a.iter().zip(&b) {
         assert!(a.is_some() != b.is_some(), "every environment has one");
     }
     for (spec, movers) in parts.iter().zip([a, b]) {
         let rows = Rows::new(spec, 0..20, (WINDOW, 1.0));
-        assert_eq!(
-            rows.present(),
-            movers.iter().filter(|m| m.is_none()).count()
-        );
+        assert_eq!(rows.present(), movers.iter().filter(|m| m.is_none()).count());
     }
 }
 
@@ -147,12 +134,7 @@ fn decide(policy: &mut dyn Policy, [obs, noise, before]: [&Tensor; 3]) -> [Tenso
     let out = [2, 2, 2, H].map(|w| Tensor::zeros([n, w], (Kind::Float, Device::Cpu)));
     let [action, dist, std, after] = &out;
     let hidden = Some(Hidden { before, after });
-    let act = Act {
-        action,
-        dist,
-        std,
-        hidden,
-    };
+    let act = Act { action, dist, std, hidden };
     policy.act(obs, noise, &act).unwrap();
     out
 }
@@ -191,16 +173,8 @@ fn versions_decide_for_their_rows_and_the_policy_for_all_others() {
     let action = Tensor::zeros([n, 2], (Kind::Float, Device::Cpu));
     let after = Tensor::zeros([n, H], (Kind::Float, Device::Cpu));
     let [obs, _, before] = input;
-    let hidden = || {
-        Some(Hidden {
-            before,
-            after: &after,
-        })
-    };
-    learner
-        .policy_mut()
-        .act_mean(obs, hidden(), &action)
-        .unwrap();
+    let hidden = || Some(Hidden { before, after: &after });
+    learner.policy_mut().act_mean(obs, hidden(), &action).unwrap();
     let alone = action.zeros_like();
     let present = learner.policy.present.policy_mut();
     present.act_mean(obs, hidden(), &alone).unwrap();
@@ -240,25 +214,12 @@ fn the_learner_learns_from_its_own_rows_alone() {
     let mut learner = self_play(&config(), &spec);
     let movers = movers(&spec, 0.7);
     let present = rows_of(&movers, None).numel();
-    let alone = EnvSpec {
-        num_envs: present,
-        agents: vec![spec.agents[0].clone()],
-        ..spec.clone()
-    };
+    let alone = EnvSpec { num_envs: present, agents: vec![spec.agents[0].clone()], ..spec.clone() };
     let mut without = config();
     without.self_play.window = 0;
-    let mut plain = build(
-        &without,
-        &EnvSpec {
-            policy_names: Vec::new(),
-            ..alone
-        },
-        Device::Cpu,
-    )
-    .unwrap();
-    plain
-        .load_weights(&learner.policy.present.weights().unwrap())
-        .unwrap();
+    let mut plain =
+        build(&without, &EnvSpec { policy_names: Vec::new(), ..alone }, Device::Cpu).unwrap();
+    plain.load_weights(&learner.policy.present.weights().unwrap()).unwrap();
     let mut r = rollout(learner.policy_mut(), &spec, STEPS, 3);
     // Nobody learns from the versions' observations, actions and rewards.
     for version in 0..WINDOW {
@@ -268,12 +229,7 @@ fn the_learner_learns_from_its_own_rows_alone() {
         }
     }
     learner.take(&r).unwrap();
-    let own = Rollout::new(
-        &task(&[0], present),
-        STEPS,
-        learner.policy().widths(),
-        Device::Cpu,
-    );
+    let own = Rollout::new(&task(&[0], present), STEPS, learner.policy().widths(), Device::Cpu);
     let own = own.unwrap();
     for (to, from) in own.tensors().zip(learner.rollout.tensors()) {
         to.shallow_clone().copy_(from);
@@ -294,8 +250,7 @@ fn versions_are_the_policy_of_every_so_many_updates_in_turn() {
     let own = |l: &SelfPlay| bits(&l.policy.present.weights().unwrap()[0].1);
     let past = |l: &SelfPlay| -> Vec<Vec<u8>> {
         let each = l.policy.versions.iter();
-        each.map(|v| bits(&v.state().unwrap().weights().unwrap()[0].1))
-            .collect()
+        each.map(|v| bits(&v.state().unwrap().weights().unwrap()[0].1)).collect()
     };
     let first = own(&learner);
     let mut kept = vec![first; WINDOW];
@@ -351,15 +306,10 @@ fn checkpoints_and_captures_hold_the_versions_and_go_on_with_the_same_bits() {
 
     // A roll-back is of the policy; who acts needs no versions.
     let early = self_play(&config(), &spec).weights().unwrap();
-    assert!(
-        early
-            .iter()
-            .all(|(name, _)| !name.starts_with("self_play/"))
-    );
+    assert!(early.iter().all(|(name, _)| !name.starts_with("self_play/")));
     let versions = |l: &SelfPlay| {
         let all = l.save().unwrap().into_iter();
-        all.filter(|(n, _)| n.starts_with("self_play/"))
-            .collect::<Vec<_>>()
+        all.filter(|(n, _)| n.starts_with("self_play/")).collect::<Vec<_>>()
     };
     let before = versions(&other);
     other.roll_back(&early, 0.5).unwrap();
@@ -377,16 +327,8 @@ fn every_policy_of_several_plays_its_own_past() {
         assert!(stats.surrogate.is_finite());
         assert!(stats.self_play.unwrap().past.is_finite());
     }
-    let names: Vec<String> = learner
-        .save()
-        .unwrap()
-        .into_iter()
-        .map(|(n, _)| n)
-        .collect();
-    for name in [
-        "p0/self_play/2/actor.0.weight",
-        "p1/self_play/0/actor.0.weight",
-    ] {
+    let names: Vec<String> = learner.save().unwrap().into_iter().map(|(n, _)| n).collect();
+    for name in ["p0/self_play/2/actor.0.weight", "p1/self_play/0/actor.0.weight"] {
         assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
     }
     let saved = learner.save().unwrap();

@@ -123,9 +123,7 @@ impl PolicyAgents {
                 DecisionBuffers::new(policy, &self.spec, worlds, worlds * self.own(), device);
             self.desk = Some(desk.map_err(own_memory)?);
         }
-        self.desk
-            .as_ref()
-            .ok_or_else(|| TchError::Torch("no room to act in".into()))
+        self.desk.as_ref().ok_or_else(|| TchError::Torch("no room to act in".into()))
     }
 
     /// [`Policy::act`] for the policy's rows of `obs [R,O]`.
@@ -184,12 +182,7 @@ impl PolicyAgents {
         hidden: Option<Hidden<'_>>,
         action: &Tensor,
     ) -> Result<(), TchError> {
-        let out = Act {
-            action,
-            dist: action,
-            std: action,
-            hidden,
-        };
+        let out = Act { action, dist: action, std: action, hidden };
         self.desk(policy, obs.size2()?.0, &out)?;
         let Some(desk) = &self.desk else {
             return Ok(());
@@ -212,9 +205,7 @@ impl PolicyAgents {
 
     /// Copies the policy's agents from `all` to `own`.
     pub fn take(&self, all: &Rollout, own: &Rollout) -> Result<(), TchError> {
-        all.tensors()
-            .zip(own.tensors())
-            .try_for_each(|(all, own)| self.copy(all, own, false))
+        all.tensors().zip(own.tensors()).try_for_each(|(all, own)| self.copy(all, own, false))
     }
 }
 

@@ -77,12 +77,7 @@ impl TeamLearner {
         for (agents, member) in team.agents.iter().zip(&team.policies) {
             state.add(&agents.name, member.state());
         }
-        Ok(Self {
-            state,
-            last: names.map(|n| (n, UpdateStats::none())).collect(),
-            rollouts,
-            team,
-        })
+        Ok(Self { state, last: names.map(|n| (n, UpdateStats::none())).collect(), rollouts, team })
     }
 
     /// Every policy's part of a rollout.
@@ -173,9 +168,7 @@ impl Learner for TeamLearner {
     /// A parameter with a policy's name in front (`red/actor.0.weight`) is that policy's;
     /// a name without a policy means the first.
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
-        let Team {
-            agents, policies, ..
-        } = &mut self.team;
+        let Team { agents, policies, .. } = &mut self.team;
         let mut dealt = vec![Vec::new(); policies.len()];
         for mut fault in faults {
             let mut to = 0;

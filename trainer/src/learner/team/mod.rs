@@ -85,17 +85,12 @@ impl<M: Policies> Team<M> {
         M: FromIterator<T>,
     {
         let agents = PolicyAgents::of(spec);
-        let policies: M = agents
-            .iter()
-            .enumerate()
-            .map(|(i, s)| member(i, &s.spec))
-            .collect::<Result<_, E>>()?;
+        let policies: M =
+            agents.iter().enumerate().map(|(i, s)| member(i, &s.spec)).collect::<Result<_, E>>()?;
         let each = || (0..agents.len()).map(|i| policies.policy(i));
         let widest = |of: fn(&dyn Policy) -> i64| each().map(of).max().unwrap_or(0);
-        let widths = Widths {
-            dist: widest(|p| p.dist_width()),
-            hidden: widest(|p| p.hidden_width()),
-        };
+        let widths =
+            Widths { dist: widest(|p| p.dist_width()), hidden: widest(|p| p.hidden_width()) };
         Ok(Self {
             noise_width: widest(|p| p.noise().0),
             agents,

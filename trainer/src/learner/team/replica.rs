@@ -11,10 +11,7 @@ impl<M: Policies> Replicate for Team<M> {
     fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         let mut parts = Vec::new();
         let mut numbers = Vec::new();
-        let spec = EnvSpec {
-            num_envs: envs,
-            ..self.spec.clone()
-        };
+        let spec = EnvSpec { num_envs: envs, ..self.spec.clone() };
         let mut team = Team::<Vec<Box<dyn Replica>>>::new(&spec, |i, _| {
             let member = self.policies.policy(i).replicate().ok_or_else(nobody)?;
             member.weights(&mut numbers, &Counts::default())?;
@@ -29,10 +26,7 @@ impl<M: Policies> Replicate for Team<M> {
         out.clear();
         let mut numbers = Vec::new();
         for policy in self.each() {
-            policy
-                .replicate()
-                .ok_or_else(nobody)?
-                .weights(&mut numbers, crossed)?;
+            policy.replicate().ok_or_else(nobody)?.weights(&mut numbers, crossed)?;
             out.extend_from_slice(&numbers);
         }
         Ok(())

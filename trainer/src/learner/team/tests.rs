@@ -23,16 +23,10 @@ fn three() -> EnvSpec {
         index,
         of: 3,
         policy,
-        obs: Groups {
-            policy: obs,
-            critic: Some(critic),
-        },
+        obs: Groups { policy: obs, critic: Some(critic) },
         critic: Some(critic),
         action: ActionSpace::Continuous(action),
-        obs_table: Groups {
-            policy: Vec::new(),
-            critic: None,
-        },
+        obs_table: Groups { policy: Vec::new(), critic: None },
     };
     EnvSpec {
         agents: vec![
@@ -53,31 +47,15 @@ fn networks() -> (ActorConfig, CriticConfig) {
         rnn_hidden_dim: H,
         ..ActorConfig::default()
     };
-    let critic = CriticConfig {
-        hidden_dims: vec![8],
-        obs_normalization: true,
-        ..CriticConfig::default()
-    };
+    let critic =
+        CriticConfig { hidden_dims: vec![8], obs_normalization: true, ..CriticConfig::default() };
     (actor, critic)
 }
 
 fn ppo(spec: &EnvSpec, seed: u64) -> Ppo {
     let (actor, critic) = networks();
-    let config = PpoConfig {
-        num_mini_batches: 2,
-        num_learning_epochs: 2,
-        ..PpoConfig::default()
-    };
-    Ppo::new(
-        &config,
-        &actor,
-        &critic,
-        spec,
-        STEPS as usize,
-        seed,
-        Device::Cpu,
-    )
-    .unwrap()
+    let config = PpoConfig { num_mini_batches: 2, num_learning_epochs: 2, ..PpoConfig::default() };
+    Ppo::new(&config, &actor, &critic, spec, STEPS as usize, seed, Device::Cpu).unwrap()
 }
 
 fn learner() -> TeamLearner {
@@ -89,19 +67,10 @@ fn learner() -> TeamLearner {
 
 fn policies() -> Team<Vec<Box<dyn TrainedPolicy>>> {
     let (actor, critic) = networks();
-    Team::new(
-        &three(),
-        |i, own| -> Result<Box<dyn TrainedPolicy>, LearnError> {
-            let seed = seed(7, i);
-            Ok(Box::new(ActorCritic::new(
-                &actor,
-                &critic,
-                own,
-                seed,
-                Device::Cpu,
-            )?))
-        },
-    )
+    Team::new(&three(), |i, own| -> Result<Box<dyn TrainedPolicy>, LearnError> {
+        let seed = seed(7, i);
+        Ok(Box::new(ActorCritic::new(&actor, &critic, own, seed, Device::Cpu)?))
+    })
     .unwrap()
 }
 
@@ -111,9 +80,7 @@ fn zeros(size: &[i64]) -> Tensor {
 
 /// Rows of some agents of `[.., N*M, w]`, written out.
 fn rows(t: &Tensor, dim: i64, agents: &[i64]) -> Tensor {
-    let index: Vec<i64> = (0..WORLDS)
-        .flat_map(|e| agents.iter().map(move |i| e * M + i))
-        .collect();
+    let index: Vec<i64> = (0..WORLDS).flat_map(|e| agents.iter().map(move |i| e * M + i)).collect();
     t.index_select(dim, &Tensor::from_slice(&index))
 }
 
@@ -130,10 +97,7 @@ fn decide(
         action: &action,
         dist: &dist,
         std: &std,
-        hidden: Some(Hidden {
-            before,
-            after: &after,
-        }),
+        hidden: Some(Hidden { before, after: &after }),
     };
     policy.act(obs, noise, &out).unwrap();
     ([action, dist, std], after)
@@ -151,10 +115,7 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
     let (all, states) = decide(&mut team, [&obs, &noise, &before], A);
     let mean = zeros(&[WORLDS * M, A]);
     let after = zeros(&[WORLDS * M, H]);
-    let hidden = Hidden {
-        before: &before,
-        after: &after,
-    };
+    let hidden = Hidden { before: &before, after: &after };
     team.act_mean(&obs, Some(hidden), &mean).unwrap();
     assert_eq!(bits(&after), bits(&states));
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
@@ -169,21 +130,12 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
             let all = rows(all, 0, agents);
             assert_eq!(bits(&all.i((.., ..a)).contiguous()), bits(own));
             // Nobody writes the padding.
-            assert_eq!(
-                all.i((.., a..)).abs().sum(Kind::Float).double_value(&[]),
-                0.0
-            );
+            assert_eq!(all.i((.., a..)).abs().sum(Kind::Float).double_value(&[]), 0.0);
         }
         let own = zeros(&[obs.size()[0], a]);
-        let hidden = Hidden {
-            before: &before,
-            after: &state,
-        };
+        let hidden = Hidden { before: &before, after: &state };
         Policy::act_mean(alone.policy_mut(), &obs, Some(hidden), &own).unwrap();
-        assert_eq!(
-            bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()),
-            bits(&own)
-        );
+        assert_eq!(bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()), bits(&own));
     }
 }
 
@@ -192,13 +144,7 @@ fn rollout(team: &mut dyn Policy) -> Rollout {
     let spec = three();
     let r = Rollout::new(&spec, STEPS, team.widths(), Device::Cpu).unwrap();
     let critic = [&r.obs.critic, &r.final_obs.critic].map(|c| c.as_ref().unwrap());
-    let filled = [
-        &r.obs.policy,
-        &r.final_obs.policy,
-        critic[0],
-        critic[1],
-        &r.reward,
-    ];
+    let filled = [&r.obs.policy, &r.final_obs.policy, critic[0], critic[1], &r.reward];
     for (i, t) in filled.into_iter().enumerate() {
         t.shallow_clone().copy_(&normals(10 + i as u32, &t.size()));
     }
@@ -220,10 +166,7 @@ fn rollout(team: &mut dyn Policy) -> Rollout {
             action: &r.action.get(t),
             dist: &r.dist.get(t),
             std: &r.std.get(t),
-            hidden: Some(Hidden {
-                before: &hidden.get(t),
-                after: &hidden.get(t + 1),
-            }),
+            hidden: Some(Hidden { before: &hidden.get(t), after: &hidden.get(t + 1) }),
         };
         let noise = normals(30 + t as u32, &[WORLDS * M, A]);
         team.act(&r.obs.policy.get(t), &noise, &out).unwrap();

@@ -31,10 +31,7 @@ const SHOWN: i64 = 1000;
 #[allow(missing_docs)]
 pub enum Fault {
     #[error("cannot start {python}: {source}; log.wandb.python names a Python that has wandb")]
-    Start {
-        python: String,
-        source: std::io::Error,
-    },
+    Start { python: String, source: std::io::Error },
     /// It has no client.
     #[error(
         "{python} has no client ({why}): {python} -m pip install wandb, or name a Python that has it in log.wandb.python"
@@ -162,10 +159,7 @@ impl Client {
     /// # Errors
     /// There is no such Python.
     pub fn start(begin: &Begin) -> Result<Self, Fault> {
-        let at = |source| Fault::Start {
-            python: begin.python.clone(),
-            source,
-        };
+        let at = |source| Fault::Start { python: begin.python.clone(), source };
         let errors = tempfile::tempfile().map_err(at)?;
         let mut command = ostler_sim::python::text(&begin.python, SCRIPT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -208,14 +202,8 @@ impl Client {
                 tracing::info!("log.wandb: run {id}{at}");
                 Ok(())
             }
-            Ok(Reply::Error {
-                error: why,
-                missing,
-            }) => Err(match missing {
-                true => Fault::Missing {
-                    python: self.python.clone(),
-                    why,
-                },
+            Ok(Reply::Error { error: why, missing }) => Err(match missing {
+                true => Fault::Missing { python: self.python.clone(), why },
                 false => Fault::Refused { why },
             }),
             Err(e) => Err(Fault::Gone {

@@ -69,9 +69,7 @@ impl Wandb {
             let _alive = alive;
             serve(&begin, &from, &own);
         };
-        std::thread::Builder::new()
-            .name("wandb".into())
-            .spawn(work)?;
+        std::thread::Builder::new().name("wandb".into()).spawn(work)?;
         Ok(Self {
             to: Some(to),
             over,

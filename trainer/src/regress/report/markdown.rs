@@ -17,11 +17,7 @@ pub fn text(suite: &Suite) -> String {
     };
     let _ = writeln!(text, "# Regression {word}\n");
     let mut counts = vec![format!("{} of {} cases passed", n.passed, n.cases)];
-    for (number, what) in [
-        (n.failed, "failed"),
-        (n.skipped, "SKIPPED"),
-        (n.not_run, "NOT RUN"),
-    ] {
+    for (number, what) in [(n.failed, "failed"), (n.skipped, "SKIPPED"), (n.not_run, "NOT RUN")] {
         if number > 0 {
             counts.push(format!("{number} {what}"));
         }
@@ -70,8 +66,7 @@ fn row(case: &CaseResult) -> String {
         interquartile(case),
         case.return_at_least.map_or_else(dash, |r| r.to_string()),
         case.steps_per_s.map_or_else(dash, thousands),
-        case.throughput_share
-            .map_or_else(dash, |s| format!("{s:.3}")),
+        case.throughput_share.map_or_else(dash, |s| format!("{s:.3}")),
         case.peak_memory_mib.map_or_else(dash, thousands),
         case.runs.len().to_string(),
         duration(case.seconds),
@@ -84,11 +79,7 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
     let mut lines = cases.flat_map(|case| {
         case.problems().map(|(name, problem)| {
             let (kind, why) = (problem.kind.name(), markdown(&problem.message));
-            format!(
-                "- **{}**, {}: `{kind}`: {why}\n",
-                case.name,
-                markdown(&name)
-            )
+            format!("- **{}**, {}: `{kind}`: {why}\n", case.name, markdown(&name))
         })
     });
     if let Some(first) = lines.next() {
@@ -101,14 +92,7 @@ fn section(text: &mut String, suite: &Suite, title: &str, verdict: Verdict) {
 fn notes(text: &mut String, suite: &Suite) {
     let checks = suite.cases.iter().flat_map(|case| {
         let skipped = case.checks.iter().filter(|c| c.verdict == Verdict::Skipped);
-        skipped.map(|c| {
-            format!(
-                "- **{}**, {}: {}\n",
-                case.name,
-                c.name,
-                markdown(&c.message)
-            )
-        })
+        skipped.map(|c| format!("- **{}**, {}: {}\n", case.name, c.name, markdown(&c.message)))
     });
     let lines: String = checks.collect();
     if !lines.is_empty() {

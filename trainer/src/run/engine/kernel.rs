@@ -33,10 +33,7 @@ impl Settled {
         let settled = self.0.as_ref()?;
         let note = settled.note.as_ref().map(|n| format!(" ({n})"));
         let name = short(&settled.kernel);
-        Some(format!(
-            "physics: native, kernel {name}{}",
-            note.unwrap_or_default()
-        ))
+        Some(format!("physics: native, kernel {name}{}", note.unwrap_or_default()))
     }
 }
 
@@ -156,11 +153,7 @@ pub(crate) fn foresee(loaded: &Loaded, model: &Model) -> Result<Settled, RunErro
 
 /// With the kernel that is always there: a task can be checked with any.
 pub(crate) fn generic(sim: &SimConfig) -> SimConfig {
-    SimConfig {
-        kernel: AUTO.into(),
-        specialize: Specialize::Off,
-        ..sim.clone()
-    }
+    SimConfig { kernel: AUTO.into(), specialize: Specialize::Off, ..sim.clone() }
 }
 
 /// One environment, which compiles the task as well as thousands do.
@@ -169,10 +162,7 @@ pub(crate) fn generic(sim: &SimConfig) -> SimConfig {
 /// The task has a mistake; the engine cannot do something in the model.
 pub(crate) fn one_env(loaded: &Loaded, model: &Arc<Model>) -> Result<BatchEnv, RunError> {
     let config = &loaded.config;
-    let config = Config {
-        sim: generic(&config.sim),
-        ..config.clone()
-    };
+    let config = Config { sim: generic(&config.sim), ..config.clone() };
     build_env(loaded, &config, model, 1, config.seed)
 }
 
@@ -196,11 +186,7 @@ struct Shown {
 
 impl Shown {
     fn new(quiet: bool) -> Self {
-        Self {
-            quiet,
-            bar: None,
-            next: Duration::ZERO,
-        }
+        Self { quiet, bar: None, next: Duration::ZERO }
     }
 
     fn show(&mut self, progress: Progress) {

@@ -44,10 +44,7 @@ pub(crate) fn build_env(
     if loaded.foreign.is_some() {
         return Err(no_robot("this"));
     }
-    let env = EnvConfig {
-        num_envs,
-        ..config.env.clone()
-    };
+    let env = EnvConfig { num_envs, ..config.env.clone() };
     BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed)
         .map_err(|e| explained(loaded, e))
 }

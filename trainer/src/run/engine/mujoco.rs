@@ -24,23 +24,13 @@ pub(crate) fn judged_env(
     seed: u64,
     python: Option<&Path>,
 ) -> Result<(BatchEnv, Failure), RunError> {
-    let env = EnvConfig {
-        num_envs,
-        ..config.env.clone()
-    };
+    let env = EnvConfig { num_envs, ..config.env.clone() };
     let sim = &config.sim;
     let pool = Arc::new(Pool::new(sim.thread_count())?);
     let mujoco = MuJoCo::start(python)?;
     let worlds = MuJoCoWorlds::new(mujoco, model, num_envs, sim)?;
     let failure = worlds.failure();
-    let built = BatchEnv::with_physics(
-        model.clone(),
-        Box::new(worlds),
-        pool,
-        &env,
-        &config.task,
-        seed,
-        0,
-    );
+    let built =
+        BatchEnv::with_physics(model.clone(), Box::new(worlds), pool, &env, &config.task, seed, 0);
     Ok((built.map_err(|e| explained(loaded, e))?, failure))
 }

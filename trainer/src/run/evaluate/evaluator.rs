@@ -71,8 +71,7 @@ impl Evaluator {
     pub(crate) fn new(mut env: RunEnv) -> Result<Self, RunError> {
         env.set_noise(false);
         let mut start = Vec::new();
-        env.capture(&mut start)
-            .map_err(ostler_collector::CollectError::Snapshot)?;
+        env.capture(&mut start).map_err(ostler_collector::CollectError::Snapshot)?;
         let spec = env.spec();
         let n = spec.rows();
         let width = spec.action.width();
@@ -102,17 +101,10 @@ impl Evaluator {
         go_on: GoOn<'_>,
     ) -> Result<Option<Evaluation>, RunError> {
         let clock = Instant::now();
-        self.env
-            .restore(&self.start)
-            .map_err(ostler_collector::CollectError::Snapshot)?;
+        self.env.restore(&self.start).map_err(ostler_collector::CollectError::Snapshot)?;
         let (n, rows, obs_width, max_steps) = {
             let s = self.env.spec();
-            (
-                s.num_envs,
-                s.rows() as i64,
-                s.obs.policy as i64,
-                u64::from(s.max_episode_steps),
-            )
+            (s.num_envs, s.rows() as i64, s.obs.policy as i64, u64::from(s.max_episode_steps))
         };
         let mut tally = Tally::new(episodes, n);
         let mut steps = 0;
@@ -139,10 +131,7 @@ impl Evaluator {
             self.env.take_stats(&mut self.stats);
             let metrics = self.stats.metric_sums.len();
             for (i, episode) in self.stats.finished.iter().enumerate() {
-                let own = self
-                    .stats
-                    .finished_metrics
-                    .get(i * metrics..(i + 1) * metrics);
+                let own = self.stats.finished_metrics.get(i * metrics..(i + 1) * metrics);
                 let (ret, length) = (f64::from(episode.ret), episode.length);
                 tally.count(episode.env as usize, ret, length, own.unwrap_or_default());
             }

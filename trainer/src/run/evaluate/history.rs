@@ -106,14 +106,8 @@ pub struct History {
 impl History {
     /// None yet; `from_weights`: the run begins with the weights of another one.
     pub fn new(from_weights: bool) -> Self {
-        let record = Record {
-            from_weights,
-            ..Record::default()
-        };
-        Self {
-            record,
-            weights: Vec::new(),
-        }
+        let record = Record { from_weights, ..Record::default() };
+        Self { record, weights: Vec::new() }
     }
 
     /// As a checkpoint has them.
@@ -220,13 +214,7 @@ mod tests {
 
     fn evaluation(mean: f64, std: f64) -> Evaluation {
         Evaluation {
-            returns: Episodes {
-                n: 65,
-                mean,
-                std,
-                ci95: 0.0,
-                quantile_5: mean,
-            },
+            returns: Episodes { n: 65, mean, std, ci95: 0.0, quantile_5: mean },
             ..Evaluation::default()
         }
     }
@@ -236,9 +224,7 @@ mod tests {
         let mut all = History::new(from_weights);
         for (i, mean) in means.iter().enumerate() {
             let e = evaluation(*mean, 8.0);
-            let weights = all
-                .is_best(&e)
-                .then(|| vec![("w".into(), Tensor::from(i as i64))]);
+            let weights = all.is_best(&e).then(|| vec![("w".into(), Tensor::from(i as i64))]);
             all.add(i as u64 + 1, &e, weights);
         }
         all
@@ -273,10 +259,7 @@ mod tests {
         assert_eq!(drop(&[100.0, 99.0, 98.0, 20.0]), None);
         let tuned = after(true, &[100.0, 99.0, 98.0, 20.0]);
         assert_eq!(tuned.record().drop(), Some(0.8));
-        assert_eq!(
-            after(true, &[-50.0, -50.0, -50.0, -90.0]).record().drop(),
-            Some(0.8)
-        );
+        assert_eq!(after(true, &[-50.0, -50.0, -50.0, -90.0]).record().drop(), Some(0.8));
     }
 
     #[test]

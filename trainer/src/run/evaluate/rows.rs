@@ -54,10 +54,8 @@ impl Rows {
     /// # Errors
     /// Another process that has the environments cannot go on.
     pub fn reset(&mut self, env: &mut impl Environments, spread: bool) -> Result<(), CollectError> {
-        let mut obs = Groups {
-            policy: self.obs.as_mut_slice(),
-            critic: self.critic.as_deref_mut(),
-        };
+        let mut obs =
+            Groups { policy: self.obs.as_mut_slice(), critic: self.critic.as_deref_mut() };
         env.reset(spread, &mut obs)
     }
 
@@ -73,18 +71,12 @@ impl Rows {
         let critic = self.critic.is_some();
         let [terminated, truncated, valid] = &mut self.flags;
         let mut out = StepOut {
-            obs: Groups {
-                policy: &mut self.obs,
-                critic: self.critic.as_deref_mut(),
-            },
+            obs: Groups { policy: &mut self.obs, critic: self.critic.as_deref_mut() },
             reward: &mut self.reward,
             terminated,
             truncated,
             valid,
-            final_obs: Groups {
-                policy: &mut [],
-                critic: critic.then_some(&mut [] as &mut [f32]),
-            },
+            final_obs: Groups { policy: &mut [], critic: critic.then_some(&mut [] as &mut [f32]) },
             final_slot: &mut self.slot,
         };
         env.step(actions, &mut out)

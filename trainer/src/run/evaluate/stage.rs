@@ -45,10 +45,7 @@ pub struct Player {
 
 impl From<Box<dyn TrainedPolicy>> for Player {
     fn from(policy: Box<dyn TrainedPolicy>) -> Self {
-        Self {
-            policy,
-            hidden: None,
-        }
+        Self { policy, hidden: None }
     }
 }
 
@@ -66,10 +63,7 @@ impl Agent {
     /// After a step, of which `rows` say what it came to.
     fn remember(&mut self, rows: &Rows) -> Result<(), RunError> {
         match self {
-            Self::Policy(Player {
-                hidden: Some(hidden),
-                ..
-            }) => Ok(hidden.advance(rows.ended())?),
+            Self::Policy(Player { hidden: Some(hidden), .. }) => Ok(hidden.advance(rows.ended())?),
             Self::File(file) => Ok(file.forget(rows.ended())?),
             Self::Instead { by, rest, .. } => {
                 by.remember(rows)?;
@@ -261,9 +255,7 @@ impl<E: Watched> Stage<E> {
 /// would be the short ones.
 pub fn quotas(episodes: usize, envs: usize) -> Vec<usize> {
     let envs = envs.max(1);
-    (0..envs)
-        .map(|e| episodes / envs + usize::from(e < episodes % envs))
-        .collect()
+    (0..envs).map(|e| episodes / envs + usize::from(e < episodes % envs)).collect()
 }
 
 #[cfg(test)]

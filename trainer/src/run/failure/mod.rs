@@ -174,8 +174,7 @@ impl Case<'_> {
         if report.remedies.is_empty() {
             report.remedies.push(remedy.into());
         }
-        self.dir
-            .write_config_into(&folder, run.setup.config(), &run.setup.model)?;
+        self.dir.write_config_into(&folder, run.setup.config(), &run.setup.model)?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             write_atomically(&path, bytes).map_err(at(&path))
@@ -290,10 +289,7 @@ mod tests {
         let text: String = (0..250).map(|i| format!("{i}\n")).collect();
         std::fs::write(&path, text).unwrap();
         let last = String::from_utf8(tail(&path, 100)).unwrap();
-        assert!(
-            last.starts_with("150\n") && last.ends_with("249\n"),
-            "{last}"
-        );
+        assert!(last.starts_with("150\n") && last.ends_with("249\n"), "{last}");
         assert!(tail(&dir.path().join("none"), 100).is_empty());
     }
 

@@ -61,10 +61,7 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
 /// Whether the integrator takes the damping of a joint's actuator from the state in which a
 /// step begins: much of it is unstable then.
 fn is_damped_explicitly(model: &Model, joint: usize) -> bool {
-    let explicit = matches!(
-        model.options.integrator,
-        Integrator::Euler | Integrator::Rk4
-    );
+    let explicit = matches!(model.options.integrator, Integrator::Euler | Integrator::Rk4);
     let mut own = model.actuators.iter().filter(|a| a.joint() == Some(joint));
     explicit && own.any(|a| a.bias[2] < 0.0)
 }
@@ -89,10 +86,7 @@ mod tests {
         config.sim.dt = 0.02;
         for (cause, words) in [
             ("nan/joint/hinge", ["joint hinge", "now 0.02 s"]),
-            (
-                "speed/joint/slider",
-                ["armature", "sim.max_speed (now 1000)"],
-            ),
+            ("speed/joint/slider", ["armature", "sim.max_speed (now 1000)"]),
             ("inf/reward/forward", ["reward term forward", "zero"]),
             ("nan/action/slide", ["ppo.learning_rate", "clip"]),
             ("start/unusable", ["task.reset", "limits"]),

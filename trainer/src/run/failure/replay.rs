@@ -41,10 +41,9 @@ fn not_a_report(folder: &Path) -> String {
         .collect();
     reports.sort();
     match (folder.join(CONFIG).is_file(), reports.as_slice()) {
-        (_, [_, ..]) => format!(
-            "{shown} is a run; the reports of its failures are\n  {}",
-            reports.join("\n  ")
-        ),
+        (_, [_, ..]) => {
+            format!("{shown} is a run; the reports of its failures are\n  {}", reports.join("\n  "))
+        }
         (true, []) => format!("{shown} is a run without a failure: there is nothing to replay"),
         (false, []) => format!(
             "{shown} is not the report of a failure: it has no {REPORT}; reports are in RUN/failure/"
@@ -114,16 +113,14 @@ impl Replay {
         env.restore(&start.environments).map_err(unfit)?;
         if !report.schedules.is_empty() {
             let values = report.schedules.iter().map(|(k, v)| (k.as_str(), *v));
-            env.set_task(&with_values(&config.task, values))
-                .map_err(|e| explained(&loaded, e))?;
+            env.set_task(&with_values(&config.task, values)).map_err(|e| explained(&loaded, e))?;
         }
         let drills = config.fault.drills().unwrap_or_default();
         let faults = drills.into_iter().filter_map(|d| match d {
             crate::drill::Drill::Env(fault) => Some(fault),
             _ => None,
         });
-        env.inject(faults.collect())
-            .map_err(|e| explained(&loaded, e))?;
+        env.inject(faults.collect()).map_err(|e| explained(&loaded, e))?;
         env.begin_rollout();
         let rows = Rows::new(env.spec()).map_err(ostler_collector::CollectError::from)?;
         Ok(Self {
@@ -166,13 +163,7 @@ impl Replay {
     /// Positions and velocities of one environment.
     pub(crate) fn state(&self, env: usize) -> (Vec<f32>, Vec<f32>) {
         let state = self.env.physics().state();
-        let column = |b: &[f32]| {
-            b.iter()
-                .skip(env)
-                .step_by(state.num_envs)
-                .copied()
-                .collect()
-        };
+        let column = |b: &[f32]| b.iter().skip(env).step_by(state.num_envs).copied().collect();
         (column(&state.qpos), column(&state.qvel))
     }
 

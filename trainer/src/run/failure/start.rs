@@ -41,17 +41,12 @@ impl Start {
             return Err(format!("{} MiB are more than {}", bytes >> 20, MOST >> 20));
         }
         let mut actions = Vec::new();
-        actions
-            .try_reserve_exact(4 * count)
-            .map_err(|_| "no memory for it".to_string())?;
+        actions.try_reserve_exact(4 * count).map_err(|_| "no memory for it".to_string())?;
         actions.resize(4 * count, 0_u8);
         bytes_into(action, &mut actions).map_err(|e| e.to_string())?;
         let view = |dtype, shape, data| TensorView::new(dtype, shape, data);
         let tensors = [
-            (
-                ENVIRONMENTS,
-                view(Dtype::U8, vec![environments.len()], environments),
-            ),
+            (ENVIRONMENTS, view(Dtype::U8, vec![environments.len()], environments)),
             (ACTIONS, view(Dtype::F32, shape, &actions)),
         ];
         let tensors = tensors
@@ -81,9 +76,7 @@ impl Start {
         let words = actions.data().chunks_exact(4);
         Ok(Self {
             environments: environments.data().to_vec(),
-            actions: words
-                .map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-                .collect(),
+            actions: words.map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect(),
             shape,
         })
     }

@@ -52,12 +52,7 @@ pub struct Health {
 impl Health {
     /// `good`: weights and normalisers as they are, for want of better ones.
     pub fn new(config: &GuardConfig, good: NamedTensors) -> Self {
-        Self {
-            config: config.clone(),
-            record: Record::default(),
-            good,
-            candidate: Vec::new(),
-        }
+        Self { config: config.clone(), record: Record::default(), good, candidate: Vec::new() }
     }
 
     /// As a checkpoint has it. Without `good` weights (an older checkpoint) the present
@@ -135,11 +130,7 @@ impl Health {
                 minibatches: update.minibatches,
             }
         } else {
-            Trouble::ValueLoss {
-                updates: r.bad_updates,
-                loss,
-                usual: usual.unwrap_or(f64::NAN),
-            }
+            Trouble::ValueLoss { updates: r.bad_updates, loss, usual: usual.unwrap_or(f64::NAN) }
         })
     }
 
@@ -205,12 +196,7 @@ mod tests {
     use tch::Tensor;
 
     fn update(skipped: u64, value_function: f64) -> UpdateStats {
-        UpdateStats {
-            skipped,
-            minibatches: 4,
-            value_function,
-            ..UpdateStats::default()
-        }
+        UpdateStats { skipped, minibatches: 4, value_function, ..UpdateStats::default() }
     }
 
     fn weights(x: i64) -> NamedTensors {
@@ -251,10 +237,7 @@ mod tests {
         assert_eq!(h.judge_update(&update(4, f64::NAN)), None);
         assert_eq!(h.judge_update(&update(3, 1.0)), None);
         let t = h.judge_update(&update(3, 1.0)).unwrap();
-        assert!(
-            t.to_string().contains("nothing was learnt in 3 updates"),
-            "{t}"
-        );
+        assert!(t.to_string().contains("nothing was learnt in 3 updates"), "{t}");
     }
 
     #[test]
@@ -279,10 +262,7 @@ mod tests {
 
     #[test]
     fn parameters_that_are_not_finite_are_trouble_at_once() {
-        let u = UpdateStats {
-            non_finite_params: true,
-            ..update(0, 1.0)
-        };
+        let u = UpdateStats { non_finite_params: true, ..update(0, 1.0) };
         assert_eq!(health().judge_update(&u), Some(Trouble::NotFinite));
     }
 

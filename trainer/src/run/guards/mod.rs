@@ -44,12 +44,7 @@ pub struct MemoryGuard {
 impl MemoryGuard {
     /// `last_pressure`: the last iteration with pressure, 0 if there was none.
     pub fn new(monitor: MemoryMonitor, last_pressure: u64) -> Self {
-        Self {
-            monitor,
-            crowded: None,
-            last_pressure,
-            floor_said: false,
-        }
+        Self { monitor, crowded: None, last_pressure, floor_said: false }
     }
 }
 

@@ -71,15 +71,11 @@ impl Suspects {
                 "were the third or a later break of their environment, which keeps the numbers of \
                  the event \"{name}\" of startup"
             ),
-            EventTime::Reset | EventTime::Interval => format!(
-                "came within {} control steps after the event \"{name}\"",
-                EventSpec::SOON
-            ),
+            EventTime::Reset | EventTime::Interval => {
+                format!("came within {} control steps after the event \"{name}\"", EventSpec::SOON)
+            }
         };
-        format!(
-            "{count} of {broken} breaks {how}; {:.1} would by chance",
-            self.chance(event, spec)
-        )
+        format!("{count} of {broken} breaks {how}; {:.1} would by chance", self.chance(event, spec))
     }
 }
 
@@ -88,13 +84,7 @@ mod tests {
     use super::*;
 
     fn event(when: EventTime, every: f64) -> EventSpec {
-        EventSpec {
-            name: "push".into(),
-            when,
-            soon: 10.0,
-            every,
-            warnings: Vec::new(),
-        }
+        EventSpec { name: "push".into(), when, soon: 10.0, every, warnings: Vec::new() }
     }
 
     #[test]
@@ -106,9 +96,6 @@ mod tests {
         // Each of two environments breaks once on average: E[(X - 2)+] = 3/e - 1.
         let startup = event(EventTime::Startup, 0.0);
         let each = startup.by_chance(2, 10_000, 20, 2) / 2.0;
-        assert!(
-            (each - (3.0 / std::f64::consts::E - 1.0)).abs() < 1e-12,
-            "{each}"
-        );
+        assert!((each - (3.0 / std::f64::consts::E - 1.0)).abs() < 1e-12, "{each}");
     }
 }

@@ -86,50 +86,27 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken {
-                broken,
-                steps,
-                limit,
-                actions,
-            } => write!(
+            Self::Broken { broken, steps, limit, actions } => write!(
                 f,
                 "{broken} of {steps} environment steps broke{} ({:.1} %, guard.max_broken_share allows {:.1} %)",
-                if *actions {
-                    " on actions that were not finite"
-                } else {
-                    ""
-                },
+                if *actions { " on actions that were not finite" } else { "" },
                 100.0 * *broken as f64 / (*steps).max(1) as f64,
                 100.0 * limit
             ),
             Self::NotFinite => {
                 write!(f, "parameters or the optimiser's state were not finite")
             }
-            Self::Skipped {
-                updates,
-                skipped,
-                minibatches,
-            } => write!(
+            Self::Skipped { updates, skipped, minibatches } => write!(
                 f,
                 "nothing was learnt in {updates} updates in a row: losses or gradients were not finite ({skipped} of {minibatches} minibatches skipped in the last)"
             ),
-            Self::ReturnDrop {
-                last,
-                best,
-                best_iteration,
-                drop,
-                limit,
-            } => write!(
+            Self::ReturnDrop { last, best, best_iteration, drop, limit } => write!(
                 f,
                 "the evaluated return fell to {last:.2}, from {best:.2} at iteration {best_iteration}: {} is lost (guard.max_return_drop allows {:.0} %)",
                 share_lost(*drop),
                 100.0 * limit
             ),
-            Self::ValueLoss {
-                updates,
-                loss,
-                usual,
-            } => write!(
+            Self::ValueLoss { updates, loss, usual } => write!(
                 f,
                 "the value loss was {loss:.3e} after {updates} bad updates in a row, at most {usual:.3e} in the good ones before"
             ),

@@ -67,10 +67,9 @@ impl Watch {
                     "see Guard/*".to_string(),
                     "They raise, end or give numbers that are not finite: log.txt says more",
                 ),
-                false => (
-                    kinds(faults),
-                    "A smaller sim.dt, weaker actions or a gentler reset may help",
-                ),
+                false => {
+                    (kinds(faults), "A smaller sim.dt, weaker actions or a gentler reset may help")
+                }
             };
             tracing::warn!(
                 "iteration {iteration}: environments broke in {:.1} % of the steps ({kinds}) and were reset; \
@@ -123,9 +122,7 @@ impl Watch {
 /// `speed 12, position 3`.
 fn kinds(faults: &[u64]) -> String {
     let seen = fault::NAMES.iter().zip(faults).filter(|f| *f.1 > 0);
-    seen.map(|(name, n)| format!("{name} {n}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    seen.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

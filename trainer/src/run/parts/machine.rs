@@ -40,12 +40,7 @@ pub(crate) struct Machine {
 impl Machine {
     /// All on the host.
     pub(crate) fn host() -> Self {
-        Self {
-            torch: tch::Device::Cpu,
-            stream: None,
-            sim: None,
-            free: Arc::new(Here),
-        }
+        Self { torch: tch::Device::Cpu, stream: None, sim: None, free: Arc::new(Here) }
     }
 
     /// As the configuration has it.
@@ -147,10 +142,7 @@ pub(crate) fn release(config: &Config) {
 fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
     match Cuda::open(index) {
         Ok(gpu) => Ok(gpu),
-        Err(why) => Err(RunError::GpuPhysics {
-            device: config.device.clone(),
-            why,
-        }),
+        Err(why) => Err(RunError::GpuPhysics { device: config.device.clone(), why }),
     }
 }
 
@@ -253,10 +245,7 @@ impl Envs {
             (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
             (Self::Host(env), Some(queue)) => {
                 let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
-                (
-                    Box::new(DeviceCollector::new(env, queue, sync, spread)?),
-                    None,
-                )
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
             }
             (Self::Device(device), queue) => {
                 let queue = queue.unwrap_or_else(Queue::host);
@@ -268,10 +257,7 @@ impl Envs {
                     device,
                     (config.env.num_envs, steps, seed),
                 )?;
-                (
-                    Box::new(DeviceCollector::new(env, queue, sync, spread)?),
-                    None,
-                )
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
             }
         })
     }
@@ -287,10 +273,7 @@ fn kernel(
     (num_envs, steps, seed): (usize, usize, u64),
 ) -> Result<KernelEnvironments, RunError> {
     let config = &loaded.config;
-    let env = EnvConfig {
-        num_envs,
-        ..config.env.clone()
-    };
+    let env = EnvConfig { num_envs, ..config.env.clone() };
     let env = DeviceEnv::new(
         model.clone(),
         &config.sim,
@@ -323,14 +306,7 @@ pub(crate) fn to_evaluate(
         return Ok(None);
     };
     let queue = machine.queue(&loaded.config).unwrap_or_else(Queue::host);
-    let env = kernel(
-        machine,
-        loaded,
-        model,
-        policy,
-        device,
-        (num_envs, steps, seed),
-    )?;
+    let env = kernel(machine, loaded, model, policy, device, (num_envs, steps, seed))?;
     Ok(Some(DeviceCollector::new(env, queue, Sync::Off, false)?))
 }
 
@@ -348,10 +324,7 @@ fn asynchronous(
     let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
     let (model, seed) = (model.clone(), config.seed);
     let factory = Arc::new(move |shard: Shard| {
-        let env = EnvConfig {
-            num_envs: shard.len,
-            ..env.clone()
-        };
+        let env = EnvConfig { num_envs: shard.len, ..env.clone() };
         BatchEnv::shard(model.clone(), &sim, &env, &task, seed, shard.first as u32)
     });
     let before = resident_mib();

@@ -41,11 +41,7 @@ fn machines() -> [(&'static str, Machine); 3] {
     let host = Machine::host();
     let bridged = Machine::stand_in(None);
     let on_device = Machine::stand_in(Some(Arc::new(Host::default())));
-    [
-        ("host", host),
-        ("bridged", bridged),
-        ("on device", on_device),
-    ]
+    [("host", host), ("bridged", bridged), ("on device", on_device)]
 }
 
 /// Everything on the host's stand-in for a device.
@@ -59,11 +55,7 @@ fn iterate(parts: &mut Parts) -> UpdateStats {
     parts.capture().unwrap();
     parts.collector.collect(parts.learner.policy_mut()).unwrap();
     let stats = parts.learner.update(parts.collector.rollout()).unwrap();
-    UpdateStats {
-        gae_s: 0.0,
-        update_s: 0.0,
-        ..stats
-    }
+    UpdateStats { gae_s: 0.0, update_s: 0.0, ..stats }
 }
 
 type State = (Vec<(String, Vec<u8>)>, Vec<u8>);
@@ -138,10 +130,7 @@ fn threads_that_the_learner_waits_for_train_with_the_same_bits() {
 fn rollouts_collected_ahead_are_learnt_from_with_a_correction() {
     let _alone = PRECISION.lock();
     let train = |workers: &str| {
-        let task = task(
-            12,
-            &[("collector.kind", "async"), ("collector.workers", workers)],
-        );
+        let task = task(12, &[("collector.kind", "async"), ("collector.workers", workers)]);
         let mut parts = parts(&Machine::host(), &task);
         let said: Vec<_> = (0..3).map(|_| iterate(&mut parts)).collect();
         let stats = parts.collector.worker_stats().unwrap();
@@ -172,14 +161,7 @@ fn fewer_environments_go_on_with_their_states_wherever_they_are() {
         drop(before);
         let mut after = parts(&machine, &few);
         after.learner.load(&learner).unwrap();
-        assert_eq!(
-            after
-                .collector
-                .restore_range(&kept.collector, true)
-                .unwrap(),
-            8,
-            "{name}"
-        );
+        assert_eq!(after.collector.restore_range(&kept.collector, true).unwrap(), 8, "{name}");
         let said = iterate(&mut after);
         (name, said, state(&mut after))
     });
@@ -209,10 +191,7 @@ fn a_memory_of_the_past_has_to_fit_where_the_run_says_there_is_room() {
     let _alone = PRECISION.lock();
     let memory = [("replay.storage", "host"), ("replay.save", "false")];
     let task = task(12, &[&[("runner.algorithm", "sac")], &memory[..]].concat());
-    let told = Told {
-        host: Some(1000),
-        device: None,
-    };
+    let told = Told { host: Some(1000), device: None };
     let mut parts = parts(&Machine::stand_in(None).with(told), &task);
     let folder = tempfile::tempdir().unwrap();
     let opened = parts.open(folder.path(), false).map(|_| ());

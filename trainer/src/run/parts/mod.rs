@@ -60,11 +60,7 @@ pub(crate) struct IterationStart {
 
 impl Default for IterationStart {
     fn default() -> Self {
-        Self {
-            collector: Snapshot::in_place(),
-            captured: false,
-            committed: true,
-        }
+        Self { collector: Snapshot::in_place(), captured: false, committed: true }
     }
 }
 
@@ -100,9 +96,7 @@ impl Parts {
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
         if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {
-            learner
-                .set_teacher(teacher)
-                .map_err(|e| in_file(loaded, e))?;
+            learner.set_teacher(teacher).map_err(|e| in_file(loaded, e))?;
         }
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
@@ -197,10 +191,7 @@ fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Resul
 }
 
 fn in_fault(loaded: &Loaded, why: String) -> RunError {
-    loaded
-        .places
-        .explain(&ConfigError::new("fault.inject", why))
-        .into()
+    loaded.places.explain(&ConfigError::new("fault.inject", why)).into()
 }
 
 /// Shows a learner's complaint about a key in its file.

@@ -39,31 +39,19 @@ pub(super) fn teacher(
     };
     let Some(group) = spec.group(&wanted.group) else {
         let names = spec.groups.iter().map(|g| g.name.as_str());
-        let why = format!(
-            "the task has no observations of the group \"{}\"",
-            wanted.group
-        );
+        let why = format!("the task has no observations of the group \"{}\"", wanted.group);
         let help = match nearest(&wanted.group, names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("add [[task.observation]] with group = \"{}\"", wanted.group),
         };
         return Err(refuse("group", why, help));
     };
-    let run = load_run(Path::new(&wanted.teacher)).map_err(|e| {
-        refuse(
-            "teacher",
-            e.to_string(),
-            "a run's folder, or a checkpoint".into(),
-        )
-    })?;
+    let run = load_run(Path::new(&wanted.teacher))
+        .map_err(|e| refuse("teacher", e.to_string(), "a run's folder, or a checkpoint".into()))?;
     let task = &run.checkpoint.meta.task;
     if run.config.actor.is_recurrent() {
         let why = "a recurrent policy cannot be asked about single states".into();
-        return Err(refuse(
-            "teacher",
-            why,
-            "actor.rnn_type = \"none\" for the teacher".into(),
-        ));
+        return Err(refuse("teacher", why, "actor.rnn_type = \"none\" for the teacher".into()));
     }
     if (task.obs, task.action) != (group.width, spec.action.width()) {
         let why = format!(
@@ -79,10 +67,7 @@ pub(super) fn teacher(
         return Err(refuse("teacher", why, help.into()));
     }
     let own = EnvSpec {
-        obs: Groups {
-            policy: task.obs,
-            critic: task.critic_obs,
-        },
+        obs: Groups { policy: task.obs, critic: task.critic_obs },
         critic: task.critic_obs,
         groups: Vec::new(),
         agents: Vec::new(),

@@ -85,8 +85,7 @@ impl Report {
     pub fn log(&mut self, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
         record::fill(&mut self.record, run, parts, done);
         self.success = self.record.get("Metrics/success").or(self.success);
-        self.record
-            .put("Guard/lost_log_records", self.sinks.lost as f64);
+        self.record.put("Guard/lost_log_records", self.sinks.lost as f64);
         self.sinks.write(&self.record);
         let (iteration, stats) = (run.counters.iteration, parts.collector.stats());
         let broken = stats.broken();
@@ -117,9 +116,7 @@ impl Report {
 
     /// The progress line's present text.
     fn snapshot(&self, run: Standing<'_>) -> Snapshot {
-        let Standing {
-            setup, counters, ..
-        } = run;
+        let Standing { setup, counters, .. } = run;
         let (mean_return, mean_length) = counters.window.means();
         let of = setup.config().runner.max_iterations;
         let done = counters.iteration.saturating_sub(self.first_iteration);
@@ -160,12 +157,7 @@ impl Report {
         // A picture is no reason to call a run failed.
         let name = &run.setup.config().name;
         let draw = || curve::redraw(&dir.join(METRICS), &file, name);
-        let remedy = || {
-            format!(
-                "the run is complete; ostler plot {} draws it",
-                dir.display()
-            )
-        };
+        let remedy = || format!("the run is complete; ostler plot {} draws it", dir.display());
         match std::panic::catch_unwind(AssertUnwindSafe(draw)) {
             Ok(Ok(())) => self.curve = Some(file),
             Ok(Err(e @ CurveError::Empty(_))) => tracing::info!("no learning curve: {e}"),

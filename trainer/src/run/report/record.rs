@@ -192,16 +192,9 @@ mod tests {
 
     #[test]
     fn waits_and_copies_are_those_of_collection_and_update() {
-        let of = |launches, uploads, downloads, waits| Traffic {
-            launches,
-            uploads,
-            downloads,
-            waits,
-        };
-        let collected = CollectCounts {
-            in_loop: of(1000, 2, 30, 400),
-            all: of(2000, 5, 60, 800),
-        };
+        let of =
+            |launches, uploads, downloads, waits| Traffic { launches, uploads, downloads, waits };
+        let collected = CollectCounts { in_loop: of(1000, 2, 30, 400), all: of(2000, 5, 60, 800) };
         let tags = traffic(collected, of(0, 7, 8, 9));
         let expected = [
             ("Perf/cuda_syncs", 809),

@@ -103,10 +103,7 @@ pub(crate) fn newest_unfinished(
 }
 
 fn anew(folder: PathBuf) -> (Next, String) {
-    let why = format!(
-        "the run in {} starts anew, it had no checkpoint yet",
-        folder.display()
-    );
+    let why = format!("the run in {} starts anew, it had no checkpoint yet", folder.display());
     (Next::Anew(folder), why)
 }
 
@@ -132,9 +129,7 @@ fn barely_begun(folder: &Path) -> bool {
     let begun = names.iter().any(|n| n == dir::LOCK);
     begun
         && keep::list(&folder.join(dir::CHECKPOINTS)).is_empty()
-        && names
-            .iter()
-            .all(|n| files::is_leftover(n) || dir::FIRST.iter().any(|f| n == f))
+        && names.iter().all(|n| files::is_leftover(n) || dir::FIRST.iter().any(|f| n == f))
 }
 
 /// Whether and how a run goes on.
@@ -208,9 +203,8 @@ fn newest_first(parent: &Path) -> Vec<PathBuf> {
         };
         Some((date.to_string(), number))
     };
-    let mut found: Vec<_> = entries
-        .filter_map(|e| Some((key(e.file_name().into_string().ok()?)?, e.path())))
-        .collect();
+    let mut found: Vec<_> =
+        entries.filter_map(|e| Some((key(e.file_name().into_string().ok()?)?, e.path()))).collect();
     found.sort();
     found.into_iter().rev().map(|f| f.1).collect()
 }
@@ -228,18 +222,11 @@ mod tests {
             "2026-03-01_10-00-00",
             "2026-02-28_23-00-00",
         ];
-        for name in names
-            .iter()
-            .rev()
-            .chain(&["latest", "mine", "2026-03-01_10-00-00x"])
-        {
+        for name in names.iter().rev().chain(&["latest", "mine", "2026-03-01_10-00-00x"]) {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         let found = newest_first(dir.path());
-        let found: Vec<_> = found
-            .iter()
-            .filter_map(|p| p.file_name()?.to_str())
-            .collect();
+        let found: Vec<_> = found.iter().filter_map(|p| p.file_name()?.to_str()).collect();
         assert_eq!(found, names);
         assert!(newest_first(&dir.path().join("none")).is_empty());
     }

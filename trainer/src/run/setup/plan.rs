@@ -96,9 +96,7 @@ pub(crate) fn plan(
     if asked == 0.0 {
         loaded.config.sim.dt = own;
     } else if asked != own {
-        notes.push(format!(
-            "sim.dt = {asked} s replaces the model's own time step of {own} s"
-        ));
+        notes.push(format!("sim.dt = {asked} s replaces the model's own time step of {own} s"));
     }
     if loaded.auto_envs {
         // With the number in its place everything else is decided anew: threads depend
@@ -159,10 +157,5 @@ pub(in crate::run) fn fresh(options: &Options) -> Result<Plan, RunError> {
         )
     })?;
     let (loaded, model, notes) = plan(path, &options.overrides, None, Gpus::HERE)?;
-    Ok(Plan {
-        loaded,
-        model,
-        notes,
-        warnings: Vec::new(),
-    })
+    Ok(Plan { loaded, model, notes, warnings: Vec::new() })
 }

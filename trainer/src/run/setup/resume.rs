@@ -82,14 +82,7 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
         notes,
         warnings: [note, changed, robot].into_iter().flatten().collect(),
     };
-    Ok((
-        plan,
-        Earlier {
-            dir,
-            file,
-            checkpoint,
-        },
-    ))
+    Ok((plan, Earlier { dir, file, checkpoint }))
 }
 
 /// Moves what the run would overwrite out of its way; see [`keep::set_aside`].
@@ -102,9 +95,8 @@ pub(in crate::run) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<P
     // A damaged best checkpoint is no reason to refuse: it stays where it is.
     let best = Checkpoint::read(&folder.join(keep::BEST)).ok();
     let copies = [dir.path().join(dir::METRICS), dir.path().join(FILE_NAME)];
-    keep::set_aside(&folder, iteration, best.map(|b| b.meta.iteration), &copies).map_err(
-        RunError::file("set aside the newer checkpoints in", &folder),
-    )
+    keep::set_aside(&folder, iteration, best.map(|b| b.meta.iteration), &copies)
+        .map_err(RunError::file("set aside the newer checkpoints in", &folder))
 }
 
 pub(in crate::run) fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
@@ -146,10 +138,7 @@ pub(in crate::run) fn restore(
     // Fewer fit than the checkpoint holds: the first of them go on.
     let restored = match task.num_envs == c.meta.task.num_envs {
         true => parts.collector.restore(&c.collector),
-        false => parts
-            .collector
-            .restore_range(&c.collector, spread)
-            .map(|_| ()),
+        false => parts.collector.restore_range(&c.collector, spread).map(|_| ()),
     };
     restored.map_err(|e| {
         RunError::Usage(format!(
@@ -173,16 +162,8 @@ pub(in crate::run) fn restore(
 /// Goes on with a run up to where its first iteration would begin, and draws once from
 /// what its learner remembers; only for tests of the readers.
 pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
-    let options = Options {
-        quiet: true,
-        ..Options::default()
-    };
-    let (
-        Plan {
-            mut loaded, model, ..
-        },
-        earlier,
-    ) = resumed(&options, run)?;
+    let options = Options { quiet: true, ..Options::default() };
+    let (Plan { mut loaded, model, .. }, earlier) = resumed(&options, run)?;
     settle(&mut loaded, &model, true, None)?;
     loaded.config.env.num_envs = earlier.checkpoint.meta.task.num_envs;
     let spec = match &loaded.foreign {
@@ -191,10 +172,8 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
-    let (mut counters, task) = (
-        Counters::default(),
-        mark(&model, &parts.spec, &loaded.config.task.action),
-    );
+    let (mut counters, task) =
+        (Counters::default(), mark(&model, &parts.spec, &loaded.config.task.action));
     restore(&earlier, &task, true, &mut parts, &mut counters)?;
     set_aside(&earlier.dir, counters.iteration)?;
     let at = |e| RunError::file("write into", earlier.dir.path())(e);
@@ -227,11 +206,7 @@ fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<()
              {}: the run goes on, but does not repeat bit for bit what it would have been",
             restored.lost_oldest,
             restored.lost_newest,
-            if restored.lost_priorities {
-                ", and all priorities"
-            } else {
-                ""
-            },
+            if restored.lost_priorities { ", and all priorities" } else { "" },
             restored.rows
         );
     }
@@ -269,12 +244,8 @@ mod tests {
         assert!(same(&a, &b) && same(&a, &a));
         assert!(!same(&a, &c) && !same(&a, &d) && !same(&a, dir.path()));
         assert!(!same_files(std::slice::from_ref(&a), &[a.clone(), b]));
-        rustix::fs::mkfifoat(
-            rustix::fs::CWD,
-            dir.path().join("f"),
-            rustix::fs::Mode::RWXU,
-        )
-        .unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("f"), rustix::fs::Mode::RWXU)
+            .unwrap();
         assert!(!same(&a, &dir.path().join("f")));
     }
 }

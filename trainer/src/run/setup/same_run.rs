@@ -83,11 +83,7 @@ fn compare(old: &Value, new: &Value, path: &str, out: &mut Vec<String>) {
         (Value::Table(a), Value::Table(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let at = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
+                let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 match (a.get(key), b.get(key)) {
                     (Some(x), Some(y)) => compare(x, y, &at, out),
                     (Some(x), None) => out.push(format!("{at}: was {x}, is not set")),
@@ -119,9 +115,7 @@ mod tests {
         same_run(&old, &new, Path::new("r")).unwrap();
         new.ppo.gamma = 0.5;
         new.actor.hidden_dims[1] = 3;
-        let e = same_run(&old, &new, Path::new("r"))
-            .unwrap_err()
-            .to_string();
+        let e = same_run(&old, &new, Path::new("r")).unwrap_err().to_string();
         assert!(e.contains("ppo.gamma: was 0.99, is 0.5"), "{e}");
         assert!(e.contains("actor.hidden_dims[1]: was 256, is 3"), "{e}");
         assert!(!e.contains("tensorboard:"), "{e}");

@@ -152,15 +152,10 @@ impl Meta {
             ("its last trouble", self.last_pressure <= MOST),
             (
                 "its counts of troubles",
-                [health.bad_updates, health.healthy, health.roll_backs]
-                    .into_iter()
-                    .all(counts)
+                [health.bad_updates, health.healthy, health.roll_backs].into_iter().all(counts)
                     && health.roll_backs_in_all <= MOST,
             ),
-            (
-                "its evaluations",
-                self.evaluations.plausible(self.iteration),
-            ),
+            ("its evaluations", self.evaluations.plausible(self.iteration)),
         ];
         match all.iter().find(|(_, holds)| !holds) {
             Some((what, _)) => Err(what),
@@ -228,11 +223,10 @@ const KINDS: [(Kind, Dtype); 6] = [
 
 fn bytes_of(tensor: &Tensor) -> Result<Bytes<'static>, CheckpointError> {
     let kind = tensor.f_kind()?;
-    let dtype = KINDS
-        .iter()
-        .find(|k| k.0 == kind)
-        .map(|k| k.1)
-        .ok_or_else(|| tch::TchError::Kind(format!("{kind:?} cannot be kept in a checkpoint")))?;
+    let dtype =
+        KINDS.iter().find(|k| k.0 == kind).map(|k| k.1).ok_or_else(|| {
+            tch::TchError::Kind(format!("{kind:?} cannot be kept in a checkpoint"))
+        })?;
     let shape: Vec<usize> = tensor.size().iter().map(|&d| d as usize).collect();
     let mut data = zeroed("a checkpoint", tensor.numel() * kind.elt_size_in_bytes())?;
     bytes_into(tensor, &mut data)?;
@@ -279,10 +273,7 @@ fn header(
     });
     let whole = Metadata::new(Some(metadata), infos.collect()).map_err(|e| e.to_string())?;
     let mut text = serde_json::to_string(&whole).map_err(|e| e.to_string())?;
-    text.extend(std::iter::repeat_n(
-        ' ',
-        text.len().next_multiple_of(8) - text.len(),
-    ));
+    text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(8) - text.len()));
     Ok(text)
 }
 
@@ -342,16 +333,11 @@ impl Checkpoint {
                 data: Cow::Borrowed(bytemuck::cast_slice(&self.episodes)),
             },
         );
-        let content = |why: String| CheckpointError::Content {
-            path: path.to_path_buf(),
-            why,
-        };
+        let content = |why: String| CheckpointError::Content { path: path.to_path_buf(), why };
         let json = serde_json::to_string(&self.meta).map_err(|e| content(e.to_string()))?;
         let sum = checksum(
             &json,
-            tensors
-                .iter()
-                .map(|(n, b)| (n.as_str(), b.dtype, b.shape.as_slice(), &*b.data)),
+            tensors.iter().map(|(n, b)| (n.as_str(), b.dtype, b.shape.as_slice(), &*b.data)),
         );
         let metadata = HashMap::from([(META.to_string(), json), (CHECKSUM.to_string(), sum)]);
         // The widest numbers first, so that all are aligned.
@@ -380,23 +366,16 @@ impl Checkpoint {
     /// # Errors
     /// Not readable, cut short, damaged, or not a checkpoint of this program.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
-        let file_error = |source| CheckpointError::File {
-            action: "read",
-            path: path.to_path_buf(),
-            source,
-        };
-        let content = |why: String| CheckpointError::Content {
-            path: path.to_path_buf(),
-            why,
-        };
+        let file_error =
+            |source| CheckpointError::File { action: "read", path: path.to_path_buf(), source };
+        let content = |why: String| CheckpointError::Content { path: path.to_path_buf(), why };
         let file = files::open(path).map_err(file_error)?;
         let length = file.metadata().map_err(file_error)?.len();
         let mut head = [0; 8];
-        file.read_exact_at(&mut head, 0)
-            .map_err(|e| match e.kind() {
-                ErrorKind::UnexpectedEof => content(format!("{REMEDY} ({length} bytes)")),
-                _ => file_error(e),
-            })?;
+        file.read_exact_at(&mut head, 0).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => content(format!("{REMEDY} ({length} bytes)")),
+            _ => file_error(e),
+        })?;
         if !head_fits(u64::from_le_bytes(head), length) {
             return Err(content(format!("{REMEDY} (safetensors: its head)")));
         }
@@ -413,9 +392,7 @@ impl Checkpoint {
         bytes
             .try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))
             .map_err(|_| too_large())?;
-        file.take(length)
-            .read_to_end(&mut bytes)
-            .map_err(file_error)?;
+        file.take(length).read_to_end(&mut bytes).map_err(file_error)?;
         parse(&bytes).map_err(|e| match e {
             Refusal::Content(why) => content(why),
             Refusal::Memory(e) => e.into(),
@@ -489,17 +466,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
     let file = SafeTensors::deserialize(bytes).map_err(|e| format!("{REMEDY} ({e})"))?;
     let mut tensors = file.tensors();
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    let found = checksum(
-        json,
-        tensors
-            .iter()
-            .map(|(n, t)| (n.as_str(), t.dtype(), t.shape(), t.data())),
-    );
+    let found =
+        checksum(json, tensors.iter().map(|(n, t)| (n.as_str(), t.dtype(), t.shape(), t.data())));
     if Some(&found) != entry(CHECKSUM) {
         return Err(format!("{REMEDY} (checksum)").into());
     }
-    meta.plausible()
-        .map_err(|what| format!("{REMEDY} ({what} cannot be)"))?;
+    meta.plausible().map_err(|what| format!("{REMEDY} ({what} cannot be)"))?;
     let mut out = Checkpoint {
         meta,
         learner: Vec::new(),
@@ -514,9 +486,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
             COLLECTOR => out.collector = copied(view.data())?.into(),
             EPISODES => {
                 let words = view.data().chunks_exact(4);
-                let floats: Vec<f32> = words
-                    .map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-                    .collect();
+                let floats: Vec<f32> =
+                    words.map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
                 out.episodes = floats.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
             }
             _ => {

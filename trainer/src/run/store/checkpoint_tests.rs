@@ -26,15 +26,9 @@ fn sample() -> Checkpoint {
             ..Checkpoint::meta(mark())
         },
         learner: vec![
-            (
-                "w".into(),
-                Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN]).view([3, 1]),
-            ),
+            ("w".into(), Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN]).view([3, 1])),
             ("step".into(), Tensor::from_slice(&[42_i64])),
-            (
-                "empty".into(),
-                Tensor::zeros([0, 4], (Kind::Double, tch::Device::Cpu)),
-            ),
+            ("empty".into(), Tensor::zeros([0, 4], (Kind::Double, tch::Device::Cpu))),
         ],
         good: vec![("w".into(), Tensor::from_slice(&[2.5_f32]))],
         candidate: vec![("w".into(), Tensor::from_slice(&[3.5_f32]))],
@@ -63,11 +57,7 @@ fn comes_back_bit_for_bit() {
     for (name, tensor) in &s.learner {
         let back = &c.learner.iter().find(|t| &t.0 == name).unwrap().1;
         assert_eq!(back.size(), tensor.size(), "{name}");
-        assert_eq!(
-            bytes_of(back).unwrap().data,
-            bytes_of(tensor).unwrap().data,
-            "{name}"
-        );
+        assert_eq!(bytes_of(back).unwrap().data, bytes_of(tensor).unwrap().data, "{name}");
     }
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "no temporary file stays");
@@ -147,10 +137,7 @@ fn a_failed_write_leaves_the_old_file() {
     // What has the name and cannot be replaced by a file makes the write fail at its end.
     let path = dir.path().join("taken.safetensors");
     std::fs::create_dir_all(path.join("old")).unwrap();
-    assert!(matches!(
-        sample().write(&path),
-        Err(CheckpointError::File { .. })
-    ));
+    assert!(matches!(sample().write(&path), Err(CheckpointError::File { .. })));
     assert!(path.join("old").is_dir());
     let left = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(left, 1, "nothing of the new file is left");

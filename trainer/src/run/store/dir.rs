@@ -96,14 +96,7 @@ impl RunDir {
                 ),
             }
         } else {
-            let ours = [
-                METRICS,
-                "log.txt",
-                "meta.json",
-                robot::FOLDER,
-                native::FOLDER,
-                FILE_NAME,
-            ];
+            let ours = [METRICS, "log.txt", "meta.json", robot::FOLDER, native::FOLDER, FILE_NAME];
             // A link counts, wherever it leads.
             let there = |name: &&&str| self.path.join(name).symlink_metadata().is_ok();
             let mut found = ours.iter().filter(there);
@@ -168,10 +161,7 @@ impl RunDir {
             }
         };
         match locked {
-            Ok(()) => Ok(Self {
-                path: path.to_path_buf(),
-                lock: file,
-            }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), lock: file }),
             Err(std::fs::TryLockError::WouldBlock) => Err(RunError::Usage(format!(
                 "{} is in use by another process: wait for it to end, or choose another folder",
                 path.display()
@@ -307,10 +297,7 @@ fn fresh(parent: &Path) -> Result<PathBuf, RunError> {
             Err(e) => return Err(RunError::file("make the folder", &path)(e)),
         }
     }
-    Err(RunError::Usage(format!(
-        "{} holds too many runs of this second",
-        parent.display()
-    )))
+    Err(RunError::Usage(format!("{} holds too many runs of this second", parent.display())))
 }
 
 /// Points `latest` at the newest run; a convenience, so failing only warns. What is there
@@ -319,10 +306,7 @@ fn link_latest(parent: &Path, path: &Path) {
     let Some(name) = path.file_name() else { return };
     let latest = parent.join(LATEST);
     if latest.symlink_metadata().is_ok() && !is_ours(&latest) {
-        tracing::warn!(
-            "{} is no link to a run: it stays as it is",
-            latest.display()
-        );
+        tracing::warn!("{} is no link to a run: it stays as it is", latest.display());
         return;
     }
     let temporary = parent.join(format!(".latest.{}.tmp", std::process::id()));

@@ -22,10 +22,7 @@ impl Place {
     }
 
     fn config(&self) -> Config {
-        let mut config = Config {
-            name: "walk".into(),
-            ..Config::default()
-        };
+        let mut config = Config { name: "walk".into(), ..Config::default() };
         config.log.dir = self.path("runs").display().to_string();
         config
     }
@@ -37,13 +34,7 @@ fn refusal(result: Result<RunDir, RunError>) -> String {
 
 #[test]
 fn a_run_with_links_in_it_is_not_opened() {
-    for name in [
-        "config.tmp",
-        "log.txt",
-        ".lock",
-        "checkpoints",
-        "robot/walk.xml",
-    ] {
+    for name in ["config.tmp", "log.txt", ".lock", "checkpoints", "robot/walk.xml"] {
         let place = Place::new();
         std::fs::create_dir(place.path("run/robot")).unwrap();
         symlink(place.path("precious"), place.path("run").join(name)).unwrap();

@@ -50,14 +50,7 @@ pub fn ask(folder: &Path, diff: bool) -> Option<State> {
 
 fn difference(folder: &Path) -> Result<Diff, String> {
     // Included files count as the one that includes them.
-    let keys = [
-        "config",
-        "--includes",
-        "--show-scope",
-        "--name-only",
-        "-z",
-        "--list",
-    ];
+    let keys = ["config", "--includes", "--show-scope", "--name-only", "-z", "--list"];
     let listed = output(folder, &keys, 1 << 20)?;
     if let Some(key) = program_named(&String::from_utf8_lossy(&listed)) {
         return Err(format!(
@@ -117,16 +110,14 @@ fn output(folder: &Path, args: &[&str], most: usize) -> Result<Vec<u8>, String> 
         .spawn()
         .map_err(|e| format!("git does not start: {e}"))?;
     let pipe = child.stdout.take();
-    let reader = std::thread::Builder::new()
-        .name("git".into())
-        .spawn(move || {
-            let mut text = Vec::new();
-            if let Some(pipe) = pipe {
-                // One more than allowed shows that there was more.
-                pipe.take(most as u64 + 1).read_to_end(&mut text)?;
-            }
-            Ok::<_, std::io::Error>(text)
-        });
+    let reader = std::thread::Builder::new().name("git".into()).spawn(move || {
+        let mut text = Vec::new();
+        if let Some(pipe) = pipe {
+            // One more than allowed shows that there was more.
+            pipe.take(most as u64 + 1).read_to_end(&mut text)?;
+        }
+        Ok::<_, std::io::Error>(text)
+    });
     let reader = match reader {
         Ok(reader) => reader,
         Err(e) => {

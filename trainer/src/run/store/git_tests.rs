@@ -9,15 +9,7 @@ impl Repository {
         std::fs::write(repository.path("file.txt"), "before\n").unwrap();
         repository.git(&["init", "--quiet"]);
         repository.git(&["add", "."]);
-        repository.git(&[
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "commit",
-            "-qm",
-            "x",
-        ]);
+        repository.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]);
         repository
     }
 
@@ -136,10 +128,8 @@ fn a_bare_repository_within_another_is_not_asked() {
     let inner = Repository::new();
     let nested = outer.path("configs");
     std::fs::rename(inner.path(".git"), &nested).unwrap();
-    let config = format!(
-        "[core]\n\tbare = true\n[filter \"evil\"]\n\tclean = {}\n",
-        outer.payload()
-    );
+    let config =
+        format!("[core]\n\tbare = true\n[filter \"evil\"]\n\tclean = {}\n", outer.payload());
     std::fs::write(nested.join("config"), config).unwrap();
     assert_eq!(ask(&nested, true), None);
     assert!(!outer.started());
@@ -155,10 +145,7 @@ fn a_larger_diff_is_not_kept() {
 
 #[test]
 fn what_is_said_of_it_names_the_file_or_the_reason() {
-    let mut state = State {
-        commit: "c".into(),
-        diff: Some(Diff::Text(b"x".to_vec())),
-    };
+    let mut state = State { commit: "c".into(), diff: Some(Diff::Text(b"x".to_vec())) };
     assert_eq!(state.describe("git.diff")["diff"], "git.diff");
     state.diff = Some(Diff::Refused("a reason".into()));
     assert_eq!(state.describe("git.diff")["diff"], "not kept: a reason");

@@ -19,10 +19,7 @@ pub fn list(dir: &Path) -> Vec<(u64, PathBuf)> {
         .flatten()
         .filter_map(|e| {
             let name = e.file_name();
-            let number = name
-                .to_str()?
-                .strip_prefix("iter_")?
-                .strip_suffix(".safetensors")?;
+            let number = name.to_str()?.strip_prefix("iter_")?.strip_suffix(".safetensors")?;
             Some((number.parse().ok()?, e.path()))
         })
         .collect();

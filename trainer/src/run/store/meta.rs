@@ -31,14 +31,10 @@ impl MetaWriter {
     /// The file cannot be written.
     pub fn create(dir: &Path, facts: Map<String, Value>) -> std::io::Result<Self> {
         let mut value = Map::new();
-        let line: Vec<String> = std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+        let line: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         value.insert("command_line".into(), json!(line));
-        value.insert(
-            "working_directory".into(),
-            json!(std::env::current_dir().ok()),
-        );
+        value.insert("working_directory".into(), json!(std::env::current_dir().ok()));
         value.insert("started".into(), json!(jiff::Zoned::now().to_string()));
         value.insert(
             "versions".into(),
@@ -72,11 +68,7 @@ impl MetaWriter {
             sessions.push(Value::Object(last));
             value.insert("earlier_sessions".into(), Value::Array(sessions));
         }
-        let writer = Self {
-            path,
-            value,
-            git: None,
-        };
+        let writer = Self { path, value, git: None };
         writer.write()?;
         Ok(writer)
     }
@@ -90,28 +82,22 @@ impl MetaWriter {
     /// Asks git about the folder `of` in a thread of its own, for its `diff`, too, where
     /// that is wanted: it can take a second in a large repository.
     pub fn ask_git(&mut self, of: PathBuf, diff: bool) {
-        let mut writer = Self {
-            path: self.path.clone(),
-            value: self.value.clone(),
-            git: None,
-        };
-        let thread = std::thread::Builder::new()
-            .name("git".into())
-            .spawn(move || {
-                let state = git::ask(&of, diff);
-                if let Some(Diff::Text(text)) = state.as_ref().and_then(|s| s.diff.as_ref())
-                    && !text.is_empty()
-                    && let Err(e) =
-                        files::replace(&writer.path.with_file_name(DIFF), files::PRIVATE, text)
-                {
-                    tracing::warn!("{DIFF}: {e}");
-                }
-                let said = state.map_or(json!(null), |s| s.describe(DIFF));
-                writer.value.insert("git".into(), said);
-                if let Err(e) = writer.write() {
-                    tracing::warn!("meta.json: {e}");
-                }
-            });
+        let mut writer = Self { path: self.path.clone(), value: self.value.clone(), git: None };
+        let thread = std::thread::Builder::new().name("git".into()).spawn(move || {
+            let state = git::ask(&of, diff);
+            if let Some(Diff::Text(text)) = state.as_ref().and_then(|s| s.diff.as_ref())
+                && !text.is_empty()
+                && let Err(e) =
+                    files::replace(&writer.path.with_file_name(DIFF), files::PRIVATE, text)
+            {
+                tracing::warn!("{DIFF}: {e}");
+            }
+            let said = state.map_or(json!(null), |s| s.describe(DIFF));
+            writer.value.insert("git".into(), said);
+            if let Err(e) = writer.write() {
+                tracing::warn!("meta.json: {e}");
+            }
+        });
         self.git = thread.ok();
     }
 

@@ -43,18 +43,13 @@ impl Originals {
         let mut place = plain(folder);
         let mut bound = naming.within.as_ref().map_or(place.clone(), |w| plain(w));
         // Of two names for one folder the ones that fit together.
-        if let (false, Ok(real), Ok(outer)) = (
-            place.starts_with(&bound),
-            place.canonicalize(),
-            bound.canonicalize(),
-        ) && real.starts_with(&outer)
+        if let (false, Ok(real), Ok(outer)) =
+            (place.starts_with(&bound), place.canonicalize(), bound.canonicalize())
+            && real.starts_with(&outer)
         {
             (place, bound) = (real, outer);
         }
-        Self {
-            folder: [folder.to_path_buf(), place],
-            bound,
-        }
+        Self { folder: [folder.to_path_buf(), place], bound }
     }
 
     /// Where a file or folder of the model's lies.
@@ -85,11 +80,7 @@ fn outermost(originals: &Originals, path: &Path) -> PathBuf {
     let [folder, place] = &originals.folder;
     let mut outermost = place.clone();
     let mut at = place.clone();
-    for part in path
-        .strip_prefix(folder)
-        .unwrap_or(Path::new(""))
-        .components()
-    {
+    for part in path.strip_prefix(folder).unwrap_or(Path::new("")).components() {
         match part {
             Component::ParentDir => {
                 at.pop();
@@ -134,10 +125,7 @@ pub(super) fn copy(run: &Path, model: &Model) -> Result<Copies, RunError> {
         here if here.as_os_str().is_empty() => Some(run.join(FOLDER)),
         inner => Some(run.join(FOLDER).join(inner)),
     };
-    let mut copies = Copies {
-        main: String::new(),
-        spread: base != own || naming.within.is_some(),
-    };
+    let mut copies = Copies { main: String::new(), spread: base != own || naming.within.is_some() };
     for (i, (from, place)) in sources.iter().zip(&places).enumerate() {
         let Some(to) = inside(place) else {
             continue;
@@ -157,11 +145,7 @@ pub(super) fn copy(run: &Path, model: &Model) -> Result<Copies, RunError> {
     };
     for (name, file) in &naming.absolute {
         let inner = plain(name);
-        put(
-            file,
-            &root.join(inner.strip_prefix("/").unwrap_or(&inner)),
-            false,
-        )?;
+        put(file, &root.join(inner.strip_prefix("/").unwrap_or(&inner)), false)?;
     }
     for (folder, _) in &naming.packages {
         if let Some(copy) = inside(&originals.place(folder)) {
@@ -178,10 +162,7 @@ fn describe(folder: &Path, packages: &[(PathBuf, String)], copy: &Path) -> Resul
         return put(&manifest, &to, false);
     }
     let names = packages.iter().filter(|(f, _)| f == folder).map(|(_, n)| n);
-    if names
-        .clone()
-        .all(|n| copy.file_name().is_some_and(|own| own == n.as_str()))
-    {
+    if names.clone().all(|n| copy.file_name().is_some_and(|own| own == n.as_str())) {
         return Ok(());
     }
     let names = names.map(|n| n.replace('&', "&amp;").replace('<', "&lt;"));
@@ -260,12 +241,7 @@ mod tests {
         write(&dir.path().join("far/z.stl"), "z");
         // A folder that is a link: the copy is a folder of that name.
         std::os::unix::fs::symlink(dir.path().join("far"), robot.join("linked")).unwrap();
-        let names = [
-            "parts/y.stl",
-            "linked/z.stl",
-            "../../shared/x.stl",
-            "parts/../dog.xml",
-        ];
+        let names = ["parts/y.stl", "linked/z.stl", "../../shared/x.stl", "parts/../dog.xml"];
         let mut sources = vec![main.clone()];
         sources.extend(names.map(|n| robot.join(n)));
         let copies = copy(&run, &model(&sources)).unwrap();
@@ -303,10 +279,7 @@ mod tests {
         let name = "meshes/../assets/t.stl";
         let run = dir.path().join("run");
         let copies = copy(&run, &model(&[main, robot.join(name)])).unwrap();
-        assert_eq!(
-            (copies.main.as_str(), copies.spread),
-            ("robot/a.xml", false)
-        );
+        assert_eq!((copies.main.as_str(), copies.spread), ("robot/a.xml", false));
         assert!(run.join("robot").join(name).is_file());
     }
 }

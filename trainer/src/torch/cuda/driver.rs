@@ -65,10 +65,7 @@ impl Driver {
                 error_name: library.function(c"cuGetErrorName").map_err(no)?,
             }
         };
-        let mut driver = Self {
-            functions,
-            version: Version { major: 0, minor: 0 },
-        };
+        let mut driver = Self { functions, version: Version { major: 0, minor: 0 } };
         let mut number = 0;
         // SAFETY: the number lives across the call. It needs no cuInit.
         let code = unsafe { (functions.version)(&mut number) };
@@ -87,10 +84,9 @@ impl Driver {
     /// It is too old.
     pub fn serves(&self, cuda: Option<Version>) -> Result<(), NoCuda> {
         match cuda {
-            Some(libtorch) if self.version.major < libtorch.major => Err(NoCuda::DriverTooOld {
-                driver: self.version,
-                libtorch,
-            }),
+            Some(libtorch) if self.version.major < libtorch.major => {
+                Err(NoCuda::DriverTooOld { driver: self.version, libtorch })
+            }
             _ => Ok(()),
         }
     }

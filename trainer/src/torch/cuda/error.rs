@@ -78,9 +78,7 @@ impl NoCuda {
                 format!("no GPU is visible, CUDA_VISIBLE_DEVICES=\"{list}\" hides every one")
             }
             Self::NoneVisible { hidden: None } => "no GPU is visible, the driver finds none".into(),
-            Self::OutOfRange {
-                index, count: 1, ..
-            } => {
+            Self::OutOfRange { index, count: 1, .. } => {
                 format!("there is no GPU {index}, 1 is visible")
             }
             Self::OutOfRange { index, count, .. } => {
@@ -180,80 +178,38 @@ mod tests {
 
     #[test]
     fn every_reason_is_one_line_with_a_remedy() {
-        let old = Version {
-            major: 12,
-            minor: 4,
-        };
-        let new = Version {
-            major: 13,
-            minor: 0,
-        };
-        let start = |code| NoCuda::Start {
-            call: "cuInit",
-            code,
-            said: "CUDA_ERROR_X".into(),
-        };
-        let none = |hidden: Option<&str>| NoCuda::NoneVisible {
-            hidden: hidden.map(Into::into),
-        };
+        let old = Version { major: 12, minor: 4 };
+        let new = Version { major: 13, minor: 0 };
+        let start = |code| NoCuda::Start { call: "cuInit", code, said: "CUDA_ERROR_X".into() };
+        let none = |hidden: Option<&str>| NoCuda::NoneVisible { hidden: hidden.map(Into::into) };
         let range = |count, visible: Option<&str>| NoCuda::OutOfRange {
             index: 7,
             count,
             visible: visible.map(Into::into),
         };
         for (reason, words) in [
+            (NoCuda::NoDriver { said: "x".into() }, &["install one", "--gpus all"][..]),
             (
-                NoCuda::NoDriver { said: "x".into() },
-                &["install one", "--gpus all"][..],
-            ),
-            (
-                NoCuda::DriverTooOld {
-                    driver: old,
-                    libtorch: new,
-                },
+                NoCuda::DriverTooOld { driver: old, libtorch: new },
                 &["CUDA 12.4", "CUDA 13.0", "580", "LIBTORCH", "for CUDA 12"],
             ),
-            (
-                none(Some("")),
-                &["CUDA_VISIBLE_DEVICES=\"\" hides", "unset"],
-            ),
+            (none(Some("")), &["CUDA_VISIBLE_DEVICES=\"\" hides", "unset"]),
             (none(None), &["nvidia-smi"]),
+            (range(1, None), &["no GPU 7", "1 is visible", "\"cuda:0\" is it"]),
+            (range(3, Some("2,4,5")), &["3 are visible", "\"cuda:0\" to \"cuda:2\"", "\"2,4,5\""]),
             (
-                range(1, None),
-                &["no GPU 7", "1 is visible", "\"cuda:0\" is it"],
-            ),
-            (
-                range(3, Some("2,4,5")),
-                &["3 are visible", "\"cuda:0\" to \"cuda:2\"", "\"2,4,5\""],
-            ),
-            (
-                NoCuda::ProcessorOnly {
-                    folder: "/opt/torch/lib".into(),
-                },
+                NoCuda::ProcessorOnly { folder: "/opt/torch/lib".into() },
                 &["/opt/torch/lib", "LIBTORCH"],
             ),
             (
-                NoCuda::Missing {
-                    library: "libcudnn.so.9".into(),
-                },
+                NoCuda::Missing { library: "libcudnn.so.9".into() },
                 &["libcudnn.so.9", "--fetch-only", "pip"],
             ),
-            (
-                NoCuda::Unloadable {
-                    said: "bad ELF".into(),
-                },
-                &["bad ELF", "fetch"],
-            ),
+            (NoCuda::Unloadable { said: "bad ELF".into() }, &["bad ELF", "fetch"]),
             (start(802), &["CUDA_ERROR_X (802)", "fabricmanager"]),
             (start(803), &["restart"]),
             (start(999), &["dmesg"]),
-            (
-                NoCuda::Libtorch {
-                    driver: 2,
-                    libtorch: 0,
-                },
-                &["finds 0 GPUs where the driver has 2"],
-            ),
+            (NoCuda::Libtorch { driver: 2, libtorch: 0 }, &["finds 0 GPUs where the driver has 2"]),
         ] {
             let text = reason.to_string();
             assert!(!text.contains('\n'), "{text}");

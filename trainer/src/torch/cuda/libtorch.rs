@@ -28,9 +28,7 @@ impl LibtorchFolder {
     pub fn has_cuda(&self) -> Result<(), NoCuda> {
         match self.0.join(NAME).is_file() {
             true => Ok(()),
-            false => Err(NoCuda::ProcessorOnly {
-                folder: self.0.clone(),
-            }),
+            false => Err(NoCuda::ProcessorOnly { folder: self.0.clone() }),
         }
     }
 
@@ -61,9 +59,7 @@ impl LibtorchFolder {
 fn understand(file: &Path, said: String) -> NoCuda {
     let name = said.split(": cannot open shared object file").next();
     match name.filter(|name| *name != said && Path::new(name) != file) {
-        Some(library) => NoCuda::Missing {
-            library: library.into(),
-        },
+        Some(library) => NoCuda::Missing { library: library.into() },
         None => NoCuda::Unloadable { said },
     }
 }
@@ -73,20 +69,14 @@ fn version_py(text: &str) -> Option<Version> {
     let line = text.lines().find(|line| line.starts_with("cuda"))?;
     let value = line.split_once('=')?.1.trim().trim_matches(['\'', '"']);
     let (major, minor) = value.split_once('.')?;
-    Some(Version {
-        major: major.parse().ok()?,
-        minor: minor.split('.').next()?.parse().ok()?,
-    })
+    Some(Version { major: major.parse().ok()?, minor: minor.split('.').next()?.parse().ok()? })
 }
 
 /// `2.11.0+cu130` of an archive's `build-version`.
 fn build_version(text: &str) -> Option<Version> {
     let digits = text.trim().split_once("+cu")?.1;
     let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
-    Some(Version {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
+    Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
 #[cfg(test)]

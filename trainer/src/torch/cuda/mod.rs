@@ -53,8 +53,5 @@ pub fn find(index: usize) -> Result<Found, NoCuda> {
     if usize::try_from(count).is_ok_and(|n| index < n) {
         return Ok(gpu);
     }
-    Err(NoCuda::Libtorch {
-        driver: driver.count()?,
-        libtorch: count,
-    })
+    Err(NoCuda::Libtorch { driver: driver.count()?, libtorch: count })
 }

@@ -81,17 +81,8 @@ impl Audience {
         let mut state = self.lock();
         state.named += 1;
         let name = state.named;
-        state.lookers.push(Looker {
-            name,
-            wishes: VecDeque::new(),
-            told: VecDeque::new(),
-        });
-        Seat {
-            audience: Arc::clone(self),
-            name,
-            row: state.row.count,
-            status: 0,
-        }
+        state.lookers.push(Looker { name, wishes: VecDeque::new(), told: VecDeque::new() });
+        Seat { audience: Arc::clone(self), name, row: state.row.count, status: 0 }
     }
 
     /// How many look.
@@ -245,11 +236,7 @@ mod tests {
         let taken = audience.wishes(3);
         assert_eq!(
             taken,
-            [
-                (loud.name, speed(0.0)),
-                (quiet.name, Wish::Reset {}),
-                (loud.name, speed(1.0))
-            ]
+            [(loud.name, speed(0.0)), (quiet.name, Wish::Reset {}), (loud.name, speed(1.0))]
         );
         // Whose turn it is stays when somebody comes or goes, and when one has more than all.
         fill();
@@ -267,10 +254,7 @@ mod tests {
         let mut seat = audience.join();
         for i in 0..1000_u32 {
             audience.row(Bytes::copy_from_slice(&i.to_le_bytes()));
-            audience.status(&Status {
-                shown: i.to_string(),
-                ..Status::default()
-            });
+            audience.status(&Status { shown: i.to_string(), ..Status::default() });
             seat.complain(&"x".repeat(15_000));
         }
         let mut got = Vec::new();

@@ -47,19 +47,12 @@ pub fn answer(mut stream: TcpStream, mut visit: Visit, shared: &Shared) -> Resul
         return refuse(&mut stream, 400, "only GET is understood");
     };
     let header = |name: &str| {
-        let mut found = request
-            .headers
-            .iter()
-            .filter(|h| h.name.eq_ignore_ascii_case(name));
+        let mut found = request.headers.iter().filter(|h| h.name.eq_ignore_ascii_case(name));
         let one = found.next().and_then(|h| std::str::from_utf8(h.value).ok());
         // Two of them are no answer to whose they are.
         one.filter(|_| found.next().is_none())
     };
-    let asked = Asked {
-        target,
-        host: header("host"),
-        origin: header("origin"),
-    };
+    let asked = Asked { target, host: header("host"), origin: header("origin") };
     let answer = shared.gate.judge(&asked);
     if let Answer::Refused(status, why) = answer {
         return refuse(&mut stream, status, why);
@@ -70,12 +63,7 @@ pub fn answer(mut stream: TcpStream, mut visit: Visit, shared: &Shared) -> Resul
     if answer == Answer::Page {
         let (before, after) = &shared.page;
         let host = asked.host.unwrap_or_default();
-        return write(
-            &mut stream,
-            "200 OK",
-            "text/html; charset=utf-8",
-            &[before, host, after],
-        );
+        return write(&mut stream, "200 OK", "text/html; charset=utf-8", &[before, host, after]);
     }
     let upgrade = header("upgrade").is_some_and(|u| u.eq_ignore_ascii_case("websocket"));
     let Some(key) = header("sec-websocket-key").filter(|_| upgrade) else {
@@ -173,12 +161,7 @@ fn refuse(stream: &mut TcpStream, status: u16, why: &str) -> Result<(), Error> {
         _ => "Upgrade Required",
     };
     let text = format!("{why}\n");
-    write(
-        stream,
-        &format!("{status} {name}"),
-        "text/plain; charset=utf-8",
-        &[&text],
-    )
+    write(stream, &format!("{status} {name}"), "text/plain; charset=utf-8", &[&text])
 }
 
 fn write(stream: &mut TcpStream, status: &str, kind: &str, body: &[&str]) -> Result<(), Error> {

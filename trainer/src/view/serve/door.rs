@@ -56,16 +56,8 @@ impl Door {
         }
         crowd.numbered += 1;
         let number = crowd.numbered;
-        crowd.strangers.push(Stranger {
-            number,
-            peer,
-            stream,
-        });
-        Ok(Visit {
-            door: Arc::clone(self),
-            number,
-            is_guest: false,
-        })
+        crowd.strangers.push(Stranger { number, peer, stream });
+        Ok(Visit { door: Arc::clone(self), number, is_guest: false })
     }
 }
 

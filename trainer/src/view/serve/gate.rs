@@ -52,9 +52,7 @@ impl Gate {
             false => {
                 let mut bytes = [0; TOKEN];
                 let mut source = std::fs::File::open("/dev/urandom");
-                let source = source
-                    .as_mut()
-                    .map_err(|e| ServeError::Token(e.to_string()))?;
+                let source = source.as_mut().map_err(|e| ServeError::Token(e.to_string()))?;
                 let read = std::io::Read::read_exact(source, &mut bytes);
                 read.map_err(|e| ServeError::Token(e.to_string()))?;
                 Some(HEXLOWER.encode(&bytes))
@@ -133,11 +131,7 @@ mod tests {
 
     fn judge(gate: &Gate, target: &str, host: &str, origin: &str) -> Answer {
         let some = |text| Some(text).filter(|t: &&str| !t.is_empty());
-        gate.judge(&Asked {
-            target,
-            host: some(host),
-            origin: some(origin),
-        })
+        gate.judge(&Asked { target, host: some(host), origin: some(origin) })
     }
 
     fn refused(answer: Answer) -> bool {
@@ -149,14 +143,8 @@ mod tests {
         let gate = Gate::new("127.0.0.1:8123".parse().unwrap(), false).unwrap();
         let own = "127.0.0.1:8123";
         assert_eq!(judge(&gate, "/", own, ""), Answer::Page);
-        assert_eq!(
-            judge(&gate, "/?x", "localhost:8123", "http://localhost:8123"),
-            Answer::Page
-        );
-        assert_eq!(
-            judge(&gate, "/live", own, "http://127.0.0.1:8123"),
-            Answer::Live
-        );
+        assert_eq!(judge(&gate, "/?x", "localhost:8123", "http://localhost:8123"), Answer::Page);
+        assert_eq!(judge(&gate, "/live", own, "http://127.0.0.1:8123"), Answer::Live);
         for (target, host, origin) in [
             ("/live", own, "http://evil.example"),
             ("/live", own, "https://127.0.0.1:8123"),
@@ -172,10 +160,7 @@ mod tests {
             ("//etc/passwd", own, ""),
             ("/live/", own, "http://127.0.0.1:8123"),
         ] {
-            assert!(
-                refused(judge(&gate, target, host, origin)),
-                "{target} {host} {origin}"
-            );
+            assert!(refused(judge(&gate, target, host, origin)), "{target} {host} {origin}");
         }
     }
 
@@ -198,10 +183,7 @@ mod tests {
         }
         assert!(refused(judge(&gate, "/", host, "")));
         let live = format!("/live?token={token}");
-        assert_eq!(
-            judge(&gate, &live, host, "http://robots.local:8123"),
-            Answer::Live
-        );
+        assert_eq!(judge(&gate, &live, host, "http://robots.local:8123"), Answer::Live);
         assert!(refused(judge(&gate, &live, host, "http://evil.example")));
     }
 }

@@ -77,10 +77,7 @@ impl Server {
         if width > most {
             return Err(ServeError::Wide { width, most });
         }
-        let failed = |e: std::io::Error| ServeError::Listen {
-            address,
-            reason: e.to_string(),
-        };
+        let failed = |e: std::io::Error| ServeError::Listen { address, reason: e.to_string() };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let gate = Arc::new(Gate::new(address, users::others())?);
@@ -95,11 +92,7 @@ impl Server {
             .name("serve".into())
             .spawn(move || accept(&listener, &shared))
             .map_err(failed)?;
-        Ok(Self {
-            address,
-            gate,
-            audience,
-        })
+        Ok(Self { address, gate, audience })
     }
 
     /// What to open in a browser.

@@ -28,16 +28,10 @@ pub fn others() -> bool {
     }
     let owners = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let owners = owners
-        .filter(|e| {
-            e.file_name()
-                .to_str()
-                .is_some_and(|n| n.parse::<u32>().is_ok())
-        })
+        .filter(|e| e.file_name().to_str().is_some_and(|n| n.parse::<u32>().is_ok()))
         .filter_map(|e| Some(e.metadata().ok()?.uid()));
     let accounts = read("/etc/passwd");
-    owners
-        .chain(logins(&accounts))
-        .any(|user| user != own && is_person(user))
+    owners.chain(logins(&accounts)).any(|user| user != own && is_person(user))
 }
 
 fn is_person(user: u32) -> bool {
@@ -57,9 +51,7 @@ fn logins(passwd: &str) -> impl Iterator<Item = u32> + '_ {
 
 /// Whether `/etc/nsswitch.conf` takes accounts from elsewhere.
 fn has_directory(nsswitch: &str) -> bool {
-    let mut lines = nsswitch
-        .lines()
-        .filter_map(|l| l.trim().strip_prefix("passwd:"));
+    let mut lines = nsswitch.lines().filter_map(|l| l.trim().strip_prefix("passwd:"));
     lines.any(|sources| {
         let sources = sources.split('#').next().unwrap_or_default();
         sources.split_whitespace().any(|s| DIRECTORIES.contains(&s))

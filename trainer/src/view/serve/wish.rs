@@ -72,19 +72,10 @@ mod tests {
     #[test]
     fn wishes_are_read_or_refused() {
         let read = |text: &str| serde_json::from_str::<Wish>(text);
-        assert_eq!(
-            read(r#"{"do":"pause","on":true}"#).unwrap(),
-            Wish::Pause { on: true }
-        );
+        assert_eq!(read(r#"{"do":"pause","on":true}"#).unwrap(), Wish::Pause { on: true });
         assert_eq!(read(r#"{"do":"reset"}"#).unwrap(), Wish::Reset {});
         let command = read(r#"{"do":"command","index":0,"values":null}"#).unwrap();
-        assert_eq!(
-            command,
-            Wish::Command {
-                index: 0,
-                values: None
-            }
-        );
+        assert_eq!(command, Wish::Command { index: 0, values: None });
         for bad in [
             "",
             "{}",

@@ -19,13 +19,8 @@ impl DeviceBlock {
         context.enter()?;
         let mut address = 0;
         // SAFETY: the function writes one address, freed once, by `drop`.
-        check("cuMemAlloc_v2", unsafe {
-            sys::cuMemAlloc_v2(&mut address, bytes.max(1))
-        })?;
-        let this = Self {
-            address,
-            context: Arc::clone(context),
-        };
+        check("cuMemAlloc_v2", unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) })?;
+        let this = Self { address, context: Arc::clone(context) };
         // SAFETY: so many bytes were just allocated.
         check("cuMemsetD8Async", unsafe {
             sys::cuMemsetD8Async(address, 0, bytes.max(1), STREAM)

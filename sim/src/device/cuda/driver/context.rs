@@ -31,10 +31,7 @@ impl Context {
         let refused = |e: Refused| e.unavailable(format!("cuda:{ordinal}"));
         let mut count = 0;
         // SAFETY: the function writes one number.
-        check("cuDeviceGetCount", unsafe {
-            sys::cuDeviceGetCount(&mut count)
-        })
-        .map_err(refused)?;
+        check("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&mut count) }).map_err(refused)?;
         let count = usize::try_from(count).unwrap_or_default();
         let visible = visible();
         if count == 0 {
@@ -42,18 +39,11 @@ impl Context {
         }
         let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count);
         let Some(number) = number else {
-            return Err(Unavailable::OrdinalOutOfRange {
-                ordinal,
-                count,
-                visible,
-            });
+            return Err(Unavailable::OrdinalOutOfRange { ordinal, count, visible });
         };
         let mut device = 0;
         // SAFETY: the function writes one number.
-        check("cuDeviceGet", unsafe {
-            sys::cuDeviceGet(&mut device, number)
-        })
-        .map_err(refused)?;
+        check("cuDeviceGet", unsafe { sys::cuDeviceGet(&mut device, number) }).map_err(refused)?;
         let mut context = std::ptr::null_mut();
         // SAFETY: the device is the driver's own number of it; the context retained here
         // is released once, by `drop`.
@@ -70,9 +60,7 @@ impl Context {
     /// costs nothing where it is so already.
     pub fn enter(&self) -> Result<(), Refused> {
         // SAFETY: the context is alive as long as this.
-        check("cuCtxSetCurrent", unsafe {
-            sys::cuCtxSetCurrent(self.context)
-        })
+        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 
     /// Waits for all that any stream of the context was given.
@@ -87,9 +75,7 @@ impl Context {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: the function writes two numbers.
-        check("cuMemGetInfo_v2", unsafe {
-            sys::cuMemGetInfo_v2(&mut free, &mut total)
-        })?;
+        check("cuMemGetInfo_v2", unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) })?;
         Ok((free, total))
     }
 

@@ -23,22 +23,15 @@ impl Event {
         // Without times, which cost.
         let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
         // SAFETY: the function writes one handle, destroyed once, by `drop`.
-        check("cuEventCreate", unsafe {
-            sys::cuEventCreate(&mut event, flags)
-        })?;
-        Ok(Self {
-            event,
-            context: Arc::clone(context),
-        })
+        check("cuEventCreate", unsafe { sys::cuEventCreate(&mut event, flags) })?;
+        Ok(Self { event, context: Arc::clone(context) })
     }
 
     /// Marks the stream's work so far.
     pub fn record(&mut self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive and of the context that was entered.
-        check("cuEventRecord", unsafe {
-            sys::cuEventRecord(self.event, STREAM)
-        })
+        check("cuEventRecord", unsafe { sys::cuEventRecord(self.event, STREAM) })
     }
 
     /// Lets another stream of the device wait for the marked work; the host goes on. `stream` is
@@ -65,9 +58,7 @@ impl Event {
     pub fn wait(&self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive.
-        check("cuEventSynchronize", unsafe {
-            sys::cuEventSynchronize(self.event)
-        })
+        check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.event) })
     }
 }
 

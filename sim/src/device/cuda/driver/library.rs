@@ -49,9 +49,7 @@ pub fn start() -> Result<(u32, u32), Unavailable> {
     // cudarc panics where it finds no library: whether there is one is asked first.
     // SAFETY: the driver of the system, looked for where the system's loader looks.
     let library = unsafe { Library::open(Path::new("libcuda.so.1")) };
-    let library = library.map_err(|e| Unavailable::NoDriver {
-        reason: e.to_string(),
-    })?;
+    let library = library.map_err(|e| Unavailable::NoDriver { reason: e.to_string() })?;
     for function in FUNCTIONS {
         if !has(function) {
             return Err(Unavailable::Incomplete { function });
@@ -60,17 +58,13 @@ pub fn start() -> Result<(u32, u32), Unavailable> {
     drop(library); // cudarc has opened it for good.
     let refused = |e: super::Refused| match e.result {
         sys::CUresult::CUDA_ERROR_STUB_LIBRARY => Unavailable::Stub,
-        sys::CUresult::CUDA_ERROR_NO_DEVICE => Unavailable::NoDevice {
-            visible: super::visible(),
-        },
+        sys::CUresult::CUDA_ERROR_NO_DEVICE => Unavailable::NoDevice { visible: super::visible() },
         _ => e.unavailable("to start".into()),
     };
     let mut version = 0;
     // SAFETY: the function writes one number; the driver may be asked before it is started.
-    check("cuDriverGetVersion", unsafe {
-        sys::cuDriverGetVersion(&mut version)
-    })
-    .map_err(refused)?;
+    check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) })
+        .map_err(refused)?;
     let version = u32::try_from(version).unwrap_or_default();
     let version = (version / 1000, version % 1000 / 10);
     if version < CUDA_NEEDED {

@@ -47,10 +47,9 @@ impl Refused {
     /// As an error, where memory was asked for.
     pub fn asking(self, what: &str, bytes: usize) -> DeviceError {
         match self.result {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::Memory(MemoryError {
-                what: what.to_string(),
-                bytes,
-            }),
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                DeviceError::Memory(MemoryError { what: what.to_string(), bytes })
+            }
             _ => DeviceError::Driver {
                 call: self.call,
                 code: self.code(),
@@ -62,12 +61,7 @@ impl Refused {
 
     /// As the reason why there is no device; `what` was refused.
     pub fn unavailable(self, what: String) -> Unavailable {
-        Unavailable::Refused {
-            what,
-            name: self.name(),
-            code: self.code(),
-            message: self.message(),
-        }
+        Unavailable::Refused { what, name: self.name(), code: self.code(), message: self.message() }
     }
 
     /// Its number.

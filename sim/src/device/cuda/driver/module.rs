@@ -51,11 +51,7 @@ impl Module {
         check("cuModuleLoadData", unsafe {
             sys::cuModuleLoadData(&mut module, words.as_ptr().cast())
         })?;
-        Ok(Self {
-            module,
-            done,
-            context: Arc::clone(context),
-        })
+        Ok(Self { module, done, context: Arc::clone(context) })
     }
 
     /// An entry; `None` if there is none of that name.

@@ -29,9 +29,7 @@ impl Pinned {
         let bytes = bytes.max(1);
         let mut start: *mut c_void = std::ptr::null_mut();
         // SAFETY: the function writes one address, freed once, by `drop`.
-        check("cuMemHostAlloc", unsafe {
-            sys::cuMemHostAlloc(&mut start, bytes, 0)
-        })?;
+        check("cuMemHostAlloc", unsafe { sys::cuMemHostAlloc(&mut start, bytes, 0) })?;
         let Some(start) = NonNull::new(start.cast::<u8>()) else {
             return Err(Refused {
                 call: "cuMemHostAlloc",
@@ -40,11 +38,7 @@ impl Pinned {
         };
         // SAFETY: so many bytes were allocated, and nobody else has their address.
         unsafe { start.write_bytes(0, bytes) };
-        Ok(Self {
-            start,
-            bytes,
-            context: Arc::clone(context),
-        })
+        Ok(Self { start, bytes, context: Arc::clone(context) })
     }
 
     /// Its content.
@@ -92,11 +86,7 @@ impl Pinned {
     /// It is too short: a defect of the caller's.
     pub unsafe fn fetch(&mut self, from: Address, bytes: usize) -> Result<(), Refused> {
         self.context.enter()?;
-        assert!(
-            bytes <= self.bytes,
-            "{bytes} of {} pinned bytes",
-            self.bytes
-        );
+        assert!(bytes <= self.bytes, "{bytes} of {} pinned bytes", self.bytes);
         // SAFETY: the target is pinned, long enough and lives until nothing is under way
         // any more; the source is the caller's.
         check("cuMemcpyDtoHAsync_v2", unsafe {

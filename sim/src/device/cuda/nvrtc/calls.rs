@@ -121,17 +121,13 @@ impl Calls {
     }
 
     pub fn compile(&self, text: &str, name: &str, options: &[String]) -> Outcome {
-        self.try_compile(text, name, options)
-            .unwrap_or_else(Outcome::Broken)
+        self.try_compile(text, name, options).unwrap_or_else(Outcome::Broken)
     }
 
     fn try_compile(&self, text: &str, name: &str, options: &[String]) -> Result<Outcome, String> {
         let c = |s: &str| CString::new(s).map_err(|_| "a zero byte in the program".to_string());
         let (text, name) = (c(text)?, c(name)?);
-        let options = options
-            .iter()
-            .map(|o| c(o))
-            .collect::<Result<Vec<_>, _>>()?;
+        let options = options.iter().map(|o| c(o)).collect::<Result<Vec<_>, _>>()?;
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         let count = c_int::try_from(options.len()).map_err(|e| e.to_string())?;
         let mut handle = ptr::null_mut();
@@ -148,10 +144,7 @@ impl Calls {
             )
         };
         self.check("nvrtcCreateProgram", code)?;
-        let program = Compilation {
-            calls: self,
-            handle,
-        };
+        let program = Compilation { calls: self, handle };
         // SAFETY: the program is alive; so many options, each a C string, are there.
         let code = unsafe { (self.compile.get())(handle, count, options.as_ptr()) };
         match code {
@@ -159,9 +152,7 @@ impl Calls {
                 cubin: program.bytes("nvrtcGetCUBIN", &self.cubin_size, &self.cubin)?,
                 log: program.log()?,
             }),
-            COMPILATION => Ok(Outcome::Refused {
-                log: program.log()?,
-            }),
+            COMPILATION => Ok(Outcome::Refused { log: program.log()? }),
             OUT_OF_MEMORY => Ok(Outcome::OutOfMemory),
             BUILTIN_OPERATION_FAILURE => Err(format!(
                 "it does not find libnvrtc-builtins, which belongs beside it; {}",

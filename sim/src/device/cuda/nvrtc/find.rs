@@ -66,9 +66,7 @@ pub fn places(variable: &dyn Fn(&str) -> Option<OsString>, maps: &str) -> Vec<Se
         let torch = torch.canonicalize().unwrap_or(torch);
         for folder in ["cu13", "cuda_nvrtc"] {
             if let Some(parent) = torch.parent() {
-                add(SearchPlace::Folder(
-                    parent.join("nvidia").join(folder).join("lib"),
-                ));
+                add(SearchPlace::Folder(parent.join("nvidia").join(folder).join("lib")));
             }
         }
     }
@@ -137,9 +135,7 @@ fn version(path: &Path) -> Vec<u32> {
 }
 
 fn name(path: &Path) -> &str {
-    path.file_name()
-        .and_then(|n| n.to_str())
-        .unwrap_or_default()
+    path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
 }
 
 fn has_name(path: &Path, name: &str) -> bool {
@@ -157,8 +153,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
 
 /// The files in `/proc/self/maps`, each once or more.
 fn files(maps: &str) -> impl Iterator<Item = &Path> {
-    maps.lines()
-        .filter_map(|line| Some(Path::new(&line[line.find('/')?..])))
+    maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])))
 }
 
 #[cfg(test)]
@@ -223,19 +218,10 @@ mod tests {
         let names: Vec<_> = found.iter().map(|f| name(f.path())).collect();
         assert_eq!(
             names,
-            [
-                "libnvrtc.so.13",
-                "libnvrtc-b51b459d.so.12",
-                "libnvrtc.so.11.2",
-                "libnvrtc.so"
-            ]
+            ["libnvrtc.so.13", "libnvrtc-b51b459d.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
         );
         let builtins = builtins(found[0].path(), (13, 0));
         assert_eq!(builtins, [folder.path().join("libnvrtc-builtins.so.13.0")]);
-        assert!(
-            SearchPlace::Folder(folder.path().join("no"))
-                .candidates()
-                .is_empty()
-        );
+        assert!(SearchPlace::Folder(folder.path().join("no")).candidates().is_empty());
     }
 }

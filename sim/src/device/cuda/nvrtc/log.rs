@@ -82,18 +82,10 @@ ptxas info    : Compile time = 2.294 ms
 
     #[test]
     fn needs_are_those_of_the_entry_and_of_what_it_calls() {
-        let step = Needs {
-            registers: 36,
-            stack: 320,
-            spill_stores: 24,
-            spill_loads: 20,
-            shared: 128,
-        };
+        let step =
+            Needs { registers: 36, stack: 320, spill_stores: 24, spill_loads: 20, shared: 128 };
         assert_eq!(needs(LOG, "step"), Some(step));
-        let reset = Needs {
-            registers: 8,
-            ..Needs::default()
-        };
+        let reset = Needs { registers: 8, ..Needs::default() };
         assert_eq!(needs(LOG, "reset"), Some(reset));
         assert_eq!(needs(LOG, "ste"), None);
         assert_eq!(needs("", "step"), None);

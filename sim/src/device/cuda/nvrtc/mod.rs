@@ -22,13 +22,8 @@ use std::path::{Path, PathBuf};
 /// Language and floating point, as for the host: no contraction, so that both compute
 /// the same. No warnings: of what a robot does not use there are hundreds. The last makes
 /// it say what each function needs.
-pub const OPTIONS: [&str; 5] = [
-    "--std=c++17",
-    "--fmad=false",
-    "-default-device",
-    "--disable-warnings",
-    "--ptxas-options=-v",
-];
+pub const OPTIONS: [&str; 5] =
+    ["--std=c++17", "--fmad=false", "-default-device", "--disable-warnings", "--ptxas-options=-v"];
 
 /// Loaded for the life of the process.
 #[derive(Debug)]
@@ -83,10 +78,8 @@ impl Nvrtc {
     ) -> Result<Self, Unavailable> {
         if let Some(path) = variable("OSTLER_NVRTC").filter(|v| !v.is_empty()) {
             let path = PathBuf::from(path);
-            let found = Self::in_folder(&path).map_err(|reason| Unavailable::NamedNvrtc {
-                path: path.clone(),
-                reason,
-            })?;
+            let found = Self::in_folder(&path)
+                .map_err(|reason| Unavailable::NamedNvrtc { path: path.clone(), reason })?;
             return found.fits(driver);
         }
         let places = find::places(variable, maps);
@@ -125,11 +118,9 @@ impl Nvrtc {
 
     fn fits(self, driver: Option<(u32, u32)>) -> Result<Self, Unavailable> {
         match driver {
-            Some(driver) if self.version.0 > driver.0 => Err(Unavailable::NvrtcTooNew {
-                nvrtc: self.version,
-                path: self.path,
-                driver,
-            }),
+            Some(driver) if self.version.0 > driver.0 => {
+                Err(Unavailable::NvrtcTooNew { nvrtc: self.version, path: self.path, driver })
+            }
             _ => Ok(self),
         }
     }
@@ -154,12 +145,7 @@ impl Nvrtc {
         }
         // It keeps threads and thread-local memory: unloading it is not safe.
         std::mem::forget(library);
-        Ok(Self {
-            calls,
-            path,
-            version,
-            architectures,
-        })
+        Ok(Self { calls, path, version, architectures })
     }
 
     /// Major, minor.
@@ -174,9 +160,7 @@ impl Nvrtc {
 
     /// Whether it makes code for `sm_90` and the like.
     pub fn knows(&self, architecture: &str) -> bool {
-        self.architectures
-            .iter()
-            .any(|n| architecture == format!("sm_{n}"))
+        self.architectures.iter().any(|n| architecture == format!("sm_{n}"))
     }
 
     /// Architecture to compile for, for a device of that compute capability: itself, else the
@@ -191,16 +175,15 @@ impl Nvrtc {
     ) -> Result<String, Unavailable> {
         let number = major * 10 + minor;
         let fitting = self.architectures.iter().copied();
-        let best = fitting
-            .filter(|&n| n / 10 == major && n <= number)
-            .max()
-            .ok_or_else(|| Unavailable::Architecture {
+        let best = fitting.filter(|&n| n / 10 == major && n <= number).max().ok_or_else(|| {
+            Unavailable::Architecture {
                 nvrtc: self.version,
                 path: self.path.clone(),
                 device: device.to_string(),
                 capability: (major, minor),
                 older: self.architectures.iter().max().is_none_or(|&n| n < number),
-            })?;
+            }
+        })?;
         Ok(format!("sm_{best}"))
     }
 

@@ -66,15 +66,12 @@ pub(super) fn file(name: &str, bytes: &[u8]) -> Result<Grid, String> {
         (Some(nrow @ 1..=MOST), Some(ncol @ 1..=MOST)) if bytes.len() == 8 + 4 * nrow * ncol => {
             let floats = bytes[8..].chunks_exact(4);
             let data = floats.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-            Ok(Grid {
-                nrow,
-                ncol,
-                data: data.collect(),
-            })
+            Ok(Grid { nrow, ncol, data: data.collect() })
         }
-        _ => Err(
-            "neither a .png picture nor rows, columns (int32) and elevations (float32)".to_string(),
-        ),
+        _ => {
+            Err("neither a .png picture nor rows, columns (int32) and elevations (float32)"
+                .to_string())
+        }
     }
 }
 
@@ -102,11 +99,7 @@ fn picture(bytes: &[u8]) -> Result<Grid, String> {
     let step = frame.color_type.samples();
     let rows = buffer.chunks_exact(frame.line_size).take(nrow).rev();
     let data = rows.flat_map(|r| r.iter().step_by(step).take(ncol).map(|p| f32::from(*p)));
-    Ok(Grid {
-        nrow,
-        ncol,
-        data: data.collect(),
-    })
+    Ok(Grid { nrow, ncol, data: data.collect() })
 }
 
 impl Grid {
@@ -127,13 +120,7 @@ impl Grid {
                 *x /= range;
             }
         }
-        Ok(HField {
-            name,
-            nrow: self.nrow,
-            ncol: self.ncol,
-            size,
-            data: self.data,
-        })
+        Ok(HField { name, nrow: self.nrow, ncol: self.ncol, size, data: self.data })
     }
 }
 
@@ -174,10 +161,7 @@ mod tests {
         let why = file("a.png", &bytes).err().unwrap();
         assert!(why.contains("at most 2097152"), "{why}");
         let grid = file("a.png", &png(2048, 1024, true)).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(
-            (grid.nrow, grid.ncol, grid.data.len()),
-            (1024, 2048, 1 << 21)
-        );
+        assert_eq!((grid.nrow, grid.ncol, grid.data.len()), (1024, 2048, 1 << 21));
 
         let head = |nrow: i32, ncol: i32| [nrow.to_le_bytes(), ncol.to_le_bytes()].concat();
         for (nrow, ncol) in [(16_384, 16_384), (2049, 1024)] {

@@ -99,10 +99,7 @@ pub(super) fn convex_hull(points: &[Vec3]) -> Result<Triangles, &'static str> {
         let high = points.iter().map(|p| p[axis]).fold(f64::MIN, f64::max);
         scale = scale.max(high - low);
     }
-    let budget = Budget {
-        looks: MAX_LOOKS,
-        faces: MAX_FACES.0 * points.len() + MAX_FACES.1,
-    };
+    let budget = Budget { looks: MAX_LOOKS, faces: MAX_FACES.0 * points.len() + MAX_FACES.1 };
     hull_within(points, scale, budget)
 }
 
@@ -167,10 +164,7 @@ fn quickhull(
         faces.push(Face::new(points, corners).ok_or(Stop::Inconsistent)?);
     }
     // Across the edges ab, bc, ca and da, ... as the corners are listed.
-    for (face, across) in faces
-        .iter_mut()
-        .zip([[1, 2, 3], [3, 2, 0], [1, 3, 0], [2, 1, 0]])
-    {
+    for (face, across) in faces.iter_mut().zip([[1, 2, 3], [3, 2, 0], [1, 3, 0], [2, 1, 0]]) {
         face.across = across;
     }
     budget.take(0, faces.len())?;
@@ -209,22 +203,12 @@ fn quickhull(
             .flat_map(|h| std::mem::take(&mut faces[h].outside))
             .filter(|p| *p != eye)
             .collect();
-        assign(
-            points,
-            &mut faces,
-            first,
-            loose.into_iter(),
-            tolerance,
-            budget,
-        )?;
+        assign(points, &mut faces, first, loose.into_iter(), tolerance, budget)?;
         open.extend(first..faces.len());
     }
     let alive: Vec<_> = faces.iter().filter(|f| f.alive).collect();
-    let linked = alive.iter().all(|f| {
-        f.across
-            .iter()
-            .all(|a| faces.get(*a).is_some_and(|n| n.alive))
-    });
+    let linked =
+        alive.iter().all(|f| f.across.iter().all(|a| faces.get(*a).is_some_and(|n| n.alive)));
     let mut corners: Vec<usize> = alive.iter().flat_map(|f| f.corners).collect();
     corners.sort_unstable();
     corners.dedup();
@@ -348,10 +332,8 @@ mod tests {
             let points = grid(n);
             let hull = convex_hull(&points).unwrap();
             assert!((volume(&points, &hull) - 1.0).abs() < 1e-12);
-            let outside = hull
-                .iter()
-                .flatten()
-                .all(|i| points[*i].iter().any(|x| *x == 0.0 || *x == 1.0));
+            let outside =
+                hull.iter().flatten().all(|i| points[*i].iter().any(|x| *x == 0.0 || *x == 1.0));
             assert!(outside);
         }
     }
@@ -360,9 +342,7 @@ mod tests {
     fn every_point_of_a_random_cloud_is_inside() {
         let mut seed = 1u64;
         let mut random = || {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         };
         for n in [4, 10, 1000] {

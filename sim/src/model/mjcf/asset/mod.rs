@@ -46,12 +46,7 @@ pub(super) struct MeshSpec {
 
 impl Default for MeshSpec {
     fn default() -> Self {
-        Self {
-            scale: [1.0; 3],
-            filling: Filling::Legacy,
-            most_corners: -1,
-            material: None,
-        }
+        Self { scale: [1.0; 3], filling: Filling::Legacy, most_corners: -1, material: None }
     }
 }
 
@@ -113,10 +108,7 @@ impl<'a> Assets<'a> {
     pub fn new(root: &'a Element, settings: &'a Settings, classes: &'a Classes) -> Read<Self> {
         let list = |kind: &'static str| -> Read<BTreeMap<String, &'a Element>> {
             let mut found = BTreeMap::new();
-            for e in root
-                .children_named("asset")
-                .flat_map(|a| a.children_named(kind))
-            {
+            for e in root.children_named("asset").flat_map(|a| a.children_named(kind)) {
                 let name = match name_of(e) {
                     // A sky needs no name.
                     Err(_) if kind == "texture" => continue,
@@ -264,10 +256,7 @@ impl<'a> Assets<'a> {
                 .ok_or_else(|| Fault::new(at, format!("face: {x} is not the number of a vertex")))
         };
         Ok(Surface {
-            vertices: triples("vertex")?
-                .iter()
-                .map(|v| v.map(|x| x as f32))
-                .collect(),
+            vertices: triples("vertex")?.iter().map(|v| v.map(|x| x as f32)).collect(),
             faces: triples("face")?
                 .into_iter()
                 .map(|[a, b, c]| Ok([whole(a)?, whole(b)?, whole(c)?]))
@@ -305,9 +294,7 @@ impl<'a> Assets<'a> {
 
     /// The file an asset names, in the model's folder for meshes.
     fn load(&mut self, e: &Element) -> Read<(PathBuf, Vec<u8>)> {
-        let attr = e
-            .attr("file")
-            .ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
+        let attr = e.attr("file").ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
         let at = attr.value_at(0);
         let path = self.settings.file(e.at, Dir::Mesh, &attr.value);
         let path = path.map_err(|why| Fault::new(at, why))?;
@@ -334,10 +321,8 @@ impl<'a> Assets<'a> {
         let meshes = self.meshes.iter().filter(|(name, _)| {
             !model.meshes.iter().any(|m| m.name == **name) && !self.fitted.contains_key(*name)
         });
-        let hfields = self
-            .hfields
-            .iter()
-            .filter(|(name, _)| !model.hfields.iter().any(|h| h.name == **name));
+        let hfields =
+            self.hfields.iter().filter(|(name, _)| !model.hfields.iter().any(|h| h.name == **name));
         for (name, e) in meshes.chain(hfields).filter(|(_, e)| !e.discarded) {
             notes.push(Note {
                 at: e.at,
@@ -362,11 +347,7 @@ fn bytes(path: &Path, left: &mut u64) -> Result<Vec<u8>, String> {
 
 /// How the asset's vertices are placed.
 fn placing(e: &Element, spec: &MeshSpec) -> Read<Placing> {
-    let mut placing = Placing {
-        refpos: [0.0; 3],
-        refquat: IDENTITY,
-        scale: spec.scale,
-    };
+    let mut placing = Placing { refpos: [0.0; 3], refquat: IDENTITY, scale: spec.scale };
     e.array("refpos", &mut placing.refpos)?;
     e.array("refquat", &mut placing.refquat)?;
     placing.refquat = normalized(placing.refquat)

@@ -26,9 +26,9 @@ pub(super) fn read(bytes: &[u8], coords: bool) -> Result<Surface, String> {
     }
     let [vertices, normals, textures, faces] = counts;
     let numbers = [(vertices, 3), (normals, 3), (textures, 2), (faces, 3)];
-    let length = numbers.iter().try_fold(HEADER, |sum, (count, each)| {
-        sum.checked_add(count.checked_mul(4 * each)?)
-    });
+    let length = numbers
+        .iter()
+        .try_fold(HEADER, |sum, (count, each)| sum.checked_add(count.checked_mul(4 * each)?));
     if length != Some(bytes.len()) || vertices == 0 {
         return Err(other());
     }
@@ -39,9 +39,7 @@ pub(super) fn read(bytes: &[u8], coords: bool) -> Result<Surface, String> {
     let mut surface = Surface::default();
     for v in 0..vertices {
         let at = HEADER + 12 * v;
-        surface
-            .vertices
-            .push([float(at), float(at + 4), float(at + 8)]);
+        surface.vertices.push([float(at), float(at + 4), float(at + 8)]);
     }
     for t in 0..if coords { textures } else { 0 } {
         let at = HEADER + 12 * (vertices + normals) + 8 * t;

@@ -73,20 +73,14 @@ pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
 
 /// Triangles of a face.
 fn fan(corners: &[usize]) -> impl Iterator<Item = [usize; 3]> + '_ {
-    corners[1..]
-        .windows(2)
-        .map(|two| [corners[0], two[0], two[1]])
+    corners[1..].windows(2).map(|two| [corners[0], two[0], two[1]])
 }
 
 /// `3`, `-1`: counted from 1, or backwards from the last.
 fn corner(word: &str, vertices: usize) -> Option<usize> {
     let number: i64 = word.parse().ok()?;
     let vertices = i64::try_from(vertices).ok()?;
-    let index = if number < 0 {
-        vertices + number
-    } else {
-        number - 1
-    };
+    let index = if number < 0 { vertices + number } else { number - 1 };
     (0..vertices).contains(&index).then_some(index as usize)
 }
 
@@ -107,11 +101,9 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_named() {
-        for (text, words) in [
-            ("v 0 0", "line 1"),
-            ("v 0 0 0\nf 1 1 2", "line 2"),
-            ("v 0 0 0\n\nf 0 1 1", "line 3"),
-        ] {
+        for (text, words) in
+            [("v 0 0", "line 1"), ("v 0 0 0\nf 1 1 2", "line 2"), ("v 0 0 0\n\nf 0 1 1", "line 3")]
+        {
             assert!(read(text, false).unwrap_err().contains(words), "{text}");
         }
     }

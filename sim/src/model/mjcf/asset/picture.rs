@@ -20,10 +20,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub fn new() -> Self {
-        Self {
-            read: MAX_READ_IN_ALL,
-            kept: MAX_KEPT_IN_ALL,
-        }
+        Self { read: MAX_READ_IN_ALL, kept: MAX_KEPT_IN_ALL }
     }
 
     /// Pixels that the next texture may keep: less, the less is left.

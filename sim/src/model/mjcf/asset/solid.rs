@@ -48,9 +48,7 @@ impl Placing {
         }
         let count = surface.vertices.len();
         if surface.faces.iter().flatten().any(|i| *i >= count) {
-            return Err(format!(
-                "a face names a vertex beyond the {count} there are"
-            ));
+            return Err(format!("a face names a vertex beyond the {count} there are"));
         }
         let placed = surface.vertices.iter().map(|v| {
             let moved = minus(v.map(f64::from), self.refpos);
@@ -155,11 +153,9 @@ impl Solid {
             (_, faces) => placing.faces(faces),
         };
         if filling == Filling::Exact && inconsistent(&points, &faces) {
-            return Err(
-                "neighbouring faces look to different sides; correct the mesh, or use \
+            return Err("neighbouring faces look to different sides; correct the mesh, or use \
                         inertia=\"convex\""
-                    .into(),
-            );
+                .into());
         }
         let centre = centre_of_mass(&points, &faces, filling)?;
         for p in &mut points {
@@ -191,10 +187,7 @@ impl Solid {
             }
         }
         Ok(Self {
-            frame: Pose {
-                pos: centre,
-                quat: axes,
-            },
+            frame: Pose { pos: centre, quat: axes },
             vertices,
             faces,
             bounds,
@@ -208,11 +201,7 @@ impl Solid {
     pub fn fit(&self, kind: GeomKind, aabb: bool, scale: f64) -> (Vec3, Vec3) {
         let [low, high] = self.bounds;
         let centre = [0, 1, 2].map(|i| 0.5 * (low[i] + high[i]));
-        let [a, b, c] = if aabb {
-            minus(high, centre)
-        } else {
-            self.inertia_box
-        };
+        let [a, b, c] = if aabb { minus(high, centre) } else { self.inertia_box };
         let size = match (kind, aabb) {
             (GeomKind::Sphere, false) => [(a + b + c) / 3.0, 0.0, 0.0],
             (GeomKind::Sphere, true) => [a.max(b).max(c), 0.0, 0.0],
@@ -232,10 +221,7 @@ impl Solid {
                 _,
             ) => [a, b, c],
         };
-        (
-            size.map(|s| s * scale),
-            if aabb { centre } else { [0.0; 3] },
-        )
+        (size.map(|s| s * scale), if aabb { centre } else { [0.0; 3] })
     }
 }
 
@@ -287,11 +273,7 @@ fn principal(
 ) -> Result<(Quat, Vec3, f64), String> {
     let mut spread = [[0.0; 3]; 3];
     let mut total = 0.0;
-    let share = if filling == Filling::Shell {
-        12.0
-    } else {
-        20.0
-    };
+    let share = if filling == Filling::Shell { 12.0 } else { 20.0 };
     for (volume, [a, b, c]) in parts(points, faces, filling, [0.0; 3]) {
         total += volume;
         let sum = add(add(a, b), c);
@@ -309,11 +291,9 @@ fn principal(
     let sides = [y + z - x, x + z - y, x + y - z];
     let slack = -1e-6 * x - 1e-9;
     if z <= 0.0 || sides.iter().any(|s| *s < slack) {
-        return Err(
-            "no rigid body can have this inertia; correct the faces, or use \
+        return Err("no rigid body can have this inertia; correct the faces, or use \
                     inertia=\"convex\""
-                .into(),
-        );
+            .into());
     }
     let half = sides.map(|s| 0.5 * (6.0 * s.max(0.0) / total).sqrt());
     Ok((axes, half, total))

@@ -15,14 +15,10 @@ const RECORD: usize = 50;
 /// Not a binary STL file, or numbers that cannot be a robot's.
 pub(super) fn read(bytes: &[u8]) -> Result<Surface, String> {
     let ascii = "this may be a text STL: save it as binary STL or OBJ";
-    let count = bytes
-        .get(80..HEADER)
-        .and_then(|b| <[u8; 4]>::try_from(b).ok());
+    let count = bytes.get(80..HEADER).and_then(|b| <[u8; 4]>::try_from(b).ok());
     let count = count.map_or(0, |b| u32::from_le_bytes(b) as usize);
     if count == 0 || count > MAX_FACES || bytes.len() != HEADER + RECORD * count {
-        return Err(format!(
-            "not a binary STL file of 1 to {MAX_FACES} faces ({ascii})"
-        ));
+        return Err(format!("not a binary STL file of 1 to {MAX_FACES} faces ({ascii})"));
     }
     let mut known = HashMap::new();
     let mut surface = Surface::default();

@@ -11,23 +11,16 @@ use crate::model::mjcf::files::{Dir, TEXTURE};
 use crate::model::mjcf::source::{At, Element, Fault, Read};
 use crate::model::mjcf::value::{BOOL, Keywords};
 
-const KIND: Keywords<TextureKind> = &[
-    ("2d", TextureKind::Flat),
-    ("cube", TextureKind::Cube),
-    ("skybox", TextureKind::Cube),
-];
+const KIND: Keywords<TextureKind> =
+    &[("2d", TextureKind::Flat), ("cube", TextureKind::Cube), ("skybox", TextureKind::Cube)];
 const BUILTIN: Keywords<Builtin> = &[
     ("none", Builtin::None),
     ("gradient", Builtin::Gradient),
     ("checker", Builtin::Checker),
     ("flat", Builtin::Flat),
 ];
-const MARK: Keywords<Mark> = &[
-    ("none", Mark::None),
-    ("edge", Mark::Edge),
-    ("cross", Mark::Cross),
-    ("random", Mark::Random),
-];
+const MARK: Keywords<Mark> =
+    &[("none", Mark::None), ("edge", Mark::Edge), ("cross", Mark::Cross), ("random", Mark::Random)];
 
 /// Letters of `gridlayout`, in the order of a cube's sides.
 const SIDES: &[u8] = b"RLUDFB";
@@ -155,11 +148,7 @@ impl Assets<'_> {
                 let why = format!("a side of a cube is square, and this is {w} x {h} pixels");
                 return Err(Fault::new(at("file"), why));
             }
-            return Ok(Sides {
-                width: picture.width,
-                data: picture.data,
-                whole: picture.whole,
-            });
+            return Ok(Sides { width: picture.width, data: picture.data, whole: picture.whole });
         }
         let picture = self.picture(e, "file", picture::MAX_KEPT)?;
         let width = picture.width / columns;

@@ -89,13 +89,9 @@ pub(super) fn size(e: &Element) -> Size {
         let times = if a.name == "name" { NAMED } else { 1 };
         size_of::<Attr>() + a.name.len() + times * a.value.len()
     });
-    let own = Size {
-        elements: 1,
-        bytes: size_of::<Element>() + e.name.len() + attrs.sum::<usize>(),
-    };
-    std::iter::once(own)
-        .chain(e.children.iter().map(size))
-        .sum()
+    let own =
+        Size { elements: 1, bytes: size_of::<Element>() + e.name.len() + attrs.sum::<usize>() };
+    std::iter::once(own).chain(e.children.iter().map(size)).sum()
 }
 
 /// How deep elements are nested in `e`, itself included.

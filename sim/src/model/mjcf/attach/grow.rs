@@ -72,13 +72,7 @@ impl<'a> Grower<'a> {
             root.children.push(assets);
         }
         self.sections.put(&mut root);
-        Ok(Whole {
-            root,
-            classes: self.classes,
-            options,
-            pending: self.pending,
-            grown: true,
-        })
+        Ok(Whole { root, classes: self.classes, options, pending: self.pending, grown: true })
     }
 
     /// Replaces the attached and replicated elements in `parent`.
@@ -121,11 +115,8 @@ impl<'a> Grower<'a> {
             let why = "<attach> needs prefix=\"...\": what the names of the copy start with";
             Fault::new(e.at, why)
         })?;
-        let mut naming = Naming {
-            prefix: prefix.value.clone(),
-            suffix: String::new(),
-            classes: None,
-        };
+        let mut naming =
+            Naming { prefix: prefix.value.clone(), suffix: String::new(), classes: None };
         let Some(name) = e.text("model") else {
             return self.attach_own(e, &naming, depth);
         };
@@ -239,14 +230,7 @@ impl<'a> Grower<'a> {
             frame.set("childclass", class);
         }
         self.names.add_tree(&frame);
-        self.sections.copy(
-            theirs,
-            naming,
-            &mut self.names,
-            self.limits,
-            self.notes,
-            e.at,
-        )?;
+        self.sections.copy(theirs, naming, &mut self.names, self.limits, self.notes, e.at)?;
         Ok(frame)
     }
 

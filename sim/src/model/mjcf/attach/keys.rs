@@ -36,11 +36,8 @@ struct Shares {
 /// after those it got from models that it attaches, which keep their names.
 pub(super) fn pending(model: &mut Whole, prefix: &str, limits: &mut Limits) -> Read<Vec<Pending>> {
     let mut pending = std::mem::take(&mut model.pending);
-    let keys: Vec<Element> = model
-        .root
-        .children_named("keyframe")
-        .flat_map(|k| k.children.iter().cloned())
-        .collect();
+    let keys: Vec<Element> =
+        model.root.children_named("keyframe").flat_map(|k| k.children.iter().cloned()).collect();
     if keys.is_empty() {
         return Ok(pending);
     }

@@ -84,21 +84,15 @@ impl<'a> Assembler<'a> {
             files: Vec::new(),
             urdf: false,
             open: Vec::new(),
-            limits: Limits {
-                elements: MAX_ELEMENTS,
-                bytes: MAX_COPIED,
-                looks: 2_000_000,
-                slot: 0,
-            },
+            limits: Limits { elements: MAX_ELEMENTS, bytes: MAX_COPIED, looks: 2_000_000, slot: 0 },
         }
     }
 
     /// The model that `text` in `path` describes.
     pub fn model(&mut self, path: &Path, text: String, reach: &Reach) -> Result<Whole, MjcfError> {
         let root = self.sources.parse(path, text, reach)?;
-        let (mut root, compiler) = self
-            .understand(root, reach)
-            .map_err(|f| self.sources.error(f))?;
+        let (mut root, compiler) =
+            self.understand(root, reach).map_err(|f| self.sources.error(f))?;
         let mut attaches = Vec::new();
         find_all(&root, "attach", &mut attaches);
         attaches.retain(|a| a.text("model").is_some());
@@ -109,11 +103,8 @@ impl<'a> Assembler<'a> {
             return Err(self.sources.error(Fault::new(first.at, why)));
         }
         let mut models = BTreeMap::new();
-        let assets: Vec<Element> = root
-            .children_named("asset")
-            .flat_map(|a| a.children_named("model"))
-            .cloned()
-            .collect();
+        let assets: Vec<Element> =
+            root.children_named("asset").flat_map(|a| a.children_named("model")).cloned().collect();
         for e in &assets {
             match e.text("name").filter(|n| !foreign.contains(n)) {
                 Some(_) => self.unused(path, e, reach),
@@ -159,16 +150,11 @@ impl<'a> Assembler<'a> {
                 "mujocoinclude" => "; this file is meant to be included by another",
                 _ => "",
             };
-            let why = format!(
-                "an MJCF file starts with <mujoco>, not <{}>{hint}",
-                root.name
-            );
+            let why = format!("an MJCF file starts with <mujoco>, not <{}>{hint}", root.name);
             return Err(Fault::new(root.at, why));
         }
         let checked = check::check(&root, &schema::MUJOCO, self.notes);
-        let read = root
-            .children_named("compiler")
-            .try_for_each(|e| compiler.read(e));
+        let read = root.children_named("compiler").try_for_each(|e| compiler.read(e));
         // A model with faults may be one that nothing attaches: its files are known.
         let files = self.sources.paths();
         self.settings.add(&files, compiler.clone(), reach.clone());
@@ -196,13 +182,7 @@ impl<'a> Assembler<'a> {
         find_all(root, "replicate", &mut found);
         let root = std::mem::replace(root, Element::made("mujoco", root.at));
         if found_none(&root) {
-            return Ok(Whole {
-                root,
-                classes,
-                options,
-                pending: Vec::new(),
-                grown: false,
-            });
+            return Ok(Whole { root, classes, options, pending: Vec::new(), grown: false });
         }
         self.compare_options(&root, &options, &models);
         Grower::new(compiler, classes, &mut models, self.notes, &mut self.limits)
@@ -219,9 +199,7 @@ impl<'a> Assembler<'a> {
         let file = e.required("file").map_err(|f| self.sources.error(f))?;
         let at = e.attr("file").map_or(e.at, |a| a.value_at(0));
         let refuse = |s: &Sources, why: String| s.error(Fault::new(at, why));
-        let file = reach
-            .file(file, None)
-            .map_err(|why| refuse(self.sources, why))?;
+        let file = reach.file(file, None).map_err(|why| refuse(self.sources, why))?;
         let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_path_buf());
         self.open.push(real(path));
         if self.open.contains(&real(&file)) {
@@ -233,10 +211,7 @@ impl<'a> Assembler<'a> {
             return Err(refuse(self.sources, why));
         }
         let text = read_text(&file).map_err(|error| {
-            refuse(
-                self.sources,
-                format!("cannot read {}: {error}", file.display()),
-            )
+            refuse(self.sources, format!("cannot read {}: {error}", file.display()))
         })?;
         let model = self.model(&file, text, &reach.of(&file))?;
         self.open.pop();

@@ -67,12 +67,8 @@ const SENSOR: &[(&str, &str)] = &[
     ("geom", "geom1"),
     ("geom", "geom2"),
 ];
-const PATH: &[(&str, &str)] = &[
-    ("joint", "joint"),
-    ("site", "site"),
-    ("geom", "geom"),
-    ("site", "sidesite"),
-];
+const PATH: &[(&str, &str)] =
+    &[("joint", "joint"), ("site", "site"), ("geom", "geom"), ("site", "sidesite")];
 
 /// Target of a sensor's `objname` or `refname`.
 fn frame(e: &Element, kind: &str) -> &'static str {
@@ -123,18 +119,13 @@ fn renamed(e: &mut Element, group: &Group, naming: &Naming, names: &Names) -> bo
 }
 
 fn resolves(e: &Element, group: &Group, names: &Names) -> bool {
-    group
-        .iter()
-        .all(|(kind, attr)| e.text(attr).is_some_and(|n| names.has(kind, n)))
+    group.iter().all(|(kind, attr)| e.text(attr).is_some_and(|n| names.has(kind, n)))
 }
 
 /// True if all that an element of `list` refers to is there.
 pub(super) fn resolved(list: &str, e: &Element, names: &Names) -> bool {
     if list == "tendon" {
-        return e
-            .children
-            .iter()
-            .all(|point| resolves(point, &given(point, PATH), names));
+        return e.children.iter().all(|point| resolves(point, &given(point, PATH), names));
     }
     groups(list, e).1.iter().all(|g| resolves(e, g, names))
 }

@@ -8,9 +8,7 @@ use super::refs::{self, Copied};
 use super::{Limits, MAX_COPIED, MAX_ELEMENTS};
 
 /// Lists of elements, in the order in which MuJoCo copies them.
-const LISTS: [&str; 6] = [
-    "pair", "exclude", "tendon", "equality", "actuator", "sensor",
-];
+const LISTS: [&str; 6] = ["pair", "exclude", "tendon", "equality", "actuator", "sensor"];
 
 #[derive(Default)]
 pub(super) struct Sections {

@@ -61,8 +61,6 @@ impl GeomSpec {
     /// Name of a shape without a place in the model.
     pub fn shown_name(&self, e: &Element) -> String {
         let name = e.text("name").or(self.mesh.as_deref());
-        name.or(self.hfield.as_deref())
-            .unwrap_or("geom")
-            .to_string()
+        name.or(self.hfield.as_deref()).unwrap_or("geom").to_string()
     }
 }

@@ -19,15 +19,10 @@ const NO_ADHESION: &str = "adhesion is not supported; use joint=\"...\"";
 const OTHER: &str =
     "use motor, position, velocity, intvelocity, cylinder, damper, muscle or general";
 
-const ACTUATOR_IGNORES: &[(&str, &str)] = &[
-    ("user", USER),
-    ("interp", "without delay there is nothing to interpolate"),
-];
-const ACTUATOR_REFUSES: &[(&str, &str)] = &[
-    ("nsample delay", NO_DELAY),
-    ("body", NO_ADHESION),
-    ("velrange ffrange", OTHER),
-];
+const ACTUATOR_IGNORES: &[(&str, &str)] =
+    &[("user", USER), ("interp", "without delay there is nothing to interpolate")];
+const ACTUATOR_REFUSES: &[(&str, &str)] =
+    &[("nsample delay", NO_DELAY), ("body", NO_ADHESION), ("velrange ffrange", OTHER)];
 macro_rules! actuators {
     ($($id:ident $default:ident $name:literal $own:literal;)*) => {
         $(pub(super) static $id: Node = Node {

@@ -22,18 +22,10 @@ pub(super) static JOINT_NODE: Node = Node {
     ignores: &[("group", DRAWING), ("user", USER)],
     ..LEAF
 };
-pub(super) static JOINT_DEFAULT: Node = Node {
-    name: "joint",
-    reads: &[JOINT],
-    ignores: &[("group", DRAWING), ("user", USER)],
-    ..LEAF
-};
-pub(super) static FREEJOINT: Node = Node {
-    name: "freejoint",
-    reads: &["name align"],
-    ignores: &[("group", DRAWING)],
-    ..LEAF
-};
+pub(super) static JOINT_DEFAULT: Node =
+    Node { name: "joint", reads: &[JOINT], ignores: &[("group", DRAWING), ("user", USER)], ..LEAF };
+pub(super) static FREEJOINT: Node =
+    Node { name: "freejoint", reads: &["name align"], ignores: &[("group", DRAWING)], ..LEAF };
 
 const GEOM_IGNORES: &[(&str, &str)] = &[("user", USER)];
 const GEOM_REFUSES: &[(&str, &str)] = &[
@@ -63,18 +55,11 @@ pub(super) static SITE_NODE: Node = Node {
     ignores: SITE_IGNORES,
     ..LEAF
 };
-pub(super) static SITE_DEFAULT: Node = Node {
-    name: "site",
-    reads: &[ORIENTATION, "fromto type size"],
-    ignores: SITE_IGNORES,
-    ..LEAF
-};
+pub(super) static SITE_DEFAULT: Node =
+    Node { name: "site", reads: &[ORIENTATION, "fromto type size"], ignores: SITE_IGNORES, ..LEAF };
 
-pub(super) static INERTIAL: Node = Node {
-    name: "inertial",
-    reads: &[ORIENTATION, "mass diaginertia fullinertia"],
-    ..LEAF
-};
+pub(super) static INERTIAL: Node =
+    Node { name: "inertial", reads: &[ORIENTATION, "mass diaginertia fullinertia"], ..LEAF };
 
 pub(super) static BODY: Node = Node {
     name: "body",
@@ -108,16 +93,8 @@ static REPLICATE: Node = Node {
     ],
     ..LEAF
 };
-static ATTACH: Node = Node {
-    name: "attach",
-    reads: &["model body frame prefix"],
-    ..LEAF
-};
-pub(super) static WORLDBODY: Node = Node {
-    name: "worldbody",
-    children: &BODY_CHILDREN,
-    ..LEAF
-};
+static ATTACH: Node = Node { name: "attach", reads: &["model body frame prefix"], ..LEAF };
+pub(super) static WORLDBODY: Node = Node { name: "worldbody", children: &BODY_CHILDREN, ..LEAF };
 pub(super) static BODY_CHILDREN: [&Node; 14] = [
     &BODY,
     &FRAME,

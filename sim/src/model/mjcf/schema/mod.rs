@@ -36,14 +36,8 @@ pub(super) struct Node {
     pub children: &'static [&'static Node],
 }
 
-const LEAF: Node = Node {
-    name: "",
-    role: Role::Read,
-    reads: &[],
-    ignores: &[],
-    refuses: &[],
-    children: &[],
-};
+const LEAF: Node =
+    Node { name: "", role: Role::Read, reads: &[], ignores: &[], refuses: &[], children: &[] };
 
 const DRAWING: &str = "only for drawing";
 const SENSING: &str = "tasks read sensor(NAME) or the state itself";
@@ -80,11 +74,9 @@ static LENGTHRANGE: Node = Node {
 };
 static COMPILER: Node = Node {
     name: "compiler",
-    reads: &[
-        "angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
+    reads: &["angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
          boundmass boundinertia coordinate eulerseq alignfree \
-         fusestatic fitaabb meshdir assetdir strippath conflict",
-    ],
+         fusestatic fitaabb meshdir assetdir strippath conflict"],
     ignores: &[
         ("texturedir", DRAWING),
         ("usethread", ROUNDING),
@@ -104,19 +96,10 @@ static OPTION: Node = Node {
     ],
     ignores: &[
         ("jacobian", ROUNDING),
-        (
-            "o_margin o_solref o_solimp o_friction",
-            "only with flag override, which is refused",
-        ),
-        (
-            "noslip_tolerance",
-            "only with noslip_iterations, which no engine here has",
-        ),
+        ("o_margin o_solref o_solimp o_friction", "only with flag override, which is refused"),
+        ("noslip_tolerance", "only with noslip_iterations, which no engine here has"),
         ("sleep_tolerance", "only with flag sleep, which is refused"),
-        (
-            "sdf_iterations sdf_initpoints",
-            "only for signed distance fields",
-        ),
+        ("sdf_iterations sdf_initpoints", "only for signed distance fields"),
         ("apirate", "has no effect since MuJoCo 3"),
     ],
     children: &[&FLAG],
@@ -124,11 +107,7 @@ static OPTION: Node = Node {
 };
 
 // options.rs reads all of them and refuses the two that matter.
-static FLAG: Node = Node {
-    name: "flag",
-    reads: &super::options::FLAGS,
-    ..LEAF
-};
+static FLAG: Node = Node { name: "flag", reads: &super::options::FLAGS, ..LEAF };
 
 static PAIR_NODE: Node = Node {
     name: "pair",
@@ -142,16 +121,8 @@ static PAIR_DEFAULT: Node = Node {
     refuses: &[("adhesion", "adhesion is not supported")],
     ..LEAF
 };
-static EXCLUDE: Node = Node {
-    name: "exclude",
-    reads: &["name body1 body2"],
-    ..LEAF
-};
-static CONTACT: Node = Node {
-    name: "contact",
-    children: &[&PAIR_NODE, &EXCLUDE],
-    ..LEAF
-};
+static EXCLUDE: Node = Node { name: "exclude", reads: &["name body1 body2"], ..LEAF };
+static CONTACT: Node = Node { name: "contact", children: &[&PAIR_NODE, &EXCLUDE], ..LEAF };
 
 const TENDON: &str = "stiffness damping frictionloss armature range limited margin springlength \
                       solreflimit solimplimit solreffriction solimpfriction actuatorfrclimited \
@@ -164,21 +135,9 @@ static SPATIAL: Node = Node {
     children: &[&SPATIAL_SITE, &SPATIAL_GEOM, &PULLEY],
     ..LEAF
 };
-static SPATIAL_SITE: Node = Node {
-    name: "site",
-    reads: &["site"],
-    ..LEAF
-};
-static SPATIAL_GEOM: Node = Node {
-    name: "geom",
-    reads: &["geom sidesite"],
-    ..LEAF
-};
-static PULLEY: Node = Node {
-    name: "pulley",
-    reads: &["divisor"],
-    ..LEAF
-};
+static SPATIAL_SITE: Node = Node { name: "site", reads: &["site"], ..LEAF };
+static SPATIAL_GEOM: Node = Node { name: "geom", reads: &["geom sidesite"], ..LEAF };
+static PULLEY: Node = Node { name: "pulley", reads: &["divisor"], ..LEAF };
 static FIXED: Node = Node {
     name: "fixed",
     reads: &[NAMED, TENDON],
@@ -186,29 +145,13 @@ static FIXED: Node = Node {
     children: &[&FIXED_JOINT],
     ..LEAF
 };
-static FIXED_JOINT: Node = Node {
-    name: "joint",
-    reads: &["joint coef"],
-    ..LEAF
-};
-static TENDON_NODE: Node = Node {
-    name: "tendon",
-    children: &[&SPATIAL, &FIXED],
-    ..LEAF
-};
-static TENDON_DEFAULT: Node = Node {
-    name: "tendon",
-    reads: &[TENDON],
-    ignores: TENDON_IGNORES,
-    ..LEAF
-};
+static FIXED_JOINT: Node = Node { name: "joint", reads: &["joint coef"], ..LEAF };
+static TENDON_NODE: Node = Node { name: "tendon", children: &[&SPATIAL, &FIXED], ..LEAF };
+static TENDON_DEFAULT: Node =
+    Node { name: "tendon", reads: &[TENDON], ignores: TENDON_IGNORES, ..LEAF };
 
 const EQUALITY_BASE: &str = "active solref solimp";
-static EQUALITY_DEFAULT: Node = Node {
-    name: "equality",
-    reads: &[EQUALITY_BASE],
-    ..LEAF
-};
+static EQUALITY_DEFAULT: Node = Node { name: "equality", reads: &[EQUALITY_BASE], ..LEAF };
 static CONNECT: Node = Node {
     name: "connect",
     reads: &[NAMED, EQUALITY_BASE, "body1 body2 anchor site1 site2"],
@@ -216,23 +159,13 @@ static CONNECT: Node = Node {
 };
 static WELD: Node = Node {
     name: "weld",
-    reads: &[
-        NAMED,
-        EQUALITY_BASE,
-        "body1 body2 anchor relpose site1 site2 torquescale",
-    ],
+    reads: &[NAMED, EQUALITY_BASE, "body1 body2 anchor relpose site1 site2 torquescale"],
     ..LEAF
 };
-static EQUALITY_JOINT: Node = Node {
-    name: "joint",
-    reads: &[NAMED, EQUALITY_BASE, "joint1 joint2 polycoef"],
-    ..LEAF
-};
-static EQUALITY_TENDON: Node = Node {
-    name: "tendon",
-    reads: &[NAMED, EQUALITY_BASE, "tendon1 tendon2 polycoef"],
-    ..LEAF
-};
+static EQUALITY_JOINT: Node =
+    Node { name: "joint", reads: &[NAMED, EQUALITY_BASE, "joint1 joint2 polycoef"], ..LEAF };
+static EQUALITY_TENDON: Node =
+    Node { name: "tendon", reads: &[NAMED, EQUALITY_BASE, "tendon1 tendon2 polycoef"], ..LEAF };
 static EQUALITY: Node = Node {
     name: "equality",
     children: &[
@@ -247,11 +180,7 @@ static EQUALITY: Node = Node {
     ..LEAF
 };
 
-static DEFORMABLE: Node = Node {
-    name: "deformable",
-    children: &[&EQUALITY_FLEX, &SKIN],
-    ..LEAF
-};
+static DEFORMABLE: Node = Node { name: "deformable", children: &[&EQUALITY_FLEX, &SKIN], ..LEAF };
 
 static MATERIAL: Node = Node {
     name: "material",
@@ -286,19 +215,12 @@ static MESH: Node = Node {
     name: "mesh",
     reads: &[NAMED, MESH_BASE, "file vertex face refpos refquat"],
     ignores: MESH_IGNORES,
-    refuses: &[(
-        "builtin params",
-        "write the vertices out, or use a primitive geom",
-    )],
+    refuses: &[("builtin params", "write the vertices out, or use a primitive geom")],
     children: &[&MESH_PLUGIN],
     ..LEAF
 };
-static MESH_DEFAULT: Node = Node {
-    name: "mesh",
-    reads: &[MESH_BASE],
-    ignores: MESH_IGNORES,
-    ..LEAF
-};
+static MESH_DEFAULT: Node =
+    Node { name: "mesh", reads: &[MESH_BASE], ignores: MESH_IGNORES, ..LEAF };
 static HFIELD: Node = Node {
     name: "hfield",
     reads: &["name file nrow ncol size elevation"],
@@ -355,11 +277,7 @@ static KEY: Node = Node {
     ignores: &[("time", "episodes start at 0")],
     ..LEAF
 };
-static KEYFRAME: Node = Node {
-    name: "keyframe",
-    children: &[&KEY],
-    ..LEAF
-};
+static KEYFRAME: Node = Node { name: "keyframe", children: &[&KEY], ..LEAF };
 
 /// The root element.
 pub(super) static MUJOCO: Node = Node {

@@ -92,10 +92,7 @@ fn attached_files_have_folders_of_their_own() {
     let robot = folder.path().join("robot");
     std::fs::create_dir_all(robot.join("parts/more")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(robot.join(name), text).unwrap();
-    write(
-        "parts/more/geom.xml",
-        "<mujoco><geom name=\"own\" size=\"1\"/></mujoco>",
-    );
+    write("parts/more/geom.xml", "<mujoco><geom name=\"own\" size=\"1\"/></mujoco>");
     write(
         "parts/mid.xml",
         "<mujoco model=\"mid\"><asset><model file=\"../parts/kid.xml\"/></asset><worldbody><body><include file=\"more/geom.xml\"/><attach model=\"kid\" prefix=\"k_\"/></body></worldbody></mujoco>",
@@ -108,41 +105,25 @@ fn attached_files_have_folders_of_their_own() {
     let model = in_folder(&folder, &text("parts/mid.xml")).unwrap();
     assert_eq!(model.geoms[0].name, "m_own");
     assert_eq!(model.actuators[0].name, "m_k_arm");
-    let files: Vec<_> = model
-        .sources
-        .iter()
-        .map(|s| s.canonicalize())
-        .skip(1)
-        .collect();
+    let files: Vec<_> = model.sources.iter().map(|s| s.canonicalize()).skip(1).collect();
     let there = |name: &str| robot.join(name).canonicalize().unwrap();
     let files: Vec<_> = files.into_iter().map(Result::unwrap).collect();
     assert_eq!(
         files,
-        [
-            there("parts/mid.xml"),
-            there("parts/more/geom.xml"),
-            there("parts/kid.xml")
-        ]
+        [there("parts/mid.xml"), there("parts/more/geom.xml"), there("parts/kid.xml")]
     );
     // They stay in the folder of the file that is read.
     write(
         "parts/out.xml",
         "<mujoco><worldbody><include file=\"../../secret.xml\"/></worldbody></mujoco>",
     );
-    let message = in_folder(&folder, &text("parts/out.xml"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.contains("out.xml:1:") && message.contains("outside"),
-        "{message}"
-    );
+    let message = in_folder(&folder, &text("parts/out.xml")).unwrap_err().to_string();
+    assert!(message.contains("out.xml:1:") && message.contains("outside"), "{message}");
     // Two that attach each other.
     for (a, b) in [("a", "b"), ("b", "a")] {
         write(&format!("parts/{a}.xml"), &text(&format!("{b}.xml")));
     }
-    let message = in_folder(&folder, &text("parts/a.xml"))
-        .unwrap_err()
-        .to_string();
+    let message = in_folder(&folder, &text("parts/a.xml")).unwrap_err().to_string();
     assert!(message.contains("attaches itself"), "{message}");
 }
 
@@ -169,30 +150,19 @@ fn copies_of_much_are_refused_before_they_are_made() {
     let names = format!("<replicate count=\"6000\"><body name=\"{long}\"/></replicate>");
     let values = format!("<replicate count=\"6000\"><site user=\"{long}\"/></replicate>");
     let kept: String = (0..150).map(|i| format!("<body name=\"b{i}\">")).collect();
-    let uses: String = (0..150)
-        .map(|i| format!("<attach body=\"b{i}\" prefix=\"p{i}_\"/>"))
-        .collect();
-    let kept = format!(
-        "{kept}{}{}{uses}",
-        "<site/>".repeat(3000),
-        "</body>".repeat(150)
-    );
+    let uses: String =
+        (0..150).map(|i| format!("<attach body=\"b{i}\" prefix=\"p{i}_\"/>")).collect();
+    let kept = format!("{kept}{}{}{uses}", "<site/>".repeat(3000), "</body>".repeat(150));
     for (inside, words) in [
         (names, "32 MiB"),
         (values, "32 MiB"),
         // Each name is kept in several places.
         (
-            format!(
-                "<replicate count=\"9000\"><body name=\"{}\"/></replicate>",
-                &long[..2000]
-            ),
+            format!("<replicate count=\"9000\"><body name=\"{}\"/></replicate>", &long[..2000]),
             "32 MiB",
         ),
         (kept, "more than 40000"),
-        (
-            "<replicate count=\"2000000000\"><site/></replicate>".into(),
-            "more than 40000",
-        ),
+        ("<replicate count=\"2000000000\"><site/></replicate>".into(), "more than 40000"),
     ] {
         let message = parse_text(body(&inside)).unwrap_err().to_string();
         assert!(message.contains(words), "{words}: {message}");
@@ -225,13 +195,6 @@ fn what_does_not_come_along_is_listed() {
 <worldbody><attach model=\"kid\" body=\"arm\" prefix=\"a_\"/></worldbody></mujoco>";
     let model = in_folder(&folder, text).unwrap();
     let what: Vec<_> = model.ignored.iter().map(|i| i.what.as_str()).collect();
-    assert_eq!(
-        what,
-        [
-            "<model> \"idle\"",
-            "<option> of model \"kid\"",
-            "<joint> in <equality>"
-        ]
-    );
+    assert_eq!(what, ["<model> \"idle\"", "<option> of model \"kid\"", "<joint> in <equality>"]);
     assert_eq!((model.equalities.len(), model.options.timestep), (0, 0.002));
 }

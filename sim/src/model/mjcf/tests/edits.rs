@@ -10,10 +10,7 @@ fn read(text: &str, edits: &Edits) -> Result<Model, String> {
 }
 
 fn floor() -> Edits {
-    Edits {
-        floor: Some(Floor::default()),
-        ..Edits::default()
-    }
+    Edits { floor: Some(Floor::default()), ..Edits::default() }
 }
 
 /// The same robot but for places and what is said about additions.
@@ -38,10 +35,7 @@ fn a_floor_is_a_plane_that_meets_every_geom_that_meets_any() {
     let text =
         |world: &str| format!("<mujoco>{DEAF}<worldbody>{robot}{world}</worldbody></mujoco>");
     let all = Edits {
-        floor: Some(Floor {
-            height: -0.5,
-            friction: [0.7, 0.01, 0.002],
-        }),
+        floor: Some(Floor { height: -0.5, friction: [0.7, 0.01, 0.002] }),
         ..Edits::default()
     };
     let plane = r#"<geom name="floor_1" type="plane" size="0 0 1" pos="0 0 -.5" friction=".7 .01 .002"
@@ -58,19 +52,13 @@ fn impossible_moments_are_balanced_where_the_task_says_so() {
     };
     let said = read(&text(""), &Edits::default()).unwrap_err();
     assert!(said.contains("task.balance_inertia = true"), "{said}");
-    let all = Edits {
-        balance: true,
-        ..Edits::default()
-    };
+    let all = Edits { balance: true, ..Edits::default() };
     let written = text(r#"<compiler balanceinertia="true"/>"#);
     same(read(&text(""), &all).unwrap(), &written);
     // Whatever the file says.
     let model = read(&text(r#"<compiler balanceinertia="false"/>"#), &all).unwrap();
     let moments = model.bodies[1].inertia;
-    assert!(
-        moments.iter().all(|m| (m - 8e-4).abs() < 1e-12),
-        "{moments:?}"
-    );
+    assert!(moments.iter().all(|m| (m - 8e-4).abs() < 1e-12), "{moments:?}");
 }
 
 #[test]
@@ -87,11 +75,7 @@ fn a_file_with_a_floor_gets_no_other() {
         let model = read(&text, &floor()).unwrap();
         assert_eq!(model.geoms.len(), 2, "{ground}");
         assert_eq!(model.added, [""; 0]);
-        let said = model
-            .ignored
-            .iter()
-            .find(|i| i.what == "task.floor")
-            .unwrap();
+        let said = model.ignored.iter().find(|i| i.what == "task.floor").unwrap();
         assert!(said.why.contains("\"ground\""), "{}", said.why);
     }
     // One that is only seen is none.
@@ -113,11 +97,7 @@ fn an_urdf_floats_over_a_floor() {
     let plain = read(URDF, &Edits::default()).unwrap();
     // As MuJoCo has it: the root is part of the world.
     assert_eq!((plain.nq, plain.bodies.len()), (1, 2));
-    let all = Edits {
-        base: Some(Base::Free),
-        height: Some(Height::OnFloor),
-        ..floor()
-    };
+    let all = Edits { base: Some(Base::Free), height: Some(Height::OnFloor), ..floor() };
     let model = read(URDF, &all).unwrap();
     assert_eq!((model.nq, model.nv, model.bodies.len()), (8, 7, 3));
     assert_eq!(model.joints[0].name, "root");
@@ -126,35 +106,17 @@ fn an_urdf_floats_over_a_floor() {
     assert!((model.qpos0[2] - 0.35).abs() < 1e-12, "{}", model.qpos0[2]);
     assert_eq!(model.added.len(), 3);
     let text = model.summary();
-    assert!(
-        text.contains("task.base = \"free\"") && text.contains("z = 0.35 m"),
-        "{text}"
-    );
+    assert!(text.contains("task.base = \"free\"") && text.contains("z = 0.35 m"), "{text}");
     assert!(model.lacks().is_empty());
     // A floor elsewhere carries it along.
-    let low = Edits {
-        floor: Some(Floor {
-            height: -2.0,
-            ..Floor::default()
-        }),
-        ..all.clone()
-    };
+    let low = Edits { floor: Some(Floor { height: -2.0, ..Floor::default() }), ..all.clone() };
     assert!((read(URDF, &low).unwrap().qpos0[2] + 1.65).abs() < 1e-12);
-    let high = Edits {
-        height: Some(Height::At(0.5)),
-        ..all
-    };
+    let high = Edits { height: Some(Height::At(0.5)), ..all };
     assert_eq!(read(URDF, &high).unwrap().qpos0[2], 0.5);
     // Without a floor it is said that one is missing.
-    let falls = Edits {
-        base: Some(Base::Free),
-        ..Edits::default()
-    };
+    let falls = Edits { base: Some(Base::Free), ..Edits::default() };
     let lacks = read(URDF, &falls).unwrap().lacks();
-    assert!(
-        lacks.len() == 1 && lacks[0].contains("task.floor"),
-        "{lacks:?}"
-    );
+    assert!(lacks.len() == 1 && lacks[0].contains("task.floor"), "{lacks:?}");
 }
 
 #[test]
@@ -165,10 +127,7 @@ fn a_base_is_set_free_or_held_as_if_the_file_said_so() {
             <body><joint name="j"/><geom size="1"/></body></body></worldbody><keyframe><key {key}/></keyframe></mujoco>"#
         )
     };
-    let base = |base| Edits {
-        base: Some(base),
-        ..Edits::default()
-    };
+    let base = |base| Edits { base: Some(base), ..Edits::default() };
     let root = r#"<freejoint name="root"/>"#;
     let free = read(&text("", "time=\"1\""), &base(Base::Free)).unwrap();
     same(free, &text(root, "time=\"1\""));
@@ -186,10 +145,7 @@ fn a_base_is_set_free_or_held_as_if_the_file_said_so() {
     // What cannot be done says which key asked for it.
     let refused = |text: &str, edits: &Edits| read(text, edits).unwrap_err();
     let message = refused(&text("", r#"qpos=".5""#), &base(Base::Free));
-    assert!(
-        message.contains("task.base") && message.contains("keyframe"),
-        "{message}"
-    );
+    assert!(message.contains("task.base") && message.contains("keyframe"), "{message}");
     let message = refused(&text("<joint/>", ""), &base(Base::Free));
     assert!(message.contains("a joint of its own"), "{message}");
     let two = r#"<mujoco><worldbody><body name="a"><joint/><geom size="1"/></body>
@@ -198,15 +154,9 @@ fn a_base_is_set_free_or_held_as_if_the_file_said_so() {
     assert!(message.contains("\"a\", \"b\""), "{message}");
     let empty = "<mujoco><worldbody/></mujoco>";
     assert!(refused(empty, &base(Base::Fixed)).contains("no body"));
-    let nothing = Edits {
-        height: Some(Height::OnFloor),
-        ..Edits::default()
-    };
+    let nothing = Edits { height: Some(Height::OnFloor), ..Edits::default() };
     let message = refused(&text(root, ""), &nothing);
-    assert!(
-        message.contains("task.start_height") && message.contains("floor"),
-        "{message}"
-    );
+    assert!(message.contains("task.start_height") && message.contains("floor"), "{message}");
 }
 
 /// Every shape lies with its lowest point on the floor.
@@ -219,24 +169,14 @@ fn the_lowest_point_of_every_shape_is_found() {
         (r#"type="capsule" size=".1 .2""#, 0.1 + 0.2 * cosine),
         (r#"type="cylinder" size=".1 .2""#, 0.1 * sine + 0.2 * cosine),
         (r#"type="box" size=".1 .2 .3""#, 0.1 * sine + 0.3 * cosine),
-        (
-            r#"type="ellipsoid" size=".1 .2 .3""#,
-            (0.1 * sine).hypot(0.3 * cosine),
-        ),
+        (r#"type="ellipsoid" size=".1 .2 .3""#, (0.1 * sine).hypot(0.3 * cosine)),
     ] {
         let text = format!(
             r#"<mujoco><worldbody><body><freejoint/><geom {geom} euler="0 30 0"/>
             <geom size="5" contype="0" conaffinity="0"/></body></worldbody></mujoco>"#
         );
-        let all = Edits {
-            height: Some(Height::OnFloor),
-            ..floor()
-        };
+        let all = Edits { height: Some(Height::OnFloor), ..floor() };
         let model = read(&text, &all).unwrap();
-        assert!(
-            (model.qpos0[2] - depth).abs() < 1e-9,
-            "{geom}: {}",
-            model.qpos0[2]
-        );
+        assert!((model.qpos0[2] - depth).abs() < 1e-9, "{geom}: {}", model.qpos0[2]);
     }
 }

@@ -28,23 +28,14 @@ fn shapes_that_are_only_seen_are_skipped_and_listed() {
 <geom class="v" mesh="shell"/><geom size="1"/></body></worldbody></mujoco>"#;
     let model = parse_text(text).unwrap();
     assert_eq!(model.geoms.len(), 1);
-    let what: Vec<_> = model
-        .ignored
-        .iter()
-        .map(|i| (i.what.as_str(), i.place.as_str()))
-        .collect();
+    let what: Vec<_> = model.ignored.iter().map(|i| (i.what.as_str(), i.place.as_str())).collect();
     assert_eq!(
         what,
-        [
-            ("<mesh> \"shell\"", "robot.xml:2:8"),
-            ("<geom> \"shell\"", "robot.xml:4:1")
-        ]
+        [("<mesh> \"shell\"", "robot.xml:2:8"), ("<geom> \"shell\"", "robot.xml:4:1")]
     );
     // Without <inertial> its mass would be missing.
-    let message = parse_text(text.replace(
-        "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>",
-        "",
-    ));
+    let message =
+        parse_text(text.replace("<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>", ""));
     assert!(message.unwrap_err().to_string().contains("shell.stl"));
 }
 
@@ -52,20 +43,8 @@ fn shapes_that_are_only_seen_are_skipped_and_listed() {
 fn colours_come_from_materials_where_geoms_have_none() {
     let text = r#"<mujoco><asset><material name="red" rgba="1 0 0 1"/></asset><worldbody>
 <geom size="1" material="red"/><geom size="1" material="red" rgba="0 1 0 1"/><geom size="1"/></worldbody></mujoco>"#;
-    let colours: Vec<_> = parse_text(text)
-        .unwrap()
-        .geoms
-        .iter()
-        .map(|g| g.rgba)
-        .collect();
-    assert_eq!(
-        colours,
-        [
-            [1.0, 0.0, 0.0, 1.0],
-            [0.0, 1.0, 0.0, 1.0],
-            [0.5, 0.5, 0.5, 1.0]
-        ]
-    );
+    let colours: Vec<_> = parse_text(text).unwrap().geoms.iter().map(|g| g.rgba).collect();
+    assert_eq!(colours, [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.5, 0.5, 0.5, 1.0]]);
 }
 
 #[test]
@@ -80,11 +59,8 @@ fn includes_stay_inside_the_models_folder() {
     )
     .unwrap();
     std::fs::write(folder.join("parts/bad.xml"), "<mujoco>\n <gem/></mujoco>").unwrap();
-    std::fs::write(
-        folder.join("self.xml"),
-        "<mujoco><include file=\"self.xml\"/></mujoco>",
-    )
-    .unwrap();
+    std::fs::write(folder.join("self.xml"), "<mujoco><include file=\"self.xml\"/></mujoco>")
+        .unwrap();
     std::os::unix::fs::symlink("../secret.xml", folder.join("link.xml")).unwrap();
     let main = folder.join("main.xml");
     let with = |file: &str| {
@@ -95,10 +71,7 @@ fn includes_stay_inside_the_models_folder() {
     };
     let model = with("parts/floor.xml").unwrap();
     assert_eq!(model.geoms[0].name, "floor");
-    assert_eq!(
-        model.sources,
-        [main.clone(), folder.join("parts/floor.xml")]
-    );
+    assert_eq!(model.sources, [main.clone(), folder.join("parts/floor.xml")]);
     // A folder that was named may hold more.
     let above = "<mujoco>chat<include file=\"../secret.xml\"/></mujoco>";
     std::fs::write(&main, above).unwrap();
@@ -111,22 +84,13 @@ fn includes_stay_inside_the_models_folder() {
     let message = load_within(&main, Some(&folder.join("parts")));
     let message = message.unwrap_err().to_string();
     assert!(message.contains("is outside"), "{message}");
-    for outside in [
-        "../secret.xml",
-        "/etc/passwd",
-        "parts/../../secret.xml",
-        "link.xml",
-        "",
-    ] {
+    for outside in ["../secret.xml", "/etc/passwd", "parts/../../secret.xml", "link.xml", ""] {
         let message = with(outside).unwrap_err().to_string();
         assert!(message.contains("main.xml:2:16: "), "{message}");
         assert!(message.contains("outside the model's folder"), "{message}");
     }
     let message = with("parts/bad.xml").unwrap_err().to_string();
-    assert!(
-        message.contains("parts/bad.xml:2:2: unknown element <gem>"),
-        "{message}"
-    );
+    assert!(message.contains("parts/bad.xml:2:2: unknown element <gem>"), "{message}");
     let message = with("missing.xml").unwrap_err().to_string();
     assert!(message.contains("main.xml:2:16: cannot read"), "{message}");
     let message = load(&folder.join("self.xml")).unwrap_err().to_string();
@@ -293,16 +257,9 @@ fn files_in_the_models_folder_are_inside_however_their_names_go() {
             let read = parse(&main, with(&format!("{inside}{file}")));
             assert!(read.is_ok(), "{inside}{file}: {}", read.unwrap_err());
         }
-        for outside in [
-            "../",
-            "assets/../../",
-            "away/",
-            "assets/../away/",
-            &format!("{full}/../"),
-        ] {
-            let why = parse(&main, with(&format!("{outside}{file}")))
-                .unwrap_err()
-                .to_string();
+        for outside in ["../", "assets/../../", "away/", "assets/../away/", &format!("{full}/../")]
+        {
+            let why = parse(&main, with(&format!("{outside}{file}"))).unwrap_err().to_string();
             assert!(
                 why.contains("is outside the model's folder") && why.contains("task.robot_folder"),
                 "{outside}{file}: {why}"
@@ -310,13 +267,7 @@ fn files_in_the_models_folder_are_inside_however_their_names_go() {
         }
     }
     // Folders of kinds go the same ways.
-    for dir in [
-        "assets",
-        "assets/",
-        "./assets/",
-        "near",
-        &format!("{full}/assets"),
-    ] {
+    for dir in ["assets", "assets/", "./assets/", "near", &format!("{full}/assets")] {
         let text =
             mesh("../m.obj").replace("<asset>", &format!("<compiler meshdir=\"{dir}\"/><asset>"));
         assert!(parse(&main, text).is_ok(), "{dir}");

@@ -18,10 +18,7 @@ fn skins_are_ignored_in_one_line() {
     let model = arm("", skins).unwrap();
     let lines = model.ignored_lines();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(
-        lines[0].starts_with("<skin> (3) at robot.xml:1:"),
-        "{lines:?}"
-    );
+    assert!(lines[0].starts_with("<skin> (3) at robot.xml:1:"), "{lines:?}");
     assert!(lines[0].ends_with("only for drawing"), "{lines:?}");
 }
 
@@ -34,16 +31,8 @@ fn a_range_that_is_no_limit_is_inherited_too() {
         arm(joint, &servo).map(|m| m.actuators[0].ctrlrange)
     };
     for (joint, share, range) in [
-        (
-            "type=\"slide\" range=\"-1 1\" limited=\"false\"",
-            "1",
-            [-1.0, 1.0],
-        ),
-        (
-            "type=\"slide\" range=\"-1 1\" limited=\"false\"",
-            "0.5",
-            [-0.5, 0.5],
-        ),
+        ("type=\"slide\" range=\"-1 1\" limited=\"false\"", "1", [-1.0, 1.0]),
+        ("type=\"slide\" range=\"-1 1\" limited=\"false\"", "0.5", [-0.5, 0.5]),
         (
             "range=\"-180 180\" limited=\"false\"",
             "1",
@@ -52,16 +41,9 @@ fn a_range_that_is_no_limit_is_inherited_too() {
     ] {
         assert_eq!(inherits(joint, share), Ok(Some(range)), "{joint}");
     }
-    for joint in [
-        "",
-        "range=\"0 0\" limited=\"false\"",
-        "type=\"slide\" range=\"-inf inf\"",
-    ] {
+    for joint in ["", "range=\"0 0\" limited=\"false\"", "type=\"slide\" range=\"-inf inf\""] {
         let error = inherits(joint, "1").unwrap_err();
-        assert!(
-            error.contains("give it one, or this actuator a ctrlrange"),
-            "{error}"
-        );
+        assert!(error.contains("give it one, or this actuator a ctrlrange"), "{error}");
     }
 }
 
@@ -69,23 +51,12 @@ fn a_range_that_is_no_limit_is_inherited_too() {
 fn an_infinite_range_is_no_limit() {
     let motor =
         "<actuator><motor joint=\"j\" ctrlrange=\"-inf inf\" forcerange=\"-INF 3\"/></actuator>";
-    let model = arm(
-        "type=\"slide\" range=\"-inf inf\" actuatorfrcrange=\"-inf inf\"",
-        motor,
-    )
-    .unwrap();
+    let model =
+        arm("type=\"slide\" range=\"-inf inf\" actuatorfrcrange=\"-inf inf\"", motor).unwrap();
     let (joint, motor) = (&model.joints[0], &model.actuators[0]);
-    assert_eq!(
-        (joint.range, joint.actfrcrange, motor.ctrlrange),
-        (None, None, None)
-    );
+    assert_eq!((joint.range, joint.actfrcrange, motor.ctrlrange), (None, None, None));
     assert_eq!(motor.forcerange, Some([-1e10, 3.0]));
-    for wrong in [
-        "range=\"nan 1\"",
-        "range=\"inf -inf\"",
-        "damping=\"inf\"",
-        "ref=\"inf\"",
-    ] {
+    for wrong in ["range=\"nan 1\"", "range=\"inf -inf\"", "damping=\"inf\"", "ref=\"inf\""] {
         assert!(arm(wrong, "").is_err(), "{wrong}");
     }
 }
@@ -105,10 +76,7 @@ fn dummies_of_equal_moments_are_raised_by_the_compilers_bounds() {
     assert_eq!(body("boundinertia=\"1e-5\"", equal), Ok((1e-6, [1e-5; 3])));
     let both = "boundinertia=\"1e-3\" boundmass=\"1e-3\"";
     assert_eq!(body(both, equal), Ok((1e-3, [1e-3; 3])));
-    assert_eq!(
-        body("boundinertia=\"1e-5\"", flat),
-        Ok((1e-6, [1e-3, 1e-3, 1e-5]))
-    );
+    assert_eq!(body("boundinertia=\"1e-5\"", flat), Ok((1e-6, [1e-3, 1e-3, 1e-5])));
     for compiler in ["", "balanceinertia=\"true\"", "boundmass=\"1\""] {
         let error = body(compiler, equal).unwrap_err();
         assert!(error.contains("task.balance_inertia = true"), "{error}");
@@ -136,12 +104,7 @@ fn a_file_in_another_encoding_is_read_or_names_the_remedy() {
         load(&path).map_err(|e| e.to_string())
     };
     let declared = |encoding: &str| format!("<?xml version=\"1.0\" encoding=\"{encoding}\"?>");
-    for head in [
-        "",
-        &declared("UTF-8"),
-        &declared("x-none"),
-        &declared("ISO-8859-1"),
-    ] {
+    for head in ["", &declared("UTF-8"), &declared("x-none"), &declared("ISO-8859-1")] {
         let model = read(head, b"25 \xB0C", b"a").unwrap();
         assert_eq!(model.ignored[0].what, "what stands behind the root element");
     }

@@ -37,9 +37,7 @@ fn what_is_only_seen_is_kept_for_pictures_where_the_file_has_it() {
     assert_eq!(model.geoms.len(), 4);
     // MuJoCo counts all: floor, seen, box, solid, lost, hills, ball.
     assert_eq!(model.skipped, [1, 4, 5]);
-    let [look] = &looks.shapes[..] else {
-        panic!("{looks:?}")
-    };
+    let [look] = &looks.shapes[..] else { panic!("{looks:?}") };
     assert_eq!((look.body, look.group), (1, 2));
     assert_eq!(look.rgba, [0.0, 0.0, 1.0, 1.0]);
     assert_eq!(look.kind, LookKind::Surface(0));
@@ -52,11 +50,7 @@ fn what_is_only_seen_is_kept_for_pictures_where_the_file_has_it() {
     };
     let seen = place(surface, look.pos, look.quat);
     let near = |p: &[f64; 3], q: [f64; 3]| (0..3).all(|i| (p[i] - q[i]).abs() < 1e-6);
-    assert!(
-        seen.iter()
-            .any(|p| near(p, [1.0 - 0.2, 2.0 + 1.0, 3.0 - 0.3])),
-        "{seen:?}"
-    );
+    assert!(seen.iter().any(|p| near(p, [1.0 - 0.2, 2.0 + 1.0, 3.0 - 0.3])), "{seen:?}");
     let volume: f64 = surface
         .faces
         .iter()
@@ -65,10 +59,7 @@ fn what_is_only_seen_is_kept_for_pictures_where_the_file_has_it() {
             crate::model::rotation::dot(a, crate::model::rotation::cross(b, c)) / 6.0
         })
         .sum();
-    assert!(
-        (volume - 2.0 * 0.4 * 0.2 * 0.6 / 6.0).abs() < 1e-6,
-        "{volume}"
-    );
+    assert!((volume - 2.0 * 0.4 * 0.2 * 0.6 / 6.0).abs() < 1e-6, "{volume}");
     // The one that collides has a frame of its own, and is in the same place.
     let solid = &model.geoms[2];
     assert_eq!(solid.kind, GeomKind::Mesh(0));
@@ -77,19 +68,13 @@ fn what_is_only_seen_is_kept_for_pictures_where_the_file_has_it() {
         assert!((0..3).all(|i| (a[i] - b[i]).abs() < 1e-5), "{a:?} {b:?}");
     }
     // A look that cannot be shown is named, with its reason.
-    let why: Vec<_> = looks
-        .missing
-        .iter()
-        .map(|m| (m.body, m.name.as_str(), m.why.as_str()))
-        .collect();
+    let why: Vec<_> =
+        looks.missing.iter().map(|m| (m.body, m.name.as_str(), m.why.as_str())).collect();
     assert!(
         why[0].2.starts_with("dog.xml:9:") && why[0].2.contains("no mesh called \"lost\""),
         "{why:?}"
     );
-    assert!(
-        why[1].1 == "hills" && why[1].2.contains("hills.png"),
-        "{why:?}"
-    );
+    assert!(why[1].1 == "hills" && why[1].2.contains("hills.png"), "{why:?}");
     assert!(why.iter().all(|w| w.0 == 2) && why.len() == 2);
 }
 
@@ -106,10 +91,7 @@ fn fused_bodies_keep_what_they_look_like() {
     assert_eq!(at[0], (1, [0.0; 3]));
     assert_eq!(at[1].0, 1);
     let turned = rotate([0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0]);
-    assert!(
-        (at[1].1[0] - turned[0]).abs() < 1e-12 && (at[1].1[1] - 2.0).abs() < 1e-12,
-        "{at:?}"
-    );
+    assert!((at[1].1[0] - turned[0]).abs() < 1e-12 && (at[1].1[1] - 2.0).abs() < 1e-12, "{at:?}");
     // Without faces it is the hull; MuJoCo's numbers count the seen ones in their bodies.
     assert_eq!(looks.surfaces[0].faces.len(), 4);
     assert_eq!(model.skipped, [1, 2]);
@@ -119,21 +101,11 @@ fn fused_bodies_keep_what_they_look_like() {
 fn all_files_that_a_model_names_and_that_are_there_belong_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let (at, main) = (folder.path().join("dog"), folder.path().join("dog/dog.xml"));
-    for name in [
-        "assets/trunk.stl",
-        "assets/spare.obj",
-        "pictures/a.png",
-        "assets/hills.png",
-    ] {
+    for name in ["assets/trunk.stl", "assets/spare.obj", "pictures/a.png", "assets/hills.png"] {
         put(&at.join(name), wedge());
     }
     let model = parse(&main, DOG.into()).unwrap();
-    let all = [
-        "assets/hills.png",
-        "assets/spare.obj",
-        "assets/trunk.stl",
-        "pictures/a.png",
-    ];
+    let all = ["assets/hills.png", "assets/spare.obj", "assets/trunk.stl", "pictures/a.png"];
     assert_eq!(names(&model, &at), all.map(PathBuf::from));
     // Of includes in folders, also beside them; of models that nothing attaches, too.
     put(
@@ -153,13 +125,7 @@ fn all_files_that_a_model_names_and_that_are_there_belong_to_it() {
     let text = r#"<mujoco><compiler meshdir="assets"/><include file="parts/leg.xml"/><asset><model file="arm/arm.xml"/></asset></mujoco>"#;
     let model = parse(&main, text.into()).unwrap();
     assert_eq!(model.meshes[0].name, "leg");
-    let all = [
-        "arm/a/arm.stl",
-        "arm/arm.xml",
-        "parts/leg.stl",
-        "parts/leg.xml",
-        "parts/more.xml",
-    ];
+    let all = ["arm/a/arm.stl", "arm/arm.xml", "parts/leg.stl", "parts/leg.xml", "parts/more.xml"];
     assert_eq!(names(&model, &at), all.map(PathBuf::from));
     // Meshes beside the folder, but not what is none: a model may come from anywhere.
     put(&folder.path().join("shared/x.stl"), wedge());
@@ -187,21 +153,13 @@ fn what_a_urdf_shows_is_drawn_and_not_simulated() {
     assert_eq!(model, load_within(&main, Some(folder.path())).unwrap());
     assert_eq!((model.geoms.len(), model.skipped.len()), (1, 0));
     assert!(looks.urdf && looks.missing.is_empty(), "{looks:?}");
-    let kinds: Vec<_> = looks
-        .shapes
-        .iter()
-        .map(|l| (l.kind, l.pos, l.rgba))
-        .collect();
+    let kinds: Vec<_> = looks.shapes.iter().map(|l| (l.kind, l.pos, l.rgba)).collect();
     let red = [1.0, 0.0, 0.0, 1.0];
     assert_eq!(kinds[0], (LookKind::Surface(0), [0.0, 0.0, 1.0], red));
     assert_eq!(kinds[1].0, LookKind::Primitive(GeomKind::Sphere));
     assert_eq!(model.sources.len(), 2, "{:?}", model.sources);
     // Out of reach it is missing, and the way out is named.
     let (_, looks) = load_looks(&main, None).unwrap();
-    assert!(
-        looks.missing[0].why.contains("task.robot_folder"),
-        "{:?}",
-        looks.missing
-    );
+    assert!(looks.missing[0].why.contains("task.robot_folder"), "{:?}", looks.missing);
     assert_eq!(Looks::default().shapes, []);
 }

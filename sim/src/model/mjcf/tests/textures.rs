@@ -9,11 +9,7 @@ fn png(wide: u32, high: u32) -> Vec<u8> {
     let mut encoder = png::Encoder::new(&mut bytes, wide, high);
     encoder.set_color(png::ColorType::Rgb);
     let data = vec![90; (3 * wide * high) as usize];
-    encoder
-        .write_header()
-        .unwrap()
-        .write_image_data(&data)
-        .unwrap();
+    encoder.write_header().unwrap().write_image_data(&data).unwrap();
     bytes
 }
 
@@ -47,38 +43,23 @@ fn textures_that_cannot_be_shown_are_named_and_their_shapes_keep_their_colour() 
     put(&folder.join("robot/a.ktx"), b"\xabKTX 11\xbb");
     let wrong = [
         ("type=\"2d\" file=\"lost.png\"", "cannot read"),
-        (
-            "type=\"2d\" file=\"../above.png\"",
-            "outside the model's folder",
-        ),
+        ("type=\"2d\" file=\"../above.png\"", "outside the model's folder"),
         ("type=\"2d\" file=\"/etc/hostname\"", "PNG"),
         ("type=\"2d\" file=\"cut.png\"", "not a PNG picture"),
         ("type=\"2d\" file=\"no.png\"", "not a PNG picture"),
         ("type=\"2d\" file=\"a.ktx\"", "convert it to PNG"),
-        (
-            "type=\"2d\" file=\"good.png\" nchannel=\"1\"",
-            "three or four channels",
-        ),
+        ("type=\"2d\" file=\"good.png\" nchannel=\"1\"", "three or four channels"),
         ("type=\"2d\"", "needs a file"),
         ("", "fileright"),
         ("file=\"wide.png\"", "4 x 2 pixels"),
-        (
-            "fileup=\"good.png\" filedown=\"wide.png\"",
-            "filedown is 4 x 2",
-        ),
+        ("fileup=\"good.png\" filedown=\"wide.png\"", "filedown is 4 x 2"),
         ("file=\"good.png\" gridsize=\"2 1\"", "2 rows and 1 columns"),
         ("file=\"good.png\" gridsize=\"20 1\"", "at most 12"),
-        (
-            "file=\"good.png\" gridsize=\"2 2\" gridlayout=\"RX..\"",
-            "gridlayout",
-        ),
+        ("file=\"good.png\" gridsize=\"2 2\" gridlayout=\"RX..\"", "gridlayout"),
         ("type=\"3d\"", "is not one of 2d, cube, skybox"),
         ("builtin=\"flat\"", "width"),
         ("builtin=\"flat\" width=\"-3\"", "negative"),
-        (
-            "builtin=\"checker\" width=\"8\" rgb1=\"1 x 0\"",
-            "is not a number",
-        ),
+        ("builtin=\"checker\" width=\"8\" rgb1=\"1 x 0\"", "is not a number"),
     ];
     let textures: Vec<&str> = wrong.iter().map(|w| w.0).collect();
     let (model, looks) = seen(folder, &textures);
@@ -88,10 +69,7 @@ fn textures_that_cannot_be_shown_are_named_and_their_shapes_keep_their_colour() 
     assert_eq!(plain.len(), wrong.len());
     for ((texture, words), plain) in wrong.iter().zip(&plain) {
         let why = &plain.why;
-        assert!(
-            why.starts_with("robot.xml:1:") && why.contains(words),
-            "{texture}: {why}"
-        );
+        assert!(why.starts_with("robot.xml:1:") && why.contains(words), "{texture}: {why}");
     }
     assert!(model.geoms.iter().all(|g| g.rgba == [0.1, 0.2, 0.3, 1.0]));
 }
@@ -113,9 +91,7 @@ fn large_pictures_are_kept_smaller_and_huge_ones_are_not_read() {
         "type=\"2d\" builtin=\"gradient\" width=\"1\" height=\"2000000000\"",
     ];
     let (_, looks) = seen(dir.path(), &textures);
-    let [large, checks, thin] = &looks.textures[..] else {
-        panic!("{:?}", looks.plain)
-    };
+    let [large, checks, thin] = &looks.textures[..] else { panic!("{:?}", looks.plain) };
     assert_eq!((large.width, large.height), (1500, 1001));
     assert_eq!(large.reduced, Some([3000, 2001]));
     assert!(large.data.iter().all(|b| *b == 90));
@@ -127,31 +103,19 @@ fn large_pictures_are_kept_smaller_and_huge_ones_are_not_read() {
     assert!(kept < 3 << 24, "{kept}");
     assert!(thin.height > 1 << 12);
     assert_eq!(looks.plain[0].name, "t1");
-    assert!(
-        looks.plain[0].why.contains("60000 x 60000 pixels"),
-        "{:?}",
-        looks.plain
-    );
+    assert!(looks.plain[0].why.contains("60000 x 60000 pixels"), "{:?}", looks.plain);
     // However many there are.
     let many = ["builtin=\"flat\" width=\"3000\""; 60];
     let (_, looks) = seen(dir.path(), &many);
     let kept: usize = looks.textures.iter().map(|t| t.data.len()).sum();
     assert!(kept <= 3 << 24, "{kept}");
-    assert!(
-        looks
-            .plain
-            .iter()
-            .all(|p| p.why.contains("too many pixels")),
-        "{:?}",
-        looks.plain
-    );
+    assert!(looks.plain.iter().all(|p| p.why.contains("too many pixels")), "{:?}", looks.plain);
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |c, _| {
-            (c >> 1) ^ (0xEDB8_8320 & (c & 1).wrapping_neg())
-        })
+        (0..8)
+            .fold(crc ^ u32::from(*byte), |c, _| (c >> 1) ^ (0xEDB8_8320 & (c & 1).wrapping_neg()))
     })
 }
 
@@ -171,11 +135,7 @@ fn textures_and_materials_of_attached_models_keep_each_other() {
         <worldbody><attach model="arm" body="b" prefix="p/"/></worldbody></mujoco>"#;
     let (model, looks) = parse_looks(&dir.path().join("robot.xml"), text.into()).unwrap();
     assert_eq!(looks.plain, []);
-    let names: Vec<_> = looks
-        .textures
-        .iter()
-        .map(|t| (t.name.as_str(), t.kind))
-        .collect();
+    let names: Vec<_> = looks.textures.iter().map(|t| (t.name.as_str(), t.kind)).collect();
     assert_eq!(names, [("p/t", TextureKind::Flat)]);
     assert_eq!(looks.painted.len(), 2, "{:?}", looks.painted);
     assert_eq!(model.geoms[0].rgba, [1.0, 0.0, 0.0, 1.0]);
@@ -205,10 +165,7 @@ fn wrong_texture_coordinates_are_named_and_their_meshes_are_whole() {
     let meshes = [meshes.concat(), mesh("z", "scale=\"0 1 1\"")];
     let dir = tempfile::tempdir().unwrap();
     let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0 0\nf 1/1 3/1 2/1\nf 1/1 2 4/1\nf 1/1 4 3\nf 2 3 4\n";
-    put(
-        &dir.path().join("e.obj"),
-        obj.replace("vt 0 0", "vt 0 zero 0"),
-    );
+    put(&dir.path().join("e.obj"), obj.replace("vt 0 0", "vt 0 zero 0"));
     put(&dir.path().join("f.obj"), obj);
     let text = format!(
         "<mujoco><asset>{}</asset><worldbody>{geoms}</worldbody></mujoco>",
@@ -220,17 +177,8 @@ fn wrong_texture_coordinates_are_named_and_their_meshes_are_whole() {
     let have: Vec<_> = looks.meshes.iter().map(|m| m.coord_faces.len()).collect();
     assert_eq!(have, [0, 0, 0, 4, 0, 4]);
     assert!(looks.meshes.iter().all(|m| m.faces.len() == 4));
-    let why: Vec<_> = looks
-        .plain
-        .iter()
-        .map(|p| (&p.name[..], &p.why[..]))
-        .collect();
-    let words = [
-        "multiple of two",
-        "2 texture coordinates for 4",
-        "is not a number",
-        "line 5",
-    ];
+    let why: Vec<_> = looks.plain.iter().map(|p| (&p.name[..], &p.why[..])).collect();
+    let words = ["multiple of two", "2 texture coordinates for 4", "is not a number", "line 5"];
     for ((name, why), (want, words)) in why.iter().zip(["a", "b", "c", "e"].iter().zip(words)) {
         assert!(name == want && why.contains(words), "{name}: {why}");
     }

@@ -17,16 +17,12 @@ pub(super) fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> 
         part.array("xyz", &mut axis)?;
     }
     let (limit, dynamics) = (only(e, "limit")?, only(e, "dynamics")?);
-    let known = [
-        "axis", "limit", "dynamics", "origin", "parent", "child", "mimic",
-    ];
+    let known = ["axis", "limit", "dynamics", "origin", "parent", "child", "mimic"];
     list_others(e, &known, notes);
     let mut made_joints = Vec::new();
     let mut add = |suffix: &str, kind: &str, axis: Option<[f64; 3]>| {
         let mut joint = made("joint", e.at);
-        joint
-            .attrs
-            .push(attr("name", &format!("{name}{suffix}"), e.at));
+        joint.attrs.push(attr("name", &format!("{name}{suffix}"), e.at));
         joint.attrs.push(attr("type", kind, e.at));
         if let Some(axis) = axis {
             joint.attrs.push(attr("axis", &numbers(&axis), e.at));
@@ -58,9 +54,7 @@ pub(super) fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> 
     if let Some(dynamics) = dynamics {
         for joint in &mut made_joints {
             for (theirs, ours) in [("damping", "damping"), ("friction", "frictionloss")] {
-                joint
-                    .attrs
-                    .extend(dynamics.attr(theirs).map(|a| renamed(a, ours)));
+                joint.attrs.extend(dynamics.attr(theirs).map(|a| renamed(a, ours)));
             }
         }
     }
@@ -109,9 +103,8 @@ pub(super) fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> 
 pub(super) fn mimics(root: &Element, notes: &mut Vec<Note>) -> Read<Option<Element>> {
     let mut all = made("equality", root.at);
     let joints = root.children_named("joint");
-    let kinds: BTreeMap<_, _> = joints
-        .filter_map(|j| Some((j.text("name")?, j.text("type"))))
-        .collect();
+    let kinds: BTreeMap<_, _> =
+        joints.filter_map(|j| Some((j.text("name")?, j.text("type")))).collect();
     let scalar = ["revolute", "continuous", "prismatic"];
     let turns = |kind: Option<&str>| kind.is_some_and(|k| scalar.contains(&k));
     let mut leaders = BTreeMap::new();
@@ -151,9 +144,7 @@ pub(super) fn mimics(root: &Element, notes: &mut Vec<Note>) -> Read<Option<Eleme
         equality.attrs.push(attr("joint1", follower, mimic.at));
         equality.attrs.push(attr("joint2", other, mimic.at));
         let coefficients = numbers(&[offset, multiplier, 0.0, 0.0, 0.0]);
-        equality
-            .attrs
-            .push(attr("polycoef", &coefficients, mimic.at));
+        equality.attrs.push(attr("polycoef", &coefficients, mimic.at));
         all.children.push(equality);
     }
     let mut seen = BTreeMap::new();

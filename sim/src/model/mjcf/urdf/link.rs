@@ -109,8 +109,7 @@ impl<'a> Links<'a> {
         for part in &e.children {
             if matches!(part.name.as_str(), "visual" | "collision") {
                 list_others(part, &["origin", "geometry", "material"], notes);
-                part.children_named("geometry")
-                    .for_each(|g| list_others(g, &SHAPES, notes));
+                part.children_named("geometry").for_each(|g| list_others(g, &SHAPES, notes));
             }
             match part.name.as_str() {
                 "inertial" => {
@@ -136,10 +135,8 @@ impl<'a> Links<'a> {
                     let geom = self.geom(part, &colour, self.discard, notes);
                     if self.discard {
                         // MuJoCo does not read this part, so it cannot be wrong.
-                        body.children.extend(geom.ok().map(|geom| Element {
-                            discarded: true,
-                            ..geom
-                        }));
+                        body.children
+                            .extend(geom.ok().map(|geom| Element { discarded: true, ..geom }));
                     } else {
                         let mut geom = geom?;
                         for (name, value) in [
@@ -255,8 +252,7 @@ impl<'a> Links<'a> {
         let mut mesh = made("mesh", e.at);
         mesh.discarded = left_out;
         mesh.attrs.push(attr("name", &name, e.at));
-        mesh.attrs
-            .extend(e.attr("filename").map(|a| renamed(a, "file")));
+        mesh.attrs.extend(e.attr("filename").map(|a| renamed(a, "file")));
         mesh.attrs.push(attr("scale", &numbers(&scale), e.at));
         self.meshes.push(mesh);
         Ok(name)
@@ -332,14 +328,11 @@ fn inertial(e: &Element) -> Read<Element> {
     let r = matrix(pose.quat);
     let turned = |i: usize, j: usize| -> f64 {
         let term = |k: usize, l: usize| r[i][k] * own[k][l] * r[j][l];
-        (0..3)
-            .map(|k| (0..3).map(|l| term(k, l)).sum::<f64>())
-            .sum()
+        (0..3).map(|k| (0..3).map(|l| term(k, l)).sum::<f64>()).sum()
     };
     let mut out = made("inertial", e.at);
     out.attrs.push(attr("pos", &numbers(&pose.pos), e.at));
-    out.attrs
-        .extend(mass.attr("value").map(|a| renamed(a, "mass")));
+    out.attrs.extend(mass.attr("value").map(|a| renamed(a, "mass")));
     let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
     let full = pairs.map(|(i, j)| turned(i, j));
     // Zeros mean that the inertia is not known.

@@ -36,9 +36,7 @@ fn meshes(shapes: &[&str]) -> String {
 
 /// Masses of the links, and the meshes' names.
 fn weighed(model: &Model) -> (Vec<f64>, Vec<&str>) {
-    let masses = model.bodies[1..]
-        .iter()
-        .map(|b| (b.mass * 1e5).round() / 1e5);
+    let masses = model.bodies[1..].iter().map(|b| (b.mass * 1e5).round() / 1e5);
     let names = model.meshes.iter().map(|m| m.name.as_str());
     (masses.collect(), names.collect())
 }
@@ -61,11 +59,7 @@ fn meshes_are_told_apart_by_file_and_scale_not_by_stem() {
     std::os::unix::fs::symlink("../a/part.obj", at.join("b/link.obj")).unwrap();
     let robot = at.join("robot.urdf");
     let table: [(&[&str], &[f64], usize); 8] = [
-        (
-            &[r#"filename="a/part.obj""#, r#"filename="b/part.obj""#],
-            &[1.0, 2.0],
-            2,
-        ),
+        (&[r#"filename="a/part.obj""#, r#"filename="b/part.obj""#], &[1.0, 2.0], 2),
         (
             &[
                 r#"filename="c/part.OBJ""#,
@@ -116,20 +110,12 @@ fn meshes_are_told_apart_by_file_and_scale_not_by_stem() {
         ),
         // Names that are given are none that a file has.
         (
-            &[
-                r#"filename="a/part.obj""#,
-                r#"filename="b/part.obj""#,
-                r#"filename="part1.obj""#,
-            ],
+            &[r#"filename="a/part.obj""#, r#"filename="b/part.obj""#, r#"filename="part1.obj""#],
             &[1.0, 2.0, 5.0],
             3,
         ),
         (
-            &[
-                r#"filename="part1.obj""#,
-                r#"filename="b/part.obj""#,
-                r#"filename="a/part.obj""#,
-            ],
+            &[r#"filename="part1.obj""#, r#"filename="b/part.obj""#, r#"filename="a/part.obj""#],
             &[5.0, 2.0, 1.0],
             3,
         ),
@@ -145,13 +131,7 @@ fn meshes_are_told_apart_by_file_and_scale_not_by_stem() {
 #[test]
 fn what_is_seen_and_what_is_felt_are_meshes_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
-    put(
-        dir.path(),
-        &[
-            ("seen/m.obj", [0.2, 0.1, 0.1]),
-            ("felt/m.obj", [0.1, 0.1, 0.1]),
-        ],
-    );
+    put(dir.path(), &[("seen/m.obj", [0.2, 0.1, 0.1]), ("felt/m.obj", [0.1, 0.1, 0.1])]);
     for discard in ["true", "false"] {
         let text = format!(
             r#"<robot name="r"><mujoco><compiler discardvisual="{discard}"/></mujoco><link name="base"/><link name="l">
@@ -163,10 +143,7 @@ fn what_is_seen_and_what_is_felt_are_meshes_of_their_own() {
         let (model, looks) = parse_looks(&robot, text).unwrap();
         assert_eq!(weighed(&model).0, [1.0]);
         let far = |s: &crate::model::looks::Surface| s.vertices.iter().any(|v| v[0] > 0.15);
-        assert!(
-            looks.surfaces.iter().all(far) && looks.surfaces.len() == 1,
-            "{looks:?}"
-        );
+        assert!(looks.surfaces.iter().all(far) && looks.surfaces.len() == 1, "{looks:?}");
         assert_eq!(model.meshes.len(), 1, "{discard}");
     }
 }
@@ -187,9 +164,7 @@ fn a_package_is_the_folder_of_its_name_before_any_other() {
     let robot = at.join("ws/arm/urdf/arm.urdf");
     std::fs::create_dir_all(at.join("ws/arm/urdf")).unwrap();
     let read = |packages: &[&str]| {
-        let names = packages
-            .iter()
-            .map(|p| format!("filename=\"package://{p}/meshes/base.obj\""));
+        let names = packages.iter().map(|p| format!("filename=\"package://{p}/meshes/base.obj\""));
         let names: Vec<_> = names.collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         std::fs::write(&robot, meshes(&names)).unwrap();
@@ -201,10 +176,7 @@ fn a_package_is_the_folder_of_its_name_before_any_other() {
     assert!(!said(&both), "{:?}", both.ignored);
     // ROS' own description of a package counts where its folder has another name.
     let why = read(&["arm", "wrist"]).unwrap_err();
-    assert!(
-        why.contains("arm/meshes/base.obj") && why.contains("would be"),
-        "{why}"
-    );
+    assert!(why.contains("arm/meshes/base.obj") && why.contains("would be"), "{why}");
     let manifest = at.join("ws/wrist-main/package.xml");
     std::fs::write(
         &manifest,
@@ -219,17 +191,10 @@ fn a_package_is_the_folder_of_its_name_before_any_other() {
     // It is no guess where the package is, but out of reach.
     let why = read(&["elsewhere"]).unwrap_err();
     assert!(why.contains("is outside"), "{why}");
-    std::fs::write(
-        at.join("ws/arm/package.xml"),
-        "<package><name>arm</name></package>",
-    )
-    .unwrap();
+    std::fs::write(at.join("ws/arm/package.xml"), "<package><name>arm</name></package>").unwrap();
     let why = read(&["arm_description"]).unwrap_err();
     assert!(why.contains("task.robot_folder reaches: in "), "{why}");
-    assert!(
-        why.contains(&at.join("ws/arm").display().to_string()),
-        "{why}"
-    );
+    assert!(why.contains(&at.join("ws/arm").display().to_string()), "{why}");
 }
 
 /// MuJoCo's reader knows no packages, and up to version 3 took files of one stem for one.
@@ -237,13 +202,7 @@ fn a_package_is_the_folder_of_its_name_before_any_other() {
 fn mujoco_gets_a_urdf_whose_meshes_have_plain_names() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
-    put(
-        at,
-        &[
-            ("arm/meshes/base.obj", [0.1; 3]),
-            ("gripper/meshes/base.obj", [0.2; 3]),
-        ],
-    );
+    put(at, &[("arm/meshes/base.obj", [0.1; 3]), ("gripper/meshes/base.obj", [0.2; 3])]);
     let robot = at.join("robot.urdf");
     let text = meshes(&[
         r#"filename="package://arm/meshes/base.obj""#,

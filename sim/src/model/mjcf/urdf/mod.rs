@@ -32,15 +32,7 @@ fn xacro(root: &Element) -> Option<&Element> {
         here.or_else(|| e.children.iter().find_map(prefixed))
     }
     // Old files have no prefix.
-    let known = [
-        "property",
-        "macro",
-        "arg",
-        "include",
-        "if",
-        "unless",
-        "insert_block",
-    ];
+    let known = ["property", "macro", "arg", "include", "if", "unless", "insert_block"];
     let plain = |e: &&Element| known.contains(&e.name.as_str());
     prefixed(root).or_else(|| root.children.iter().find(plain))
 }
@@ -90,9 +82,7 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
             let Some(section) = only(mujoco, name)? else {
                 continue;
             };
-            discard = section
-                .text("discardvisual")
-                .map_or(discard, |t| t == "true");
+            discard = section.text("discardvisual").map_or(discard, |t| t == "true");
             fuses = section.text("fusestatic").map_or(fuses, |t| t == "true");
             out.children.push(section.clone());
         }
@@ -131,10 +121,7 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
         };
         let (parent, child) = (end("parent")?, end("child")?);
         if places[child].replace(joint).is_some() {
-            let why = format!(
-                "link \"{}\" has two parents",
-                elements[child].required("name")?
-            );
+            let why = format!("link \"{}\" has two parents", elements[child].required("name")?);
             return Err(Fault::new(joint.at, why));
         }
         children[parent].push(child);
@@ -144,27 +131,14 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
     let mut bodies = Vec::with_capacity(elements.len());
     for e in &elements {
         let mut body = made("body", e.at);
-        body.attrs
-            .extend(e.attr("name").map(|a| renamed(a, "name")));
+        body.attrs.extend(e.attr("name").map(|a| renamed(a, "name")));
         links.content(e, &mut body, notes)?;
         bodies.push(Some(body));
     }
     let mut world = made("worldbody", root.at);
-    let mut tree = Tree {
-        places: &places,
-        children: &children,
-        bodies,
-    };
-    let roots = || {
-        elements
-            .iter()
-            .zip(&places)
-            .filter(|(_, place)| place.is_none())
-    };
-    let several = roots()
-        .filter(|(e, _)| e.text("name") != Some("world"))
-        .count()
-        > 1;
+    let mut tree = Tree { places: &places, children: &children, bodies };
+    let roots = || elements.iter().zip(&places).filter(|(_, place)| place.is_none());
+    let several = roots().filter(|(e, _)| e.text("name") != Some("world")).count() > 1;
     for (i, e) in elements.iter().enumerate() {
         if places[i].is_none() {
             // The one with children is the robot.
@@ -185,9 +159,7 @@ pub(super) fn translate(root: &Element, reach: &Reach, notes: &mut Vec<Note>) ->
                 if body.text("name") == Some("world") {
                     // The mass of the world has no meaning.
                     let children = body.children.into_iter();
-                    world
-                        .children
-                        .extend(children.filter(|c| c.name != "inertial"));
+                    world.children.extend(children.filter(|c| c.name != "inertial"));
                 } else {
                     world.children.push(body);
                 }
@@ -290,11 +262,8 @@ fn origin(e: &Element) -> Read<Pose> {
         let mut rpy = [0.0; 3];
         origin.array("xyz", &mut pose.pos)?;
         origin.array("rpy", &mut rpy)?;
-        let fixed = super::compiler::Compiler {
-            degrees: false,
-            eulerseq: *b"XYZ",
-            ..Default::default()
-        };
+        let fixed =
+            super::compiler::Compiler { degrees: false, eulerseq: *b"XYZ", ..Default::default() };
         pose.quat = fixed.euler(rpy);
     }
     Ok(pose)

@@ -17,10 +17,8 @@ pub type PlainUrdf = (String, BTreeMap<String, PathBuf>);
 /// # Errors
 /// It cannot be read.
 pub fn plain(path: &Path, within: Option<&Path>) -> Result<Option<PlainUrdf>, MjcfError> {
-    let text = read_text(path).map_err(|source| MjcfError::Read {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let text =
+        read_text(path).map_err(|source| MjcfError::Read { path: path.to_path_buf(), source })?;
     let (mut sources, reach) = (Sources::default(), Reach::new(path, within));
     let root = sources.parse(path, text, &reach)?;
     if root.name != "robot" {

@@ -97,10 +97,7 @@ fn errors_name_the_place_in_the_urdf() {
         let line = 1 + before.matches('\n').count();
         let column = 1 + before.rsplit('\n').next().unwrap().chars().count();
         let place = format!("robot.urdf:{line}:{column}: ");
-        assert!(
-            message.starts_with(&place),
-            "want {place} {message}\n{marked}"
-        );
+        assert!(message.starts_with(&place), "want {place} {message}\n{marked}");
     }
 }
 
@@ -150,10 +147,7 @@ fn what_mujoco_does_not_read_is_listed() {
     assert_eq!((model.bodies.len(), model.joints.len()), (2, 1));
     let joint = &model.joints[0];
     assert_eq!(joint.kind, JointKind::Hinge);
-    assert_eq!(
-        (joint.range, joint.actfrcrange),
-        (Some([-1.0, 1.0]), Some([-2.0, 2.0]))
-    );
+    assert_eq!((joint.range, joint.actfrcrange), (Some([-1.0, 1.0]), Some([-2.0, 2.0])));
 }
 
 /// Grippers of laboratories have them.
@@ -166,17 +160,9 @@ fn a_joint_that_follows_another_is_an_equality() {
              <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint></robot>"
         )
     };
-    let model = read(&text(
-        "<mimic joint=\"j\" multiplier=\"-2\" offset=\"0.5\"/>",
-    ))
-    .unwrap();
+    let model = read(&text("<mimic joint=\"j\" multiplier=\"-2\" offset=\"0.5\"/>")).unwrap();
     let named = |name: &str| model.joints.iter().position(|j| j.name == name);
-    let EqualityKind::Joint {
-        joint1,
-        joint2,
-        polycoef,
-    } = model.equalities[0].kind
-    else {
+    let EqualityKind::Joint { joint1, joint2, polycoef } = model.equalities[0].kind else {
         panic!("{:?}", model.equalities);
     };
     assert_eq!((Some(joint1), joint2), (named("k"), named("j")));
@@ -224,11 +210,7 @@ fn elements_of_other_programs_have_no_effect() {
     let said: Vec<_> = more.ignored.iter().map(|i| i.what.as_str()).collect();
     // No joint has the first link.
     let base = "<link name=\"base\">";
-    let others = [
-        "<contact> in <link>",
-        "<gravity> in <link>",
-        "<joint_properties> in <joint>",
-    ];
+    let others = ["<contact> in <link>", "<gravity> in <link>", "<joint_properties> in <joint>"];
     assert_eq!(said, [&[base][..], &others[..]].concat());
     assert_eq!((more.bodies, more.joints), (plain.bodies, plain.joints));
     // Blank lines in front shift no place.
@@ -254,12 +236,7 @@ fn of_several_materials_the_first_colours_the_shape() {
     let both = read(&visual(&[one, more, more].concat())).unwrap();
     assert_eq!(both.geoms, plain.geoms);
     let lines = both.ignored_lines();
-    assert!(
-        lines
-            .iter()
-            .any(|l| l.contains("a second <material> in <visual> (2)")),
-        "{lines:?}"
-    );
+    assert!(lines.iter().any(|l| l.contains("a second <material> in <visual> (2)")), "{lines:?}");
 }
 
 /// Wherever they stand, whatever they are called: each kind is one line of what is said.
@@ -393,19 +370,10 @@ fn a_link_floats_behind_links_that_do_not_move() {
         let links: String = links.split(' ').map(link).collect();
         let text = format!("<robot name=\"r\">{links}{}</robot>", joints.concat());
         let model = read(&text).unwrap();
-        let bodies: Vec<_> = model
-            .bodies
-            .iter()
-            .skip(1)
-            .map(|b| b.name.as_str())
-            .collect();
+        let bodies: Vec<_> = model.bodies.iter().skip(1).map(|b| b.name.as_str()).collect();
         let wanted: Vec<_> = names.into_iter().filter(|n| !n.is_empty()).collect();
         assert_eq!(bodies, wanted);
-        let free = model
-            .joints
-            .iter()
-            .find(|j| j.kind == JointKind::Free)
-            .unwrap();
+        let free = model.joints.iter().find(|j| j.kind == JointKind::Free).unwrap();
         assert_eq!(free.name, "trunk_joint");
         let at = &model.qpos0[free.qpos_adr..free.qpos_adr + 3];
         let near = at.iter().zip(pos).all(|(a, b)| (a - b).abs() < 1e-12);
@@ -426,23 +394,14 @@ fn a_link_floats_behind_links_that_do_not_move() {
 /// As MuJoCo: links stand in the order of the joints that bear them.
 #[test]
 fn bodies_and_joints_stand_in_the_order_of_the_joints() {
-    let link = |name: &str| {
-        LINKS
-            .replace("<link name=\"base\"/>", "")
-            .replace("arm", name)
-    };
+    let link = |name: &str| LINKS.replace("<link name=\"base\"/>", "").replace("arm", name);
     let joint = |parent: &str, child: &str| {
         format!(
             "<joint name=\"{child}_j\" type=\"continuous\"><parent link=\"{parent}\"/><child link=\"{child}\"/></joint>"
         )
     };
     let links: String = ["base", "left", "right", "foot"].map(link).concat();
-    let joints = [
-        joint("right", "foot"),
-        joint("base", "right"),
-        joint("base", "left"),
-    ]
-    .concat();
+    let joints = [joint("right", "foot"), joint("base", "right"), joint("base", "left")].concat();
     let model = read(&format!("<robot name=\"r\">{links}{joints}</robot>")).unwrap();
     let names: Vec<_> = model.joints.iter().map(|j| j.name.as_str()).collect();
     assert_eq!(names, ["right_j", "foot_j", "left_j"]);
@@ -456,9 +415,7 @@ fn joints_that_follow_each_other_in_a_circle_are_refused() {
     let text = |leaders: [&str; 3]| {
         let mut text = String::from("<robot name=\"r\"><link name=\"base\"/>");
         for (name, leader) in ["a", "b", "c"].into_iter().zip(leaders) {
-            text += &LINKS
-                .replace("<link name=\"base\"/>", "")
-                .replace("arm", name);
+            text += &LINKS.replace("<link name=\"base\"/>", "").replace("arm", name);
             let mimic = match leader {
                 "" => String::new(),
                 leader => format!("<mimic joint=\"{leader}_j\"/>"),
@@ -471,12 +428,7 @@ fn joints_that_follow_each_other_in_a_circle_are_refused() {
     };
     assert_eq!(read(&text(["", "a", "b"])).unwrap().equalities.len(), 2);
     assert_eq!(read(&text(["b", "c", ""])).unwrap().equalities.len(), 2);
-    for circle in [
-        ["b", "c", "a"],
-        ["b", "a", ""],
-        ["a", "", ""],
-        ["", "c", "b"],
-    ] {
+    for circle in [["b", "c", "a"], ["b", "a", ""], ["a", "", ""], ["", "c", "b"]] {
         let error = read(&text(circle)).unwrap_err();
         assert!(error.contains("follows itself"), "{circle:?}: {error}");
     }

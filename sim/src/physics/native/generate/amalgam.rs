@@ -24,9 +24,8 @@ fn append(name: &str, folder: &str, seen: &mut Vec<String>, text: &mut String) {
     seen.push((*path).to_string());
     let folder = path.rfind('/').map_or("", |at| &path[..=at]);
     for line in body.lines() {
-        if let Some(included) = line
-            .strip_prefix("#include \"")
-            .and_then(|rest| rest.strip_suffix('"'))
+        if let Some(included) =
+            line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'))
         {
             append(included, folder, seen, text);
         } else if line.trim() != "#pragma once" {

@@ -47,10 +47,7 @@ pub fn generate(plan: &RobotTables, lanes: usize) -> Result<Generated, TapeError
     let ints = plan.ints().map(|(_, x)| x.len()).sum::<usize>();
     let numbers = ints + plan.reals().map(|(_, x)| x.len()).sum::<usize>();
     if numbers > MAX_NUMBERS {
-        return Err(TapeError::TooManyNumbers {
-            numbers,
-            most: MAX_NUMBERS,
-        });
+        return Err(TapeError::TooManyNumbers { numbers, most: MAX_NUMBERS });
     }
     let program = trace::record(plan)?;
     let mut text = String::from(
@@ -62,13 +59,7 @@ pub fn generate(plan: &RobotTables, lanes: usize) -> Result<Generated, TapeError
     text.push_str(&robot_text(plan, &program, &scalar, Style::default()));
     text.push_str(ENTRY);
     let _ = writeln!(text, "{ROBOT}{{ return \"{}\"; }}", plan.digest().to_hex());
-    Ok(Generated {
-        source: Source {
-            text,
-            headers: Vec::new(),
-        },
-        program,
-    })
+    Ok(Generated { source: Source { text, headers: Vec::new() }, program })
 }
 
 /// Writes the CUDA program of a robot: one environment per thread, the same kernel
@@ -79,10 +70,7 @@ pub fn generate(plan: &RobotTables, lanes: usize) -> Result<Generated, TapeError
 pub fn generate_cuda(plan: &RobotTables) -> Result<String, TapeError> {
     let program = trace::record(plan)?;
     // Whole functions: pieces would hand their values on through local memory.
-    let style = Style {
-        piece: 0,
-        ..Style::default()
-    };
+    let style = Style { piece: 0, ..Style::default() };
     Ok(robot_text(plan, &program, "float", style) + DEVICE_ENTRY)
 }
 
@@ -94,10 +82,7 @@ pub fn generate_cuda(plan: &RobotTables) -> Result<String, TapeError> {
 /// As [`generate`].
 pub(crate) fn generate_env(plan: &RobotTables, task: &str) -> Result<String, TapeError> {
     let program = trace::record(plan)?;
-    let style = Style {
-        piece: 0,
-        ..Style::default()
-    };
+    let style = Style { piece: 0, ..Style::default() };
     let mut text = String::from(
         "// Environments of one robot and task, written by Ostler.\n\
          #ifndef __CUDACC__\n#include <immintrin.h>\n#include <math.h>\n#endif\n",
@@ -182,10 +167,7 @@ fn hooks(plan: &RobotTables, program: &Program) -> String {
             );
         } else if name.starts_with("velocities") {
             // No contact of this robot asks for them.
-            let _ = writeln!(
-                text,
-                "  static OSTLER_FN void {name}(const Robot&, W&) {{}}"
-            );
+            let _ = writeln!(text, "  static OSTLER_FN void {name}(const Robot&, W&) {{}}");
         }
     }
     text.push_str(coupled(plan, program));

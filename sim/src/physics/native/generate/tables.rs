@@ -13,12 +13,7 @@ pub(super) fn write(plan: &RobotTables) -> String {
         let _ = writeln!(text, "  static constexpr double {name} = {};", real(x));
     }
     for (name, array) in plan.ints() {
-        list(
-            &mut text,
-            "int",
-            name,
-            array.iter().map(ToString::to_string),
-        );
+        list(&mut text, "int", name, array.iter().map(ToString::to_string));
     }
     for (name, array) in plan.reals() {
         // As the generic kernel has them: rounded to single precision.
@@ -50,9 +45,7 @@ fn joins(plan: &RobotTables, pair: usize) -> bool {
         row.contains(&below)
     };
     // Ascending.
-    path.iter()
-        .enumerate()
-        .any(|(i, dof)| path[..i].iter().any(|below| !coupled(*dof, *below)))
+    path.iter().enumerate().any(|(i, dof)| path[..i].iter().any(|below| !coupled(*dof, *below)))
 }
 
 fn list(text: &mut String, kind: &str, name: &str, items: impl Iterator<Item = String>) {

@@ -22,12 +22,7 @@ fn the_same_robot_gives_the_same_text() {
 fn a_planar_robots_zeros_vanish() {
     let flops = |robot: &str| {
         let g = generated(robot);
-        let smooth = g
-            .program
-            .functions
-            .iter()
-            .find(|f| f.name == "smooth")
-            .unwrap();
+        let smooth = g.program.functions.iter().find(|f| f.name == "smooth").unwrap();
         g.program.counts(smooth).flops()
     };
     // The quadruped has twice the half-cheetah's degrees of freedom, in space.
@@ -106,11 +101,7 @@ fn chain(bodies: usize) -> RobotTables {
 #[test]
 fn a_long_chain_is_not_recorded() {
     assert_eq!(generate(&chain(90), 8).err(), Some(TapeError::TooLarge));
-    assert!(
-        TapeError::TooLarge
-            .to_string()
-            .contains("262144 operations")
-    );
+    assert!(TapeError::TooLarge.to_string().contains("262144 operations"));
     assert!(generate(&chain(8), 8).is_ok());
 }
 
@@ -141,19 +132,14 @@ fn a_large_field_is_not_written_as_text() {
     let model = mjcf::parse(Path::new("field.xml"), text.into()).unwrap();
     let plan = lower(&model, &LowerOptions::default()).unwrap();
     let error = generate(&plan, 8).err();
-    assert!(
-        matches!(error, Some(TapeError::TooManyNumbers { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, Some(TapeError::TooManyNumbers { .. })), "{error:?}");
 }
 
 /// As the limit's comment says.
 #[test]
 fn our_robots_are_far_from_the_limit() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
-    let files = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|f| f.unwrap().path());
+    let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
     let most = files
         .filter(|f| f.extension().is_some_and(|e| e == "xml"))
         .map(|f| {

@@ -103,12 +103,7 @@ fn arms(
     actuator: &Actuator,
 ) -> Arms {
     let gear = actuator.gear[0];
-    let entry = |dof: usize| Arm {
-        qpos: -1,
-        dof,
-        coef: 0.0,
-        moves: 0,
-    };
+    let entry = |dof: usize| Arm { qpos: -1, dof, coef: 0.0, moves: 0 };
     match actuator.transmission {
         Transmission::Joint(j) | Transmission::JointInParent(j) => {
             let joint = &c.model.joints[j];
@@ -162,18 +157,9 @@ fn arms(
 fn constant(parts: Vec<(usize, f64)>, c: &Context) -> Arms {
     let entry = |(joint, coef): (usize, f64)| {
         let joint = &c.model.joints[joint];
-        Arm {
-            qpos: joint.qpos_adr as i32,
-            dof: joint.dof_adr,
-            coef,
-            moves: 0,
-        }
+        Arm { qpos: joint.qpos_adr as i32, dof: joint.dof_adr, coef, moves: 0 }
     };
-    Arms {
-        kind: CONSTANT,
-        ints: [0; 3],
-        entries: parts.into_iter().map(entry).collect(),
-    }
+    Arms { kind: CONSTANT, ints: [0; 3], entries: parts.into_iter().map(entry).collect() }
 }
 
 /// Arms that follow from one or two spots.
@@ -185,12 +171,7 @@ fn between(
     plan: &RobotTables,
 ) -> Arms {
     let second = both.get(1).map_or(-1, |s| spots.index(*s));
-    let entry = |(dof, moves)| Arm {
-        qpos: -1,
-        dof,
-        coef: 0.0,
-        moves,
-    };
+    let entry = |(dof, moves)| Arm { qpos: -1, dof, coef: 0.0, moves };
     Arms {
         kind,
         ints: [spots.index(both[0]), second, tree(plan, both)],
@@ -213,16 +194,10 @@ fn period(c: &Context, actuator: &Actuator) -> f64 {
         {
             [x, y, z]
         }
-        Transmission::Site {
-            reference: Some(_), ..
-        } if [x, y, z] == [0.0; 3] => [a, b, g],
+        Transmission::Site { reference: Some(_), .. } if [x, y, z] == [0.0; 3] => [a, b, g],
         _ => return 0.0,
     };
-    if servo {
-        std::f64::consts::TAU * dot(axis, axis).sqrt()
-    } else {
-        0.0
-    }
+    if servo { std::f64::consts::TAU * dot(axis, axis).sqrt() } else { 0.0 }
 }
 
 /// Writes how control becomes force.
@@ -268,10 +243,8 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
     });
     let muscle = actuator.muscle.filter(|_| on);
     let [gain, bias] = [muscle.and_then(|m| m.gain), muscle.and_then(|m| m.bias)];
-    plan.act_muscle
-        .push(i32::from(gain.is_some()) + 2 * i32::from(bias.is_some()));
-    plan.act_curve
-        .extend(muscle.map_or([0.0; CURVE], |m| curves(&m)));
+    plan.act_muscle.push(i32::from(gain.is_some()) + 2 * i32::from(bias.is_some()));
+    plan.act_curve.extend(muscle.map_or([0.0; CURVE], |m| curves(&m)));
 }
 
 /// Numbers of a muscle's curves: `MUSCLE` of `actuator.cuh`.
@@ -284,11 +257,7 @@ fn curves(m: &Muscle) -> [f64; CURVE] {
     // Optimal length, and peak force.
     let optimal = |p: [f64; 9]| (high - low) / part(p[1] - p[0]);
     let peak = |p: [f64; 9]| {
-        if p[2] < 0.0 {
-            p[3] / part(m.acc0)
-        } else {
-            p[2]
-        }
+        if p[2] < 0.0 { p[3] / part(m.acc0) } else { p[2] }
     };
     let g = m.gain.unwrap_or([0.0; 9]);
     let b = m.bias.unwrap_or([0.0; 9]);

@@ -22,16 +22,8 @@ pub(super) struct Flags {
 }
 
 /// Flags that change how MuJoCo computes, or what it reports, but not the dynamics.
-const WITHOUT_EFFECT: [&str; 8] = [
-    "warmstart",
-    "sensor",
-    "midphase",
-    "autoreset",
-    "island",
-    "energy",
-    "fwdinv",
-    "invdiscrete",
-];
+const WITHOUT_EFFECT: [&str; 8] =
+    ["warmstart", "sensor", "midphase", "autoreset", "island", "energy", "fwdinv", "invdiscrete"];
 
 impl Flags {
     /// With springs and dampers both off MuJoCo computes no passive force at all.

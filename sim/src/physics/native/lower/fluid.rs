@@ -29,10 +29,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
         for geom in &c.model.geoms[body.geoms.clone()] {
             let Some(fluid) = &geom.fluid else { continue };
             ellipsoid = true;
-            let axes = carrier.pose.then(Pose {
-                pos: geom.pos,
-                quat: geom.quat,
-            });
+            let axes = carrier.pose.then(Pose { pos: geom.pos, quat: geom.quat });
             plan.ell_body.push(carrier.index());
             plan.ell_pos.extend(axes.pos);
             plan.ell_mat.extend(matrix(axes.quat).concat());
@@ -41,10 +38,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
         if ellipsoid {
             continue;
         }
-        let axes = carrier.pose.then(Pose {
-            pos: body.ipos,
-            quat: body.iquat,
-        });
+        let axes = carrier.pose.then(Pose { pos: body.ipos, quat: body.iquat });
         let [x, y, z] = body.inertia;
         plan.fluid_body.push(carrier.index());
         plan.fluid_pos.extend(axes.pos);

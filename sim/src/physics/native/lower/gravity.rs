@@ -17,8 +17,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
             (true, true) => 1,
             (true, false) => 2,
         };
-        plan.dof_grav
-            .extend(std::iter::repeat_n(who, joint.kind.nv()));
+        plan.dof_grav.extend(std::iter::repeat_n(who, joint.kind.nv()));
     }
     if !c.flags.passive() {
         return;

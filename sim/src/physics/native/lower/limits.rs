@@ -8,13 +8,8 @@ use crate::physics::native::tables::{RobotTables, UNLIMITED};
 /// The soft constraint of a joint's limit.
 pub(super) fn packed(c: &Context, joint: &Joint) -> Result<Soft, LowerError> {
     let of = format!("the limit of joint \"{}\"", joint.name);
-    let spec = Spec {
-        of: &of,
-        solref: joint.solref_limit,
-        solimp: joint.solimp_limit,
-    };
-    c.packer
-        .position(spec, joint.margin, c.weights.dof[joint.dof_adr])
+    let spec = Spec { of: &of, solref: joint.solref_limit, solimp: joint.solimp_limit };
+    c.packer.position(spec, joint.margin, c.weights.dof[joint.dof_adr])
 }
 
 /// Writes limits and dry friction; limits of ball joints are general rows.
@@ -39,11 +34,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
             continue;
         }
         let of = format!("the friction of joint \"{}\"", joint.name);
-        let spec = Spec {
-            of: &of,
-            solref: joint.solref_friction,
-            solimp: joint.solimp_friction,
-        };
+        let spec = Spec { of: &of, solref: joint.solref_friction, solimp: joint.solimp_friction };
         for dof in joint.dof_adr..joint.dof_adr + joint.kind.nv() {
             plan.fric_dof.push(dof as i32);
             plan.fric_loss.push(joint.frictionloss);
@@ -59,9 +50,5 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
 /// The limits that may act together: one with two sides, or, where a range is
 /// narrower than its margins, each side alone.
 pub(super) fn sides([lo, hi]: [f64; 2], margin: f64) -> Vec<[f64; 2]> {
-    if 2.0 * margin > hi - lo {
-        vec![[lo, UNLIMITED], [-UNLIMITED, hi]]
-    } else {
-        vec![[lo, hi]]
-    }
+    if 2.0 * margin > hi - lo { vec![[lo, UNLIMITED], [-UNLIMITED, hi]] } else { vec![[lo, hi]] }
 }

@@ -48,8 +48,7 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
         let transmits = matches!(kind, FORCE | TORQUE);
         for bodies in held {
             let holds = |b: usize| i32::from(transmits && inside[b]);
-            plan.meter_item
-                .extend(bodies.map_or([0; 2], |pair| pair.map(holds)));
+            plan.meter_item.extend(bodies.map_or([0; 2], |pair| pair.map(holds)));
         }
         if transmits {
             parts(c.model, &c.tree, &inside, plan);
@@ -70,9 +69,7 @@ fn measured(model: &Model, sensor: &SensorKind) -> Option<(i32, usize, Pose)> {
         SensorKind::Force(s) => (FORCE, SensorFrame::Site(s)),
         SensorKind::Torque(s) => (TORQUE, SensorFrame::Site(s)),
         SensorKind::Touch(s) => (TOUCH, SensorFrame::Site(s)),
-        SensorKind::Frame {
-            quantity, frame, ..
-        } => match quantity {
+        SensorKind::Frame { quantity, frame, .. } => match quantity {
             FrameQuantity::LinAcc => (LINEAR, frame),
             FrameQuantity::AngAcc => (ANGULAR, frame),
             _ => return None,

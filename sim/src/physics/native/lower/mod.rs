@@ -68,10 +68,7 @@ pub struct LowerError {
 
 impl LowerError {
     fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            remedy: remedy.into(),
-        }
+        Self { what: what.into(), remedy: remedy.into() }
     }
 }
 
@@ -118,10 +115,7 @@ impl<'a> Context<'a> {
             flags,
             weights: Weights::new(model, &tree)?,
             tree,
-            packer: Packer {
-                timestep,
-                refsafe: flags.refsafe,
-            },
+            packer: Packer { timestep, refsafe: flags.refsafe },
             cone: options.cone.unwrap_or(model.options.cone),
         })
     }
@@ -148,9 +142,7 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
     let context = Context::new(&model, &LowerOptions::default())?;
     let tendons = Tendons::new(&context)?;
     Ok(InverseWeights {
-        tendon: (0..model.tendons.len())
-            .map(|t| tendons.weight(&context, t))
-            .collect(),
+        tendon: (0..model.tendons.len()).map(|t| tendons.weight(&context, t)).collect(),
         body: context.weights.body,
         dof: context.weights.dof,
     })
@@ -161,10 +153,7 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
 /// # Errors
 /// As [`lower`], also where something does not follow from them.
 pub fn vary(model: &Model, varied: Vec<Varied>) -> Result<Model, LowerError> {
-    let mut model = Model {
-        varied,
-        ..model.clone()
-    };
+    let mut model = Model { varied, ..model.clone() };
     model.nderived = lower(&model, &LowerOptions::default())?.nderive;
     Ok(model)
 }

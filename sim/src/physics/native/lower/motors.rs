@@ -35,33 +35,25 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
             },
         };
         let depth = motor.most_delay;
-        plan.motor_int
-            .extend([u, joint.qpos_adr, joint.dof_adr].map(|i| i as i32));
-        plan.motor_int
-            .extend([law, network as i32, at as i32, depth as i32]);
+        plan.motor_int.extend([u, joint.qpos_adr, joint.dof_adr].map(|i| i as i32));
+        plan.motor_int.extend([law, network as i32, at as i32, depth as i32]);
         // MuJoCo's own law has its fields in the tables of actuators.
         let own = |field| match law {
             DELAYED => -1,
             _ => c.row(field, u),
         };
         plan.motor_int.push(c.row(Field::Delay, u));
-        plan.motor_int
-            .extend([Field::Kp, Field::Kd, Field::Effort].map(own));
-        let drawn = motor
-            .redraw
-            .and_then(|_| redrawn.iter().position(|m| m.group == motor.group));
+        plan.motor_int.extend([Field::Kp, Field::Kd, Field::Effort].map(own));
+        let drawn = motor.redraw.and_then(|_| redrawn.iter().position(|m| m.group == motor.group));
         plan.motor_int.push(drawn.map_or(-1, |at| at as i32));
         let [kp, kd] = match motor.law {
-            MotorLaw::Pd {
-                stiffness, damping, ..
-            } => [stiffness, damping],
+            MotorLaw::Pd { stiffness, damping, .. } => [stiffness, damping],
             _ => [0.0; 2],
         };
         let limit = motor.law.limit();
         let [stall, speed] = limit.and_then(|l| l.fall).unwrap_or([0.0; 2]);
         let effort = limit.map_or(UNLIMITED, |l| l.effort.min(UNLIMITED));
-        plan.motor_real
-            .extend([f64::from(motor.delay), kp, kd, effort, stall, speed]);
+        plan.motor_real.extend([f64::from(motor.delay), kp, kd, effort, stall, speed]);
         at += model.memory_of(u);
         plan.nmotor += 1;
     }
@@ -89,10 +81,7 @@ fn add(network: &Network, plan: &mut RobotTables) {
     let seen = plan.net_seen.len();
     let (mut swap, mut width) = (0, 0);
     match &network.kind {
-        NetworkKind::Mlp {
-            steps,
-            velocities_first,
-        } => {
+        NetworkKind::Mlp { steps, velocities_first } => {
             plan.net_seen.extend(steps.iter().map(|s| *s as i32));
             swap = i32::from(*velocities_first);
         }
@@ -101,12 +90,7 @@ fn add(network: &Network, plan: &mut RobotTables) {
     let ends = [first, end, seen, plan.net_seen.len()];
     plan.net_int.extend(ends.map(|n| n as i32));
     plan.net_int.push(swap);
-    plan.net_int
-        .extend([network.back(), cells.len(), width].map(|n| n as i32));
-    plan.net_real.extend([
-        network.position_scale,
-        network.velocity_scale,
-        network.effort_scale,
-    ]);
+    plan.net_int.extend([network.back(), cells.len(), width].map(|n| n as i32));
+    plan.net_real.extend([network.position_scale, network.velocity_scale, network.effort_scale]);
     plan.nwide = plan.nwide.max(network.widest());
 }

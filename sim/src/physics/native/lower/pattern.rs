@@ -33,9 +33,7 @@ impl Pattern {
     fn diagonal_where(&self, alone: impl Fn(usize) -> bool) -> Self {
         let rows = self.rows.iter().enumerate();
         Self {
-            rows: rows
-                .map(|(i, row)| if alone(i) { Vec::new() } else { row.clone() })
-                .collect(),
+            rows: rows.map(|(i, row)| if alone(i) { Vec::new() } else { row.clone() }).collect(),
         }
     }
 
@@ -86,10 +84,8 @@ pub(super) fn write(model: &Model, tree: &Tree, plan: &mut RobotTables) {
     let mass =
         hessian.diagonal_where(|dof| is_simple(model, model.joints[tree.dof_joint[dof]].body));
     for row in plan.row_adr.windows(2) {
-        let dofs: Vec<usize> = plan.row_dof[row[0] as usize..row[1] as usize]
-            .iter()
-            .map(|d| *d as usize)
-            .collect();
+        let dofs: Vec<usize> =
+            plan.row_dof[row[0] as usize..row[1] as usize].iter().map(|d| *d as usize).collect();
         hessian.couple(&dofs);
     }
     hessian.fill_in();
@@ -115,9 +111,7 @@ mod tests {
         for n in [2, 5, 12, 30] {
             for _ in 0..50 {
                 let mut rows: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
-                let mut quick = Pattern {
-                    rows: vec![Vec::new(); n],
-                };
+                let mut quick = Pattern { rows: vec![Vec::new(); n] };
                 for _ in 0..random(n) {
                     let group: Vec<usize> = (0..1 + random(4)).map(|_| random(n)).collect();
                     quick.couple(&group);
@@ -142,15 +136,11 @@ mod tests {
     #[test]
     fn elimination_from_the_last_row_fills_in_between_the_columns_of_each_row() {
         // An arrow whose tip is the last row fills everything above it.
-        let mut p = Pattern {
-            rows: vec![vec![], vec![], vec![], vec![0, 1, 2]],
-        };
+        let mut p = Pattern { rows: vec![vec![], vec![], vec![], vec![0, 1, 2]] };
         p.fill_in();
         assert_eq!(p.rows, [vec![], vec![0], vec![0, 1], vec![0, 1, 2]]);
         // One whose tip is the first row fills nothing.
-        let arrow = Pattern {
-            rows: vec![vec![], vec![0], vec![0], vec![0]],
-        };
+        let arrow = Pattern { rows: vec![vec![], vec![0], vec![0], vec![0]] };
         let mut q = arrow.clone();
         q.fill_in();
         assert_eq!(q, arrow);

@@ -37,10 +37,7 @@ fn a_joint_equality_couples_two_branches() {
     assert_eq!((p.nitem, p.nrow, p.nrowj), (2, 2, 3));
     assert_eq!((dofs(&p, 0), dofs(&p, 1)), (&[6, 8][..], &[7][..]));
     // The row is sorted by degree of freedom, the lists by what they belong to.
-    assert_eq!(
-        (list(&p, 0, 0), list(&p, 0, 1)),
-        (vec![(1, 8)], vec![(0, 6)])
-    );
+    assert_eq!((list(&p, 0, 0), list(&p, 0, 1)), (vec![(1, 8)], vec![(0, 6)]));
     assert_eq!((list(&p, 1, 0), list(&p, 1, 1)), (vec![(0, 7)], vec![]));
     assert_eq!(p.item_int, [9, 7, 0, 0, 8, -1, 0, 0]);
     near(&p.item_real[..7], &[0.1, 2.0, 3.0, 4.0, 5.0, 0.0, 0.2]);
@@ -79,10 +76,7 @@ fn weld_carries_both_orientations_and_weighs_rotation_by_itself() {
     ));
     assert_eq!((p.nitem, p.nrow), (1, 6));
     // conj(B) q2^-1 q1 A is one in the initial pose, where q1 and q2 are.
-    near(
-        &p.item_real[6..14],
-        &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0].map(f64::abs),
-    );
+    near(&p.item_real[6..14], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0].map(f64::abs));
     near(&[p.item_real[14]], &[0.7]);
     let diag = |r: usize| p.row_soft[r * soft::LEN + soft::DIAG];
     assert_eq!((diag(0), diag(3)), (diag(2), diag(5)));
@@ -111,15 +105,7 @@ fn tendons_act_through_springs_limits_friction_and_each_other() {
     assert_eq!((p.nten, &p.ten_adr), (2, &vec![0, 2, 3]));
     assert_eq!(p.ten_dof, [6, 8, 7]);
     near(&p.ten_coef, &[-1.0, 2.0, 0.5]);
-    near(
-        &[
-            p.ten_stiffness[0],
-            p.ten_damping[0],
-            p.ten_lo[0],
-            p.ten_hi[0],
-        ],
-        &[3.0, 2.0, 0.1, 0.4],
-    );
+    near(&[p.ten_stiffness[0], p.ten_damping[0], p.ten_lo[0], p.ten_hi[0]], &[3.0, 2.0, 0.1, 0.4]);
     // Equality, friction, limit: MuJoCo's order.
     assert_eq!(p.item_kind, [1, 5, 4]);
     assert_eq!(p.row_kind, [0, 1, 2]);
@@ -132,12 +118,7 @@ fn tendons_act_through_springs_limits_friction_and_each_other() {
     near(&[p.row_soft[2 * soft::LEN + soft::MARGIN]], &[0.01]);
     near(&[p.row_soft[soft::LEN + soft::K]], &[0.0]);
     // The actuator pulls at the tendon's joints.
-    let mut arms: Vec<_> = p
-        .act_dof
-        .iter()
-        .zip(&p.act_coef)
-        .map(|(d, x)| (*d, *x))
-        .collect();
+    let mut arms: Vec<_> = p.act_dof.iter().zip(&p.act_coef).map(|(d, x)| (*d, *x)).collect();
     arms.sort_by_key(|a| a.0);
     assert_eq!(arms, [(6, -3.0), (8, 6.0)]);
 }
@@ -148,16 +129,10 @@ fn a_ball_limit_is_one_row_of_three_entries() {
         r#"<worldbody><body><joint type="ball" range="0 60" limited="true" margin="0.1"/>
           <inertial mass="1" pos="0 0 0" diaginertia="0.5 0.5 0.5"/></body></worldbody>"#,
     );
-    assert_eq!(
-        (p.nlim, p.nitem, &p.item_kind, &p.row_kind),
-        (0, 1, &vec![6], &vec![2])
-    );
+    assert_eq!((p.nlim, p.nitem, &p.item_kind, &p.row_kind), (0, 1, &vec![6], &vec![2]));
     assert_eq!(dofs(&p, 0), [0, 1, 2]);
     near(&[p.item_real[0]], &[60.0_f64.to_radians()]);
-    near(
-        &[p.row_soft[soft::DIAG], p.row_soft[soft::MARGIN]],
-        &[2.0, 0.1],
-    );
+    near(&[p.row_soft[soft::DIAG], p.row_soft[soft::MARGIN]], &[2.0, 0.1]);
 }
 
 #[test]
@@ -180,18 +155,12 @@ fn actuators_with_a_state_grow_by_their_own_step() {
             <general joint="j" dyntype="filter" dynprm="0.3" actearly="true"/>
             <general joint="j" dyntype="filterexact" dynprm="0.3"/></actuator>"#,
     );
-    assert_eq!(
-        (p.na, &p.act_dyn, &p.act_state),
-        (3, &vec![0, 1, 2, 3], &vec![-1, 0, 1, 2])
-    );
+    assert_eq!((p.na, &p.act_dyn, &p.act_state), (3, &vec![0, 1, 2, 3], &vec![-1, 0, 1, 2]));
     assert_eq!(p.act_early, [0, 0, 1, 0]);
     let exact = 0.3 * (1.0 - (-0.1_f64 / 0.3).exp());
     near(&p.act_step[1..], &[0.1, 0.1, exact]);
     near(&[p.act_prm[6], p.act_prm[9]], &[0.3, 0.3]);
-    assert_eq!(
-        (p.act_lo[1], p.act_hi[1], p.act_hi[2]),
-        (-1.0, 2.0, UNLIMITED)
-    );
+    assert_eq!((p.act_lo[1], p.act_hi[1], p.act_hi[2]), (-1.0, 2.0, UNLIMITED));
 }
 
 #[test]

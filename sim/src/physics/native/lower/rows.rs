@@ -142,8 +142,7 @@ impl Item {
         plan.item_int.extend(self.ints);
         plan.item_int.extend([0; INTS - 2]);
         plan.item_real.extend(&self.reals);
-        plan.item_real
-            .extend(vec![0.0; REALS.saturating_sub(self.reals.len())]);
+        plan.item_real.extend(vec![0.0; REALS.saturating_sub(self.reals.len())]);
         for list in &self.lists {
             for dof in list {
                 let entry = dofs.partition_point(|d| d < dof);
@@ -170,30 +169,13 @@ fn equality_item(
     equality: &Equality,
 ) -> Result<Option<Item>, LowerError> {
     let of = format!("equality constraint \"{}\"", equality.name);
-    let spec = Spec {
-        of: &of,
-        solref: equality.solref,
-        solimp: equality.solimp,
-    };
+    let spec = Spec { of: &of, solref: equality.solref, solimp: equality.solimp };
     let soft = |diag: f64| c.packer.position(spec, 0.0, diag);
     let item = |kind, lists, ints, reals, soft, weigh| {
-        Ok(Some(Item {
-            kind,
-            lists,
-            ints,
-            reals,
-            row_kind: EQUALITY,
-            loss: 0.0,
-            soft,
-            weigh,
-        }))
+        Ok(Some(Item { kind, lists, ints, reals, row_kind: EQUALITY, loss: 0.0, soft, weigh }))
     };
     match equality.kind {
-        EqualityKind::Joint {
-            joint1,
-            joint2,
-            polycoef,
-        } => {
+        EqualityKind::Joint { joint1, joint2, polycoef } => {
             let joint = |j: usize| &c.model.joints[j];
             let scalar = |j: usize| matches!(joint(j).kind, JointKind::Hinge | JointKind::Slide);
             if !scalar(joint1) || !joint2.is_none_or(scalar) {
@@ -214,17 +196,10 @@ fn equality_item(
                 [qpos(joint1), joint2.map_or(-1, qpos)],
                 reals,
                 vec![soft(weight(joint1) + joint2.map_or(0.0, weight))?],
-                vec![[
-                    Some(Weigh::Dof(dof(joint1))),
-                    joint2.map(dof).map(Weigh::Dof),
-                ]],
+                vec![[Some(Weigh::Dof(dof(joint1))), joint2.map(dof).map(Weigh::Dof)]],
             )
         }
-        EqualityKind::Tendon {
-            tendon1,
-            tendon2,
-            polycoef,
-        } => {
+        EqualityKind::Tendon { tendon1, tendon2, polycoef } => {
             let length0 = |t: usize| c.model.tendons[t].length0;
             let weight = |t: usize| tendons.weight(c, t);
             let dofs = |t: usize| tendon_dofs(tendons, t);
@@ -239,12 +214,7 @@ fn equality_item(
                 vec![[Some(Weigh::Tendon(tendon1)), tendon2.map(Weigh::Tendon)]],
             )
         }
-        EqualityKind::Connect {
-            body1,
-            body2,
-            anchor1,
-            anchor2,
-        } => {
+        EqualityKind::Connect { body1, body2, anchor1, anchor2 } => {
             let Some(joined) = Joined::new(c, [body1, body2], [anchor1, anchor2]) else {
                 return Ok(None);
             };
@@ -258,14 +228,7 @@ fn equality_item(
                 vec![[body1, body2].map(|b| Some(Weigh::Shift(b))); 3],
             )
         }
-        EqualityKind::Weld {
-            body1,
-            body2,
-            anchor,
-            relpos,
-            relquat,
-            torquescale,
-        } => {
+        EqualityKind::Weld { body1, body2, anchor, relpos, relquat, torquescale } => {
             let Some(joined) = Joined::new(c, [body1, body2], [relpos, anchor]) else {
                 return Ok(None);
             };
@@ -330,11 +293,7 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables, out: 
             continue;
         }
         let of = format!("the friction of tendon \"{}\"", tendon.name);
-        let spec = Spec {
-            of: &of,
-            solref: tendon.solref_friction,
-            solimp: tendon.solimp_friction,
-        };
+        let spec = Spec { of: &of, solref: tendon.solref_friction, solimp: tendon.solimp_friction };
         let item = Item {
             kind: TENDON_FRICTION,
             lists: [tendon_dofs(tendons, t), Vec::new()],
@@ -382,14 +341,8 @@ fn tendon_limits(
             continue;
         };
         let of = format!("the limit of tendon \"{}\"", tendon.name);
-        let spec = Spec {
-            of: &of,
-            solref: tendon.solref_limit,
-            solimp: tendon.solimp_limit,
-        };
-        let soft = c
-            .packer
-            .position(spec, tendon.margin, tendons.weight(c, t))?;
+        let spec = Spec { of: &of, solref: tendon.solref_limit, solimp: tendon.solimp_limit };
+        let soft = c.packer.position(spec, tendon.margin, tendons.weight(c, t))?;
         for [lo, hi] in super::limits::sides([lo, hi], tendon.margin) {
             let item = Item {
                 kind: TENDON_LIMIT,

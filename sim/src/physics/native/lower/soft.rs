@@ -54,11 +54,7 @@ impl Packer {
         let [k, b] = self.stiffness_damping(self.safe(spec.solref), high);
         let flat = low == high || width <= MIN_VALUE;
         let mean = 0.5 * (low + high);
-        let (low, high, inverse) = if flat {
-            (mean, mean, 1.0)
-        } else {
-            (low, high, 1.0 / width)
-        };
+        let (low, high, inverse) = if flat { (mean, mean, 1.0) } else { (low, high, 1.0 / width) };
         let power = if flat { 1.0 } else { power };
         if power > MAX_POWER || power.is_nan() {
             return Err(LowerError::new(
@@ -106,11 +102,7 @@ impl Packer {
         let [_, high, ..] = clamp(spec.solimp);
         let mixed = (solref_friction[0] > 0.0) != (solref_friction[1] > 0.0);
         let own = if mixed { [0.0; 2] } else { solref_friction };
-        let solref = if own == [0.0; 2] {
-            self.safe(spec.solref)
-        } else {
-            self.safe(own)
-        };
+        let solref = if own == [0.0; 2] { self.safe(spec.solref) } else { self.safe(own) };
         self.stiffness_damping(solref, high)[1]
     }
 
@@ -141,30 +133,17 @@ impl Packer {
 
 fn clamp([low, high, width, mid, power]: [f64; 5]) -> [f64; 5] {
     let impedance = |x: f64| x.clamp(IMPEDANCE[0], IMPEDANCE[1]);
-    [
-        impedance(low),
-        impedance(high),
-        width.max(0.0),
-        impedance(mid),
-        power.max(1.0),
-    ]
+    [impedance(low), impedance(high), width.max(0.0), impedance(mid), power.max(1.0)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PACKER: Packer = Packer {
-        timestep: 0.002,
-        refsafe: true,
-    };
+    const PACKER: Packer = Packer { timestep: 0.002, refsafe: true };
 
     fn spec(solref: [f64; 2], solimp: [f64; 5]) -> Spec<'static> {
-        Spec {
-            of: "geom \"g\"",
-            solref,
-            solimp,
-        }
+        Spec { of: "geom \"g\"", solref, solimp }
     }
 
     /// Impedance as the kernels evaluate it.
@@ -184,9 +163,7 @@ mod tests {
 
     #[test]
     fn time_constant_and_damping_ratio_give_stiffness_and_damping() {
-        let s = PACKER
-            .position(spec([0.05, 0.5], [0.8, 0.9, 0.01, 0.5, 2.0]), 0.1, 3.0)
-            .unwrap();
+        let s = PACKER.position(spec([0.05, 0.5], [0.8, 0.9, 0.01, 0.5, 2.0]), 0.1, 3.0).unwrap();
         assert!((s[soft::B] - 2.0 / (0.9 * 0.05)).abs() < 1e-12);
         assert!((s[soft::K] - 1.0 / (0.9 * 0.05 * 0.5_f64).powi(2)).abs() < 1e-9);
         assert_eq!((s[soft::MARGIN], s[soft::DIAG]), (0.1, 3.0));
@@ -197,9 +174,8 @@ mod tests {
 
     #[test]
     fn negative_solref_is_stiffness_and_damping_themselves() {
-        let s = PACKER
-            .position(spec([-100.0, -5.0], [0.9, 0.9, 0.01, 0.5, 2.5]), 0.0, 1.0)
-            .unwrap();
+        let s =
+            PACKER.position(spec([-100.0, -5.0], [0.9, 0.9, 0.01, 0.5, 2.5]), 0.0, 1.0).unwrap();
         assert!((s[soft::K] - 100.0 / 0.81).abs() < 1e-12);
         assert!((s[soft::B] - 5.0 / 0.9).abs() < 1e-12);
     }
@@ -210,10 +186,7 @@ mod tests {
             packer.friction(spec([1e-4, 1.0], [0.9, 0.95, 0.001, 0.5, 2.0]), 1.0)[soft::B]
         };
         assert!((at(PACKER) - 2.0 / (0.95 * 0.004)).abs() < 1e-9);
-        let unsafe_ = Packer {
-            refsafe: false,
-            ..PACKER
-        };
+        let unsafe_ = Packer { refsafe: false, ..PACKER };
         assert!((at(unsafe_) - 2.0 / (0.95 * 1e-4)).abs() < 1e-6);
     }
 
@@ -227,9 +200,7 @@ mod tests {
 
     #[test]
     fn flat_impedance_is_the_mean_and_needs_no_power() {
-        let s = PACKER
-            .position(spec([0.02, 1.0], [0.7, 0.9, 0.0, 0.5, 2.5]), 0.0, 1.0)
-            .unwrap();
+        let s = PACKER.position(spec([0.02, 1.0], [0.7, 0.9, 0.0, 0.5, 2.5]), 0.0, 1.0).unwrap();
         assert_eq!((s[soft::D0], s[soft::DW], s[soft::POWER]), (0.8, 0.8, 1.0));
         // The reference acceleration keeps the full-width impedance.
         assert!((s[soft::B] - 2.0 / (0.9 * 0.02)).abs() < 1e-12);
@@ -244,10 +215,7 @@ mod tests {
         let y = 0.25_f64.powf(2.5) / 0.5_f64.powf(1.5);
         assert!((impedance(&s, 0.0025) - (0.8 + 0.1 * y)).abs() < 1e-15);
         let error = at(101.0).unwrap_err().to_string();
-        assert!(
-            error.contains("101") && error.contains("geom \"g\""),
-            "{error}"
-        );
+        assert!(error.contains("101") && error.contains("geom \"g\""), "{error}");
     }
 
     #[test]

@@ -52,10 +52,7 @@ fn key(spot: &FixedFrame) -> Key {
     let [x, y, z] = spot.pose.pos;
     let [w, a, b, c] = spot.pose.quat;
     // Minus zero is zero.
-    (
-        spot.body,
-        [x, y, z, w, a, b, c].map(|n| (n + 0.0).to_bits()),
-    )
+    (spot.body, [x, y, z, w, a, b, c].map(|n| (n + 0.0).to_bits()))
 }
 
 impl FixedFrames {

@@ -57,9 +57,7 @@ impl Tendons {
                 c.tree.chain(c.tree.carrier[body].body).len()
             };
             let strings = tendon.kind.pieces();
-            let moved = strings
-                .iter()
-                .map(|p| p.sites.map(chain).iter().sum::<usize>());
+            let moved = strings.iter().map(|p| p.sites.map(chain).iter().sum::<usize>());
             entries += parts.len() + moved.sum::<usize>();
             if entries > MAX_ENTRIES {
                 return Err(LowerError::new(
@@ -76,16 +74,10 @@ impl Tendons {
             dofs.sort_unstable();
             dofs.dedup();
             let arms = rest.tendon_jacobian(t);
-            Ok(Lowered {
-                parts,
-                pieces,
-                row: dofs.into_iter().map(|d| (d, arms[d])).collect(),
-            })
+            Ok(Lowered { parts, pieces, row: dofs.into_iter().map(|d| (d, arms[d])).collect() })
         };
         let list = c.model.tendons.iter().enumerate();
-        Ok(Self {
-            list: list.map(read).collect::<Result<_, _>>()?,
-        })
+        Ok(Self { list: list.map(read).collect::<Result<_, _>>()? })
     }
 
     /// Row of the tendon's length in the initial pose: (degree of freedom, moment arm),
@@ -123,8 +115,7 @@ impl Tendons {
             }
             plan.ten_adr.push(plan.ten_dof.len() as i32);
             let on = |flag: bool, x: f64| if flag { x } else { 0.0 };
-            plan.ten_stiffness
-                .push(on(c.flags.spring, tendon.stiffness));
+            plan.ten_stiffness.push(on(c.flags.spring, tendon.stiffness));
             plan.ten_damping.push(on(c.flags.damper, tendon.damping));
             plan.ten_armature.push(tendon.armature);
             plan.ten_lo.push(tendon.springlength[0]);
@@ -207,15 +198,7 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
         // A dof that moves the whole string does not change its length.
         let whole = if geom.is_some() { 7 } else { 3 };
         movers.retain(|m| m.1 != whole);
-        Piece {
-            ends,
-            geom,
-            side,
-            inside,
-            radius,
-            share: 1.0 / piece.divisor,
-            movers,
-        }
+        Piece { ends, geom, side, inside, radius, share: 1.0 / piece.divisor, movers }
     };
     tendon.kind.pieces().into_iter().map(lower).collect()
 }
@@ -233,8 +216,7 @@ impl Piece {
         let geom = self.geom.map_or(-1, |g| spots.index(g.0));
         plan.seg_spot.push(geom);
         plan.seg_spot.push(self.side.map_or(-1, |s| spots.index(s)));
-        plan.seg_kind
-            .push(self.geom.map_or(0, |(_, cylinder)| 1 + i32::from(cylinder)));
+        plan.seg_kind.push(self.geom.map_or(0, |(_, cylinder)| 1 + i32::from(cylinder)));
         plan.seg_inside.push(self.inside);
         plan.seg_radius.push(self.radius);
         plan.seg_share.push(self.share);

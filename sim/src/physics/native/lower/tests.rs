@@ -50,14 +50,7 @@ fn jointless_bodies_become_part_of_what_they_are_welded_to() {
     near(&p.body_mcom[..3], &[2.0, 1.0, 0.0]);
     near(
         &p.body_inertia[..6],
-        &[
-            1.0 + 0.1 + 1.0,
-            2.0 + 0.5 + 0.1 + 1.0,
-            3.0 + 0.5 + 0.1 + 2.0,
-            -1.0,
-            0.0,
-            0.0,
-        ],
+        &[1.0 + 0.1 + 1.0, 2.0 + 0.5 + 0.1 + 1.0, 3.0 + 0.5 + 0.1 + 2.0, -1.0, 0.0, 0.0],
     );
 }
 
@@ -104,23 +97,14 @@ fn robots_of_one_plane_are_told_from_others() {
     assert_eq!(planar(r#"<joint axis="0 1 0"/>"#, "0.8 0 0.6 0"), 2);
     assert_eq!(planar(r#"<joint axis="0 1 0"/>"#, "0.8 0 0 0.6"), 0);
     assert_eq!(planar(r#"<joint axis="0 1 1e-9"/>"#, upright), 0);
-    assert_eq!(
-        planar(r#"<joint type="slide" axis="1 0.1 0"/>"#, upright),
-        0
-    );
+    assert_eq!(planar(r#"<joint type="slide" axis="1 0.1 0"/>"#, upright), 0);
     assert_eq!(planar(r#"<joint type="ball"/>"#, upright), 0);
     assert_eq!(planar("<freejoint/>", upright), 0);
     let slide = |axis: &str| {
         let joint = format!(r#"<joint type="slide" axis="{axis}"/>"#);
-        plan(&format!(
-            "<worldbody><body>{joint}<geom size='0.1'/></body></worldbody>"
-        ))
-        .planar
+        plan(&format!("<worldbody><body>{joint}<geom size='0.1'/></body></worldbody>")).planar
     };
-    assert_eq!(
-        ["0 1 1", "1 0 1", "1 1 0", "1 1 1"].map(slide),
-        [1, 2, 3, 0]
-    );
+    assert_eq!(["0 1 1", "1 0 1", "1 1 0", "1 1 1"].map(slide), [1, 2, 3, 0]);
 }
 
 #[test]
@@ -132,10 +116,7 @@ fn a_pendulums_weights_are_its_inverse_inertia() {
     let inertia = 0.1 + 2.0 * 0.25;
     near(&[p.scale], &[1.0 / inertia]);
     near(&[p.lim_soft[soft::DIAG]], &[1.0 / inertia]);
-    assert_eq!(
-        (p.lim_lo[0], p.lim_hi[0]),
-        (-1.0_f64.to_radians(), 1.0_f64.to_radians())
-    );
+    assert_eq!((p.lim_lo[0], p.lim_hi[0]), (-1.0_f64.to_radians(), 1.0_f64.to_radians()));
 }
 
 #[test]
@@ -147,10 +128,7 @@ fn limits_whose_margins_overlap_act_from_each_side_alone() {
         )
     };
     let apart = plan(&text("0.2"));
-    assert_eq!(
-        (apart.nlim, &apart.lim_lo, &apart.lim_hi),
-        (1, &vec![-0.1], &vec![0.3])
-    );
+    assert_eq!((apart.nlim, &apart.lim_lo, &apart.lim_hi), (1, &vec![-0.1], &vec![0.3]));
     let both = plan(&text("0.21"));
     assert_eq!(both.nlim, 2);
     assert_eq!(both.lim_lo, [-0.1, -UNLIMITED]);
@@ -227,10 +205,7 @@ fn elliptic_and_pyramidal_contacts_have_their_own_regularisation() {
     let e = plan(&text("elliptic"));
     near(&[e.pair_soft[soft::DIAG]], &[0.5]);
     near(&e.pair_mu, &[1.0, 1.0, 0.02, 0.01, 0.01]);
-    near(
-        &e.pair_dfri,
-        &[4.0, 4.0, 4.0 * 0.0004, 4.0 * 0.0001, 4.0 * 0.0001],
-    );
+    near(&e.pair_dfri, &[4.0, 4.0, 4.0 * 0.0004, 4.0 * 0.0001, 4.0 * 0.0001]);
     assert_eq!((p.elliptic, e.elliptic), (0, 1));
 }
 
@@ -255,10 +230,7 @@ fn flags_switch_parts_off() {
     };
     let on = plan(&text(r#"energy="enable""#));
     assert_eq!((on.nlim, on.nfric, on.npair, on.eulerdamp), (1, 1, 1, 1));
-    assert_eq!(
-        (on.gravity_z, on.act_ctrlhi[0], on.act_gain[0]),
-        (-9.81, 1.0, 1.0)
-    );
+    assert_eq!((on.gravity_z, on.act_ctrlhi[0], on.act_gain[0]), (-9.81, 1.0, 1.0));
     let off = |flag: &str| plan(&text(&format!("{flag}=\"disable\"")));
     let none = off("constraint");
     assert_eq!((none.nlim, none.nfric, none.npair), (0, 0, 0));
@@ -290,10 +262,7 @@ fn the_medium_acts_on_each_body_by_its_own_box() {
     sizes.sort_by(f64::total_cmp);
     near(&sizes, &[0.2, 0.4, 0.6]);
     near(&p.fluid_pos[3..], &[1.0, 0.0, 1.0]);
-    assert_eq!(
-        plan(r#"<worldbody><body><joint/><geom size="1"/></body></worldbody>"#).nfluid,
-        0
-    );
+    assert_eq!(plan(r#"<worldbody><body><joint/><geom size="1"/></body></worldbody>"#).nfluid, 0);
 }
 
 #[test]
@@ -359,10 +328,7 @@ fn weight_is_compensated_by_forces_or_by_actuators() {
         )
     };
     let p = plan(&text(r#"<actuator><motor joint="j"/></actuator>"#));
-    assert_eq!(
-        (p.ngrav, &p.grav_body, &p.grav_mass),
-        (1, &vec![0], &vec![5.0])
-    );
+    assert_eq!((p.ngrav, &p.grav_body, &p.grav_mass), (1, &vec![0], &vec![5.0]));
     near(&p.grav_mcom, &[1.0, 4.0, 12.0]);
     assert_eq!(p.dof_grav, [1, 0]);
     // MuJoCo computes nothing for actuators where there are none.
@@ -404,10 +370,7 @@ fn a_joint_that_nothing_resists_is_named() {
     let c = m.body("c").unwrap();
     m.bodies[c].inertia = [0.0; 3];
     let error = lower(&m, &LowerOptions::default()).unwrap_err().to_string();
-    assert!(
-        error.contains("second") && error.contains("\"c\""),
-        "{error}"
-    );
+    assert!(error.contains("second") && error.contains("\"c\""), "{error}");
 }
 
 #[test]
@@ -415,15 +378,8 @@ fn a_time_step_of_the_run_replaces_the_models() {
     let m = model(
         r#"<worldbody><body><joint limited="true" range="0 1"/><geom size="1"/></body></worldbody>"#,
     );
-    let at = |timestep| {
-        lower(
-            &m,
-            &LowerOptions {
-                timestep: Some(timestep),
-                ..LowerOptions::default()
-            },
-        )
-    };
+    let at =
+        |timestep| lower(&m, &LowerOptions { timestep: Some(timestep), ..LowerOptions::default() });
     let p = at(0.05).unwrap();
     assert_eq!(p.timestep, 0.05);
     // refsafe: a time constant of at least two steps.
@@ -457,9 +413,7 @@ fn entries_of_jacobians_are_counted() {
     let deep = chain(100, hinges, &format!("{quiet}<!-- -->"));
     let deep = deep.replacen("</body>", &format!("{tip}</body>"), 1);
     let connect = "<connect body1=\"tip\" anchor=\"0 0 0\"/>".repeat(7200);
-    let message = refused(&format!(
-        "<worldbody>{deep}</worldbody><equality>{connect}</equality>"
-    ));
+    let message = refused(&format!("<worldbody>{deep}</worldbody><equality>{connect}</equality>"));
     assert!(message.contains("in all constraints"), "{message}");
 
     let sites = "<site name=\"a\"/>";
@@ -490,10 +444,7 @@ fn bodies_that_ask_for_the_inverse_of_a_large_tree_are_counted() {
 fn weights_of_trees_are_those_of_the_whole() {
     let arm = "<body><joint axis=\"0 1 0\" name=\"A\"/><geom size=\"0.1\" fromto=\"0 0 0 1 0 0\" type=\"capsule\"/>\
                <body pos=\"1 0 0\"><joint axis=\"0 1 0\" name=\"B\"/><geom size=\"0.1\" fromto=\"0 0 0 1 0 0\" type=\"capsule\"/></body></body>";
-    let other = arm
-        .replace("\"A\"", "\"C\"")
-        .replace("\"B\"", "\"D\"")
-        .replace("0.1", "0.2");
+    let other = arm.replace("\"A\"", "\"C\"").replace("\"B\"", "\"D\"").replace("0.1", "0.2");
     let model = model(&format!(
         "<worldbody>{arm}{other}</worldbody><tendon><fixed><joint joint=\"B\" coef=\"2\"/><joint joint=\"C\" coef=\"3\"/></fixed></tendon>"
     ));

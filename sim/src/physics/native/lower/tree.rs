@@ -45,15 +45,9 @@ impl Tree {
         let mut carrier = Vec::with_capacity(model.bodies.len());
         let mut parent = Vec::new();
         for (i, body) in model.bodies.iter().enumerate() {
-            let own = Pose {
-                pos: body.pos,
-                quat: body.quat,
-            };
+            let own = Pose { pos: body.pos, quat: body.quat };
             if i == 0 {
-                carrier.push(Carrier {
-                    body: None,
-                    pose: Pose::IDENTITY,
-                });
+                carrier.push(Carrier { body: None, pose: Pose::IDENTITY });
                 continue;
             }
             let above: &Carrier = carrier.get(body.parent).ok_or_else(|| {
@@ -63,16 +57,10 @@ impl Tree {
                 )
             })?;
             if body.joints.is_empty() {
-                carrier.push(Carrier {
-                    body: above.body,
-                    pose: above.pose.then(own),
-                });
+                carrier.push(Carrier { body: above.body, pose: above.pose.then(own) });
             } else {
                 parent.push(above.body);
-                carrier.push(Carrier {
-                    body: Some(moving.len()),
-                    pose: Pose::IDENTITY,
-                });
+                carrier.push(Carrier { body: Some(moving.len()), pose: Pose::IDENTITY });
                 moving.push(i);
             }
         }
@@ -89,14 +77,7 @@ impl Tree {
             }
             last_dof.push(last);
         }
-        Ok(Self {
-            moving,
-            carrier,
-            parent,
-            dof_parent,
-            dof_joint,
-            last_dof,
-        })
+        Ok(Self { moving, carrier, parent, dof_parent, dof_joint, last_dof })
     }
 
     /// Degrees of freedom that move the moving body `body`, from the root, ascending.
@@ -151,9 +132,7 @@ impl Tree {
         }
         let index = |d: &Option<usize>| d.map_or(-1, |d| d as i32);
         plan.dof_parent = self.dof_parent.iter().map(index).collect();
-        plan.planar = (0..3)
-            .find(|&axis| moves_in_plane(plan, axis))
-            .map_or(0, |axis| 1 + axis);
+        plan.planar = (0..3).find(|&axis| moves_in_plane(plan, axis)).map_or(0, |axis| 1 + axis);
         for carrier in &self.carrier {
             plan.frame_body.push(carrier.index());
             plan.frame_pos.extend(carrier.pose.pos);
@@ -173,14 +152,10 @@ impl Tree {
                 }
             };
             plan.body_tree.push(tree);
-            plan.body_parent
-                .push(self.parent[m].map_or(-1, |p| p as i32));
+            plan.body_parent.push(self.parent[m].map_or(-1, |p| p as i32));
             plan.body_jnt.push(body.joints.start as i32);
             plan.body_dof.push(dofs as i32);
-            dofs += model.joints[body.joints.clone()]
-                .iter()
-                .map(|j| j.kind.nv())
-                .sum::<usize>();
+            dofs += model.joints[body.joints.clone()].iter().map(|j| j.kind.nv()).sum::<usize>();
             let pose = self.fixed(body.parent, body.pos, body.quat);
             plan.body_pos.extend(pose.pos);
             plan.body_quat.extend(pose.quat);
@@ -231,31 +206,17 @@ impl RigidMass {
     pub fn of(model: &Model, body: usize, pose: Pose) -> Self {
         let body = &model.bodies[body];
         let (mass, com) = (body.mass, pose.point(body.ipos));
-        let axes = pose.then(Pose {
-            pos: body.ipos,
-            quat: body.iquat,
-        });
+        let axes = pose.then(Pose { pos: body.ipos, quat: body.iquat });
         let central = turned(body.inertia, axes.quat);
         // Steiner: about the origin instead of the centre of mass.
         let square = dot(com, com);
         let [x, y, z] = com;
-        let shift = [
-            square - x * x,
-            square - y * y,
-            square - z * z,
-            -x * y,
-            -x * z,
-            -y * z,
-        ];
+        let shift = [square - x * x, square - y * y, square - z * z, -x * y, -x * z, -y * z];
         let mut inertia = central;
         for (i, s) in inertia.iter_mut().zip(shift) {
             *i += mass * s;
         }
-        Self {
-            mass,
-            first: com.map(|c| mass * c),
-            inertia,
-        }
+        Self { mass, first: com.map(|c| mass * c), inertia }
     }
 
     pub fn add(&mut self, other: &Self) {

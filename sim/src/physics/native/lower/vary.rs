@@ -330,15 +330,11 @@ impl Weighs<'_, '_> {
 
 /// The weights of limits, dry friction, general rows and contacts.
 fn weights(c: &Context, rows: &Written, lumps: &mut Lumps, plan: &mut RobotTables) {
-    let mut all = Weighs {
-        c,
-        known: BTreeMap::new(),
-    };
+    let mut all = Weighs { c, known: BTreeMap::new() };
     let dofs = [plan.lim_dof.clone(), plan.fric_dof.clone()];
     let [limits, friction] = dofs.map(|dofs| -> Vec<i32> {
         let each = dofs.into_iter();
-        each.map(|d| all.index(Weigh::Dof(d as usize), lumps, plan))
-            .collect()
+        each.map(|d| all.index(Weigh::Dof(d as usize), lumps, plan)).collect()
     });
     plan.lim_weight = limits;
     plan.fric_weight = friction;
@@ -365,8 +361,7 @@ fn forced(c: &Context, lumps: &Lumps, plan: &mut RobotTables) {
         plan.forced_body.push(carrier.index());
         plan.forced_at.push(c.row(Field::Wrench, b));
         plan.forced_piece.push(lumps.piece(b));
-        plan.forced_pos
-            .extend(carrier.pose.point(c.model.bodies[b].ipos));
+        plan.forced_pos.extend(carrier.pose.point(c.model.bodies[b].ipos));
     }
     plan.nforced = plan.forced_body.len();
 }

@@ -45,10 +45,8 @@ pub(super) fn affordable(model: &Model, tree: &Tree) -> Result<(), LowerError> {
     let square = |n: usize| (n as u64).pow(2);
     let largest = blocks.iter().map(|r| square(r.len())).max().unwrap_or(0);
     // For each degree of freedom, the square of its tree's number.
-    let squares: Vec<u64> = blocks
-        .iter()
-        .flat_map(|r| std::iter::repeat_n(square(r.len()), r.len()))
-        .collect();
+    let squares: Vec<u64> =
+        blocks.iter().flat_map(|r| std::iter::repeat_n(square(r.len()), r.len())).collect();
     let of_bodies = tree.carrier.iter().filter_map(|c| tree.last_dof[c.body?]);
     let solves = 6 * of_bodies.map(|d| squares[d]).sum::<u64>() + squares.iter().sum::<u64>();
     // Tendons ask for theirs, and so do limits, friction and equalities of tendons.
@@ -116,9 +114,8 @@ impl Weights {
                 weights.dof[first] = 1.0 / mass.max(MIN_VALUE);
                 continue;
             }
-            let diagonal: Vec<f64> = (first..first + joint.kind.nv())
-                .map(|d| weights.inverse(&[(d, 1.0)]))
-                .collect();
+            let diagonal: Vec<f64> =
+                (first..first + joint.kind.nv()).map(|d| weights.inverse(&[(d, 1.0)])).collect();
             // The axes of ball and free joints are a choice.
             for (group, values) in diagonal.chunks(3).enumerate() {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -42,11 +42,7 @@ impl Background {
                 let _ = theirs.result.set(result);
             })
             .map_err(|error| SpecializeError::Thread(error.to_string()))?;
-        Ok(Self {
-            hash,
-            shared,
-            thread: Some(thread),
-        })
+        Ok(Self { hash, shared, thread: Some(thread) })
     }
 
     /// The hash of the kernel that is being compiled.

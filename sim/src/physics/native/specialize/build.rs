@@ -61,9 +61,7 @@ impl Job {
     /// The cache cannot be written, the compiler fails, `progress` gave up. Nothing
     /// is left behind.
     pub fn run(&self, progress: OnProgress<'_>) -> Result<(), SpecializeError> {
-        let lock = self
-            .cache
-            .lock(&self.key, &mut |d| progress(Progress::Waiting(d)))?;
+        let lock = self.cache.lock(&self.key, &mut |d| progress(Progress::Waiting(d)))?;
         if self.cache.find(&self.key).is_ok() {
             return Ok(());
         }
@@ -75,10 +73,7 @@ impl Job {
         write(folder, "kernel.cpp", &self.source.text)?;
         let flags = self.compiler.flags(self.instructions);
         let mut command = self.compiler.command(folder);
-        command
-            .args(&flags)
-            .args(["-I.", "-o"])
-            .arg(building.code());
+        command.args(&flags).args(["-I.", "-o"]).arg(building.code());
         command.arg("kernel.cpp");
         let output = self.call(command, progress)?;
         if !output.status.success() {
@@ -119,10 +114,7 @@ impl Job {
         command: std::process::Command,
         progress: OnProgress<'_>,
     ) -> Result<Output, SpecializeError> {
-        let limits = Limits {
-            time: Some(Duration::from_secs(1800)),
-            niceness: self.niceness,
-        };
+        let limits = Limits { time: Some(Duration::from_secs(1800)), niceness: self.niceness };
         let mut tell = |elapsed| progress(Progress::Compiling(elapsed));
         child::output(command, limits, &mut tell).map_err(|error| match error.kind() {
             ErrorKind::Interrupted => SpecializeError::Stopped,
@@ -144,12 +136,7 @@ fn first_lines(text: &str) -> String {
     const LINES: usize = 8;
     let cut = |line: &str| line.chars().take(300).collect::<String>();
     let from = text.lines().position(|line| line.contains("error"));
-    let lines: Vec<String> = text
-        .lines()
-        .skip(from.unwrap_or(0))
-        .take(LINES)
-        .map(cut)
-        .collect();
+    let lines: Vec<String> = text.lines().skip(from.unwrap_or(0)).take(LINES).map(cut).collect();
     if lines.is_empty() {
         return "(it printed nothing)".to_owned();
     }

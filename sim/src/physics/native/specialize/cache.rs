@@ -83,12 +83,7 @@ impl Cache {
         let folder = std::path::absolute(&folder).unwrap_or(folder);
         // A name that is wrong was said where the folder was looked for.
         let trust = Trust::from_environment(&|name| std::env::var_os(name)).unwrap_or_default();
-        Self {
-            folder,
-            limit,
-            code,
-            trust,
-        }
+        Self { folder, limit, code, trust }
     }
 
     /// The folder.
@@ -112,9 +107,7 @@ impl Cache {
             }
             Err(_) => return Err(SpecializeError::Damaged(path)),
         };
-        self.trust
-            .check(&path)
-            .map_err(SpecializeError::Distrusted)?;
+        self.trust.check(&path).map_err(SpecializeError::Distrusted)?;
         // Of the very file that is read, whatever has its name by now.
         let own = file.metadata().map(|m| self.trust.of(&m, false));
         match own {
@@ -170,10 +163,7 @@ impl Cache {
             let file = open_lock(&path).map_err(SpecializeError::cache("write", &path))?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => {
-                    return Ok(Lock {
-                        key: key.to_owned(),
-                        _file: file,
-                    });
+                    return Ok(Lock { key: key.to_owned(), _file: file });
                 }
                 // Swept away between opening and locking.
                 Ok(()) => continue,
@@ -195,11 +185,7 @@ impl Cache {
         let path = self.folder.join(format!("{BUILDING}{}", lock.key));
         remove(&path).map_err(SpecializeError::cache("remove", &path))?;
         fs::create_dir(&path).map_err(SpecializeError::cache("make", &path))?;
-        Ok(Building {
-            cache: self,
-            lock,
-            path,
-        })
+        Ok(Building { cache: self, lock, path })
     }
 
     /// Removes the leftovers of killed processes, and the longest unused entries beyond the
@@ -220,10 +206,7 @@ impl Cache {
                     self.remove_unused(key, &path);
                 }
             } else if name.len() == 64 && path.is_dir() {
-                let used = path
-                    .join(self.checksum())
-                    .metadata()
-                    .and_then(|m| m.modified());
+                let used = path.join(self.checksum()).metadata().and_then(|m| m.modified());
                 let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
                 let size = fs::read_dir(&path).map_or(0, |files| {
                     let sizes = files.filter_map(|f| f.ok()?.metadata().ok().map(|m| m.len()));
@@ -293,10 +276,7 @@ impl Building<'_> {
             files::create_with(&path, text.as_bytes())
                 .map_err(SpecializeError::cache("write", &path))
         };
-        write(
-            &self.cache.checksum(),
-            blake3::hash(&bytes).to_hex().as_str(),
-        )?;
+        write(&self.cache.checksum(), blake3::hash(&bytes).to_hex().as_str())?;
         write("about.txt", about)?;
         let place = complete.join(self.cache.code);
         fs::rename(&code, &place).map_err(SpecializeError::cache("write", &place))?;
@@ -384,11 +364,7 @@ fn named(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, Special
     let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("OSTLER_CACHE")
         // A relative XDG folder is to be ignored, says its specification.
-        .or_else(|| {
-            set("XDG_CACHE_HOME")
-                .filter(|p| p.is_absolute())
-                .map(|p| p.join("ostler"))
-        })
+        .or_else(|| set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("ostler")))
         .or_else(|| set("HOME").map(|p| p.join(".cache/ostler")))
         .ok_or(SpecializeError::NoCacheFolder)
 }

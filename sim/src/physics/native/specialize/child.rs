@@ -110,10 +110,7 @@ pub fn output(
     printed.rewind()?;
     let mut bytes = Vec::new();
     printed.take(KEPT).read_to_end(&mut bytes)?;
-    Ok(Output {
-        status,
-        text: String::from_utf8_lossy(&bytes).into_owned(),
-    })
+    Ok(Output { status, text: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
 /// In the new process: a signal when the thread that started it ends.

@@ -67,9 +67,8 @@ impl Compiler {
     /// None found; the one that was named does not run.
     pub fn find(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, SpecializeError> {
         let folders = variable("PATH").unwrap_or_default();
-        let named = ["OSTLER_CXX", "CXX"]
-            .iter()
-            .find_map(|name| variable(name).filter(|v| !v.is_empty()));
+        let named =
+            ["OSTLER_CXX", "CXX"].iter().find_map(|name| variable(name).filter(|v| !v.is_empty()));
         let found = match named {
             Some(command) => Self::named(&command, &folders)?,
             None => {
@@ -78,18 +77,11 @@ impl Compiler {
                     .iter()
                     .filter_map(|name| in_path(OsStr::new(name), &folders))
                     .find_map(|path| Self::ask(path, Vec::new()).ok())
-                    .ok_or_else(|| SpecializeError::NoCompiler {
-                        tried: usual.join(", "),
-                    })?
+                    .ok_or_else(|| SpecializeError::NoCompiler { tried: usual.join(", ") })?
             }
         };
-        let set = VARIABLES
-            .into_iter()
-            .filter_map(|name| Some((name, variable(name)?)));
-        Ok(Self {
-            variables: set.collect(),
-            ..found
-        })
+        let set = VARIABLES.into_iter().filter_map(|name| Some((name, variable(name)?)));
+        Ok(Self { variables: set.collect(), ..found })
     }
 
     /// A command with its arguments, separated by spaces.
@@ -108,10 +100,7 @@ impl Compiler {
     fn ask(path: PathBuf, arguments: Vec<OsString>) -> Result<Self, String> {
         let mut command = Command::new(&path);
         command.args(&arguments).arg("--version").env("LC_ALL", "C");
-        let limits = Limits {
-            time: Some(Duration::from_secs(20)),
-            niceness: 0,
-        };
+        let limits = Limits { time: Some(Duration::from_secs(20)), niceness: 0 };
         let output = child::output(command, limits, &mut |_| ControlFlow::Continue(()))
             .map_err(|error| error.to_string())?;
         if !output.status.success() {
@@ -121,12 +110,7 @@ impl Compiler {
         if version.is_empty() {
             return Err("--version prints nothing".to_owned());
         }
-        Ok(Self {
-            path,
-            arguments,
-            version: version.to_owned(),
-            variables: Vec::new(),
-        })
+        Ok(Self { path, arguments, version: version.to_owned(), variables: Vec::new() })
     }
 
     /// All flags.
@@ -151,11 +135,7 @@ impl Compiler {
     /// A call of the compiler, in its own folder for temporary files.
     pub(super) fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.path);
-        command
-            .args(&self.arguments)
-            .current_dir(folder)
-            .env("TMPDIR", folder)
-            .env("LC_ALL", "C");
+        command.args(&self.arguments).current_dir(folder).env("TMPDIR", folder).env("LC_ALL", "C");
         command
     }
 }
@@ -173,6 +153,5 @@ fn in_path(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
 
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -99,10 +99,6 @@ impl SpecializeError {
         path: impl AsRef<Path>,
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
-        move |error| Self::Cache {
-            what,
-            path,
-            reason: error.to_string(),
-        }
+        move |error| Self::Cache { what, path, reason: error.to_string() }
     }
 }

@@ -61,10 +61,7 @@ impl Library {
 
     /// Loads `from`; messages name `path`.
     fn load(path: &Path, from: &Path, file: Option<File>) -> Result<Arc<Self>, SpecializeError> {
-        let failed = |reason: String| SpecializeError::Load {
-            path: path.to_path_buf(),
-            reason,
-        };
+        let failed = |reason: String| SpecializeError::Load { path: path.to_path_buf(), reason };
         let name = CString::new(from.as_os_str().as_bytes())
             .map_err(|_| failed("its path contains a zero byte".to_owned()))?;
         let before = float_mode::get();
@@ -72,17 +69,11 @@ impl Library {
         // of the functions above vouch for.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let handle = NonNull::new(handle).ok_or_else(|| failed(last_error()))?;
-        let library = Self {
-            handle,
-            path: path.to_path_buf(),
-            _file: file,
-        };
+        let library = Self { handle, path: path.to_path_buf(), _file: file };
         if float_mode::get() != before {
             drop(library);
             float_mode::set(before);
-            return Err(failed(
-                "it changes the processor's floating-point mode".to_owned(),
-            ));
+            return Err(failed("it changes the processor's floating-point mode".to_owned()));
         }
         Ok(Arc::new(library))
     }
@@ -105,10 +96,7 @@ impl Library {
         name: &str,
     ) -> Result<Function<F>, SpecializeError> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        let failed = |reason: String| SpecializeError::Load {
-            path: self.path.clone(),
-            reason,
-        };
+        let failed = |reason: String| SpecializeError::Load { path: self.path.clone(), reason };
         let symbol =
             CString::new(name).map_err(|_| failed(format!("`{name}` contains a zero byte")))?;
         // SAFETY: the handle is of an open library, the name a C string.
@@ -118,10 +106,7 @@ impl Library {
         }
         // SAFETY: a function pointer's bits, of the type the caller vouches for.
         let function = unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) };
-        Ok(Function {
-            function,
-            library: Arc::clone(self),
-        })
+        Ok(Function { function, library: Arc::clone(self) })
     }
 }
 

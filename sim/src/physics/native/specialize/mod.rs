@@ -107,10 +107,7 @@ impl Specializer {
     /// With a cache, and a compiler from the variables given (`OSTLER_CXX`, `CXX`,
     /// `PATH`).
     pub fn new(cache: Cache, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
-        Self {
-            cache,
-            compiler: Compiler::find(variable),
-        }
+        Self { cache, compiler: Compiler::find(variable) }
     }
 
     /// The compiler, or why there is none.
@@ -141,10 +138,7 @@ impl Specializer {
         // SAFETY: the code was compiled from what the engine generates, by a user who is
         // trusted, and these bytes have the checksum that was kept with it.
         let library = unsafe { Library::from_bytes(&path, &bytes) }?;
-        Ok(Kernel {
-            library,
-            hash: hash.to_owned(),
-        })
+        Ok(Kernel { library, hash: hash.to_owned() })
     }
 
     /// The code of a text that sees one environment at a time, for which wider vectors have
@@ -153,10 +147,7 @@ impl Specializer {
     /// # Errors
     /// No compiler, or one that refuses the text; it cannot be loaded.
     pub fn load_text(&self, text: String) -> Result<Kernel, SpecializeError> {
-        let source = Source {
-            text,
-            headers: Vec::new(),
-        };
+        let source = Source { text, headers: Vec::new() };
         let set = match InstructionSet::detect() {
             InstructionSet::Portable => InstructionSet::Portable,
             _ => InstructionSet::Avx2,

@@ -17,11 +17,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            cxx: None,
-            limit: SIZE_LIMIT,
-        }
+        Self { folder: tempfile::tempdir().unwrap(), cxx: None, limit: SIZE_LIMIT }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -51,8 +47,7 @@ impl Place {
     }
 
     fn wait(&self, source: &Source) -> Outcome {
-        self.specializer()
-            .prepare(source, InstructionSet::Portable, Mode::Wait, &mut go_on)
+        self.specializer().prepare(source, InstructionSet::Portable, Mode::Wait, &mut go_on)
     }
 
     /// Names in the cache, without locks.
@@ -140,9 +135,7 @@ fn compiled_once_then_found() {
     assert_eq!(place.names(), [kernel.hash.as_str()]);
     let mut quiet = |_| -> ControlFlow<()> { panic!("compiles again") };
     let found =
-        place
-            .specializer()
-            .prepare(&source, InstructionSet::Portable, Mode::Auto, &mut quiet);
+        place.specializer().prepare(&source, InstructionSet::Portable, Mode::Auto, &mut quiet);
     assert_eq!(ready(found).hash, kernel.hash);
     // Another source, another instruction set: another kernel.
     let specializer = place.specializer();
@@ -169,18 +162,12 @@ fn every_instruction_set_s_flags_are_accepted() {
         return;
     }
     let place = Place::new();
-    for instructions in [
-        InstructionSet::Portable,
-        InstructionSet::Avx2,
-        InstructionSet::Avx512,
-    ] {
+    for instructions in [InstructionSet::Portable, InstructionSet::Avx2, InstructionSet::Avx512] {
         if !instructions.is_available() {
             continue;
         }
         let outcome =
-            place
-                .specializer()
-                .prepare(&answering(7), instructions, Mode::Wait, &mut go_on);
+            place.specializer().prepare(&answering(7), instructions, Mode::Wait, &mut go_on);
         assert_eq!(answer(&ready(outcome)), 7);
     }
 }
@@ -192,15 +179,12 @@ fn two_at_once_compile_once() {
     }
     let place = Place::new();
     let log = place.path("log");
-    let place = place.script(&format!(
-        "echo compiled >> {}; sleep 0.3; exec c++ \"$@\"",
-        log.display()
-    ));
+    let place =
+        place.script(&format!("echo compiled >> {}; sleep 0.3; exec c++ \"$@\"", log.display()));
     let source = answering(5);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| answer(&ready(place.wait(&source)))))
-            .collect();
+        let threads: Vec<_> =
+            (0..3).map(|_| scope.spawn(|| answer(&ready(place.wait(&source))))).collect();
         for thread in threads {
             assert_eq!(thread.join().unwrap(), 5);
         }
@@ -267,9 +251,7 @@ fn a_pipe_in_an_entry_is_damage_at_once() {
         let cache = Cache::new(place.cache(), 0);
         let (hash, (done, answer)) = (hash.clone(), std::sync::mpsc::channel());
         std::thread::spawn(move || done.send(cache.find(&hash).unwrap_err()));
-        let error = answer
-            .recv_timeout(Duration::from_secs(60))
-            .expect("it waits");
+        let error = answer.recv_timeout(Duration::from_secs(60)).expect("it waits");
         assert_eq!(error, SpecializeError::Damaged(entry.join("kernel.so")));
         // The next one is the hash's.
         fs::remove_file(&path).unwrap();
@@ -332,10 +314,7 @@ fn a_compiler_too_old_is_named() {
     let place = Place::new().script("echo 'error: unrecognized option -std=c++17' >&2; exit 1");
     let error = reason(place.wait(&answering(1)));
     let message = error.to_string();
-    assert!(
-        matches!(error, SpecializeError::Unsuitable { .. }),
-        "{message}"
-    );
+    assert!(matches!(error, SpecializeError::Unsuitable { .. }), "{message}");
     assert!(message.contains("fake 1.0 lacks C++17"), "{message}");
     assert!(message.contains("unrecognized option"), "{message}");
 }
@@ -354,19 +333,14 @@ fn a_cache_that_cannot_be_written_leaves_the_generic_kernel() {
         folders.push(read_only.join("kernels"));
     }
     for folder in folders {
-        let specializer = Specializer {
-            cache: Cache::new(folder, 0),
-            compiler: place.specializer().compiler,
-        };
+        let specializer =
+            Specializer { cache: Cache::new(folder, 0), compiler: place.specializer().compiler };
         let prepare =
             |mode| specializer.prepare(&answering(1), InstructionSet::Portable, mode, &mut go_on);
         let error = reason(prepare(Mode::Wait));
         assert!(matches!(error, SpecializeError::Cache { .. }), "{error}");
         assert!(error.to_string().contains("OSTLER_CACHE"), "{error}");
-        assert!(matches!(
-            reason(prepare(Mode::Auto)),
-            SpecializeError::Cache { .. }
-        ));
+        assert!(matches!(reason(prepare(Mode::Auto)), SpecializeError::Cache { .. }));
     }
     fs::set_permissions(&read_only, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -378,11 +352,8 @@ fn auto_compiles_for_the_next_run() {
     }
     let place = Place::new();
     let source = answering(9);
-    let auto = || {
-        place
-            .specializer()
-            .prepare(&source, InstructionSet::Portable, Mode::Auto, &mut go_on)
-    };
+    let auto =
+        || place.specializer().prepare(&source, InstructionSet::Portable, Mode::Auto, &mut go_on);
     let Outcome::Background(background) = auto() else {
         panic!("not in the background");
     };
@@ -401,9 +372,7 @@ fn endless(place: Place) -> (Place, impl Fn() -> Vec<i32>) {
     ));
     let read = move || {
         let text = fs::read_to_string(&pids).unwrap_or_default();
-        text.split_whitespace()
-            .map(|p| p.parse().unwrap())
-            .collect()
+        text.split_whitespace().map(|p| p.parse().unwrap()).collect()
     };
     (place, read)
 }
@@ -412,12 +381,8 @@ fn endless(place: Place) -> (Place, impl Fn() -> Vec<i32>) {
 fn a_run_that_ends_first_stops_the_compiler_and_cleans_up() {
     let (place, pids) = endless(Place::new());
     let specializer = place.specializer();
-    let outcome = specializer.prepare(
-        &answering(1),
-        InstructionSet::Portable,
-        Mode::Auto,
-        &mut go_on,
-    );
+    let outcome =
+        specializer.prepare(&answering(1), InstructionSet::Portable, Mode::Auto, &mut go_on);
     assert!(within(60, || !pids().is_empty()));
     assert!(pids().into_iter().all(runs));
     drop(outcome);
@@ -491,9 +456,7 @@ fn the_longest_unused_entries_go_first() {
     }
     let size = |hash: &String| {
         let files = fs::read_dir(place.cache().join(hash)).unwrap();
-        files
-            .map(|f| f.unwrap().metadata().unwrap().len())
-            .sum::<u64>()
+        files.map(|f| f.unwrap().metadata().unwrap().len()).sum::<u64>()
     };
     place.limit = 3 * size(&hashes[0]) + size(&hashes[0]) / 2;
     hashes[1] = ready(place.wait(&sources[3])).hash;
@@ -666,10 +629,7 @@ fn a_library_is_loaded_from_the_bytes_that_were_read() {
     let path = place.path("gone.so");
     // SAFETY: both were compiled here, of a function without initialisers.
     let load = |bytes: &[u8]| unsafe { Library::from_bytes(&path, bytes) }.unwrap();
-    let kernel = |bytes: &[u8]| Kernel {
-        library: load(bytes),
-        hash: String::new(),
-    };
+    let kernel = |bytes: &[u8]| Kernel { library: load(bytes), hash: String::new() };
     let first = kernel(&one);
     // The first stays loaded: the loader must not take the second for it.
     assert_eq!([answer(&first), answer(&kernel(&two))], [1, 2]);

@@ -36,11 +36,7 @@ pub(super) fn cut(
     let mut ranges = Vec::new();
     if target == 0 || total <= target + target / 2 {
         ranges.push(0..total);
-        return Chunks {
-            ranges,
-            slots: HashMap::new(),
-            scratch: 0,
-        };
+        return Chunks { ranges, slots: HashMap::new(), scratch: 0 };
     }
     let cost = crossing(program, &lives, total);
     let mut start = 0;
@@ -57,11 +53,7 @@ pub(super) fn cut(
     }
     ranges.push(start..total);
     let (slots, scratch) = assign(&lives, &ranges);
-    Chunks {
-        ranges,
-        slots,
-        scratch,
-    }
+    Chunks { ranges, slots, scratch }
 }
 
 fn lives(program: &Program, function: &Function, plan: &Statements) -> Vec<(u32, Life)> {
@@ -87,11 +79,7 @@ fn crossing(program: &Program, lives: &[(u32, Life)], total: usize) -> Vec<Optio
     let nodes = program.graph.nodes();
     let (mut values, mut masks) = (vec![0_i32; total + 2], vec![0_i32; total + 2]);
     for (node, life) in lives {
-        let count = if nodes[*node as usize].is_mask() {
-            &mut masks
-        } else {
-            &mut values
-        };
+        let count = if nodes[*node as usize].is_mask() { &mut masks } else { &mut values };
         count[life.from + 1] += 1;
         count[life.to + 1] -= 1;
     }

@@ -29,8 +29,7 @@ impl Graph {
         }
         let (p, q) = if b.negated() { (a, b) } else { (b, a) };
         let (first, second) = ordered(p, q);
-        self.intern(Node::Sub(first, second))
-            .flip_if(first != p.plain())
+        self.intern(Node::Sub(first, second)).flip_if(first != p.plain())
     }
 
     /// a - b.
@@ -262,11 +261,7 @@ impl Graph {
     fn turned(&self, a: Val, b: Val) -> (Val, Val) {
         let free = |v: Val| v.negated() || self.constant(v).is_some();
         let gains = |v: Val| v.negated() && self.constant(v).is_none();
-        if free(a) && free(b) && (gains(a) || gains(b)) {
-            (b.flip(), a.flip())
-        } else {
-            (a, b)
-        }
+        if free(a) && free(b) && (gains(a) || gains(b)) { (b.flip(), a.flip()) } else { (a, b) }
     }
 }
 

@@ -22,11 +22,7 @@ pub(super) enum Step {
     /// A node's value.
     Value(u32),
     /// The sine or cosine of a value, or both.
-    SinCos {
-        of: Val,
-        sin: Option<u32>,
-        cos: Option<u32>,
-    },
+    SinCos { of: Val, sin: Option<u32>, cos: Option<u32> },
     /// A store, by position in the function.
     Store(usize),
 }

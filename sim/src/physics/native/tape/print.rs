@@ -86,10 +86,8 @@ impl<'a> Printer<'a> {
             return writer.text;
         }
         for (piece, range) in chunks.ranges.iter().enumerate() {
-            let _ = writeln!(
-                writer.text,
-                "{qualifiers} {name}_{piece}(W& w, R* OSTLER_RESTRICT s) {{"
-            );
+            let _ =
+                writeln!(writer.text, "{qualifiers} {name}_{piece}(W& w, R* OSTLER_RESTRICT s) {{");
             writer.steps(range.clone(), piece);
             writer.text.push_str("  (void)w;\n  (void)s;\n}\n");
         }
@@ -150,11 +148,7 @@ impl<'a> Writer<'a> {
                 Step::Value(node) => {
                     let expression = self.expression(node);
                     let name = self.define(node, piece);
-                    let kind = if self.node(node).is_mask() {
-                        "auto"
-                    } else {
-                        "R"
-                    };
+                    let kind = if self.node(node).is_mask() { "auto" } else { "R" };
                     let _ = writeln!(self.text, "  const {kind} t{name} = {expression};");
                 }
                 Step::SinCos { of, sin, cos } => {
@@ -259,10 +253,7 @@ impl<'a> Writer<'a> {
     fn factors(&self, a: Val, b: Val, negated: bool) -> (String, String) {
         let negated = negated ^ self.sign(a) ^ self.sign(b);
         let second = matches!(self.node(b.node()), Node::Const(_));
-        (
-            self.signed(a.node(), negated && !second),
-            self.signed(b.node(), negated && second),
-        )
+        (self.signed(a.node(), negated && !second), self.signed(b.node(), negated && second))
     }
 
     fn sum(&self, a: Val, b: Val) -> String {
@@ -324,12 +315,7 @@ impl<'a> Writer<'a> {
             Node::Xor(a, b) => format!("mask_xor({}, {})", v(a), v(b)),
             Node::Atan2(a, b) => format!("atan2_({}, {})", v(a), v(b)),
             Node::Sel(m, a, b) => {
-                format!(
-                    "sel({}, {}, {})",
-                    v(m),
-                    v(a.flip_if(flip)),
-                    v(b.flip_if(flip))
-                )
+                format!("sel({}, {}, {})", v(m), v(a.flip_if(flip)), v(b.flip_if(flip)))
             }
             Node::Load { array, index } => self.program.arrays[array as usize].element(index),
             // Not reached: literals stand where they are used, sines and cosines are

@@ -18,19 +18,12 @@ pub struct Array {
 impl Array {
     /// An array that only recorded functions write.
     pub fn new(name: impl Into<String>, shape: &[usize]) -> Self {
-        Self {
-            name: name.into(),
-            shape: shape.to_vec(),
-            shared: false,
-        }
+        Self { name: name.into(), shape: shape.to_vec(), shared: false }
     }
 
     /// An array that other code writes as well: states, controls, inputs.
     pub fn shared(name: impl Into<String>, shape: &[usize]) -> Self {
-        Self {
-            shared: true,
-            ..Self::new(name, shape)
-        }
+        Self { shared: true, ..Self::new(name, shape) }
     }
 
     /// Number of elements.
@@ -121,10 +114,7 @@ impl Program {
 
     /// The operations a function does per call.
     pub fn counts(&self, function: &Function) -> Counts {
-        let mut counts = Counts {
-            stores: function.stores.len(),
-            ..Counts::default()
-        };
+        let mut counts = Counts { stores: function.stores.len(), ..Counts::default() };
         let live = self.live(function);
         for (node, _) in self.graph.nodes().iter().zip(live).filter(|(_, l)| *l) {
             match node {

@@ -53,10 +53,7 @@ pub enum TapeError {
         element: String,
     },
     /// Too many operations.
-    #[error(
-        "this robot's step would be written out in more than {} operations",
-        Val::MAX_NODES
-    )]
+    #[error("this robot's step would be written out in more than {} operations", Val::MAX_NODES)]
     TooLarge,
     /// Tables are too long to be written as text.
     #[error("this robot's tables have {numbers} numbers, of which {most} are written out")]
@@ -149,10 +146,7 @@ impl Recorder {
             return;
         }
         self.graph.begin_function();
-        self.open = Some(Open {
-            name: name.to_owned(),
-            ..Open::default()
-        });
+        self.open = Some(Open { name: name.to_owned(), ..Open::default() });
     }
 
     /// Ends the function.
@@ -163,20 +157,13 @@ impl Recorder {
         };
         // An element stored as it was loaded keeps its value.
         open.stores.retain(|store| {
-            let Store {
-                array,
-                index,
-                value,
-            } = *store;
+            let Store { array, index, value } = *store;
             value.negated() || self.graph.node(value) != Node::Load { array, index }
         });
         for store in &open.stores {
             self.learn(store);
         }
-        self.functions.push(Function {
-            name: open.name,
-            stores: open.stores,
-        });
+        self.functions.push(Function { name: open.name, stores: open.stores });
     }
 
     /// An element as the open function finds it, by its place in all arrays one behind
@@ -235,11 +222,7 @@ impl Recorder {
             Some(number) => self.graph.number(number),
             None => value,
         };
-        let store = Store {
-            array,
-            index,
-            value,
-        };
+        let store = Store { array, index, value };
         match open.position.get(&(array, index)) {
             Some(&at) => open.stores[at] = store,
             None => {
@@ -269,32 +252,18 @@ impl Recorder {
             .known
             .keys()
             .filter_map(|&(array, index)| {
-                constant(&(array, index)).map(|value| Init {
-                    array,
-                    index,
-                    value,
-                })
+                constant(&(array, index)).map(|value| Init { array, index, value })
             })
             .collect();
         let mut functions = self.functions;
         for function in &mut functions {
-            function
-                .stores
-                .retain(|store| constant(&(store.array, store.index)).is_none());
+            function.stores.retain(|store| constant(&(store.array, store.index)).is_none());
         }
-        Ok(Program {
-            graph: self.graph,
-            arrays: self.arrays,
-            functions,
-            init,
-        })
+        Ok(Program { graph: self.graph, arrays: self.arrays, functions, init })
     }
 
     fn check_element(&mut self, array: u32, index: u32) -> Option<()> {
-        let exists = self
-            .arrays
-            .get(array as usize)
-            .is_some_and(|a| (index as usize) < a.len());
+        let exists = self.arrays.get(array as usize).is_some_and(|a| (index as usize) < a.len());
         if !exists {
             self.fail(TapeError::NoElement { array, index });
         }
@@ -311,10 +280,7 @@ impl Recorder {
         let constant = self.graph.constant(store.value).is_some();
         let known = self.known.get(&at).copied();
         let next = match known {
-            None if constant => Known::Constant {
-                value: store.value,
-                used: false,
-            },
+            None if constant => Known::Constant { value: store.value, used: false },
             Some(Known::Constant { value, .. }) if value == store.value => return,
             Some(Known::Constant { used: true, .. }) => {
                 let element = array.element(store.index);

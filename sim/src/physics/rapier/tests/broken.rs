@@ -76,10 +76,7 @@ fn a_velocity_that_is_not_finite_breaks_the_world_until_its_reset() {
             let Some(id) = sets.multibody_joints.rigid_body_link(h).copied() else {
                 continue;
             };
-            let multibody = sets
-                .multibody_joints
-                .get_multibody_mut_internal(id.multibody)
-                .unwrap();
+            let multibody = sets.multibody_joints.get_multibody_mut_internal(id.multibody).unwrap();
             multibody.generalized_velocity_mut().fill(f32::NAN);
         }
     });
@@ -94,13 +91,7 @@ fn a_reset_to_numbers_that_are_not_finite_is_a_fault_and_leaks_nothing() {
     qpos[3] = f32::NAN;
     w.reset(&[1, 1], &qpos, &vec![0.0; model.nv * 2]);
     assert_eq!(w.state().fault, [0, fault::NON_FINITE]);
-    assert!(
-        w.state()
-            .qpos
-            .iter()
-            .chain(&w.state().body_pos)
-            .all(|x| x.is_finite())
-    );
+    assert!(w.state().qpos.iter().chain(&w.state().body_pos).all(|x| x.is_finite()));
 }
 
 #[test]
@@ -110,11 +101,7 @@ fn the_coordinate_that_broke_a_world_is_found() {
     let ids: Vec<usize> = (0..4).collect();
     let fresh = || {
         let mut w = super::worlds(model.clone(), 4, 2);
-        w.reset(
-            &[1; 4],
-            &super::poses(&model, &ids),
-            &vec![0.0; model.nv * 4],
-        );
+        w.reset(&[1; 4], &super::poses(&model, &ids), &vec![0.0; model.nv * 4]);
         for t in 0..20 {
             w.step(&super::controls(&ids, model.nu(), t), 2);
         }
@@ -126,11 +113,7 @@ fn the_coordinate_that_broke_a_world_is_found() {
         let (q, v) = (joint.qpos_adr, joint.dof_adr);
         for (part, value, want) in [
             (Part::Qvel(v), f32::NAN, fault::NON_FINITE | fault::ENGINE),
-            (
-                Part::Qvel(v),
-                f32::INFINITY,
-                fault::NON_FINITE | fault::ENGINE,
-            ),
+            (Part::Qvel(v), f32::INFINITY, fault::NON_FINITE | fault::ENGINE),
             (Part::Qpos(q), f32::NAN, fault::NON_FINITE | fault::ENGINE),
         ] {
             let mut w = fresh();
@@ -160,10 +143,7 @@ fn the_coordinate_that_broke_a_world_is_found() {
     w.step(&vec![0.0; model.nu() * 4], 1);
     assert_eq!(w.state().fault[1], fault::SPEED);
     let found = w.diagnose(1, &vec![0.0; model.nu() * 4], 1).unwrap();
-    assert!(
-        matches!(found.part, Part::BodySpeed(_)) && found.value > 1e3,
-        "{found:?}"
-    );
+    assert!(matches!(found.part, Part::BodySpeed(_)) && found.value > 1e3, "{found:?}");
 }
 
 #[test]

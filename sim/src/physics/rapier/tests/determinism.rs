@@ -143,15 +143,9 @@ fn a_damaged_or_foreign_snapshot_is_refused_and_changes_nothing() {
         assert!(a.restore(&blob[..at]).is_err(), "length {at}");
     }
     assert!(a.restore(&[]).is_err());
-    let text = worlds(cartpole(), 3, 1)
-        .restore(&blob)
-        .unwrap_err()
-        .to_string();
+    let text = worlds(cartpole(), 3, 1).restore(&blob).unwrap_err().to_string();
     assert!(text.contains("2 environments, not 3"), "{text}");
-    let text = worlds(free_ball([0.0; 3]), 2, 1)
-        .restore(&blob)
-        .unwrap_err()
-        .to_string();
+    let text = worlds(free_ball([0.0; 3]), 2, 1).restore(&blob).unwrap_err().to_string();
     assert!(text.contains("another robot"), "{text}");
     assert_eq!(before, [bits(a.state(), 0), bits(a.state(), 1)]);
     // Damage that a file's checksum would have told: an error or a world that is merely

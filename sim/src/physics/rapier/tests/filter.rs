@@ -12,11 +12,7 @@ fn table(m: &Model) -> Vec<Vec<bool>> {
         .map(|a| {
             (0..n)
                 .map(|b| {
-                    assert_eq!(
-                        filter.encoded(a, b).unwrap(),
-                        filter.allows(a, b),
-                        "{a} {b}"
-                    );
+                    assert_eq!(filter.encoded(a, b).unwrap(), filter.allows(a, b), "{a} {b}");
                     filter.allows(a, b)
                 })
                 .collect()
@@ -46,10 +42,8 @@ fn chain() -> Model {
 fn neighbours_and_welded_bodies_do_not_touch() {
     let t = table(&chain());
     // floor 0, torso 1, thigh 2, shin 3, foot (welded to the shin) 4
-    let touching: Vec<(usize, usize)> = (0..5)
-        .flat_map(|a| (a + 1..5).map(move |b| (a, b)))
-        .filter(|(a, b)| t[*a][*b])
-        .collect();
+    let touching: Vec<(usize, usize)> =
+        (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b))).filter(|(a, b)| t[*a][*b]).collect();
     // The floor is the torso's parent, but the world does not count as one.
     assert_eq!(touching, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 3), (1, 4)]);
 }
@@ -77,10 +71,8 @@ fn contype_and_conaffinity_need_one_match_in_one_direction() {
         (g.contype, g.conaffinity) = (contype, conaffinity);
     }
     let t = table(&m);
-    let touching: Vec<(usize, usize)> = (0..5)
-        .flat_map(|a| (a + 1..5).map(move |b| (a, b)))
-        .filter(|(a, b)| t[*a][*b])
-        .collect();
+    let touching: Vec<(usize, usize)> =
+        (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b))).filter(|(a, b)| t[*a][*b]).collect();
     assert_eq!(touching, [(0, 1), (0, 2), (2, 4)]);
 }
 

@@ -39,9 +39,7 @@ fn wiggle(id: usize, step: usize, u: usize) -> f32 {
 
 /// Controls `[nu][n]` of step `step` for environments with these identities.
 fn controls(ids: &[usize], nu: usize, step: usize) -> Vec<f32> {
-    (0..nu)
-        .flat_map(|u| ids.iter().map(move |id| wiggle(*id, step, u)))
-        .collect()
+    (0..nu).flat_map(|u| ids.iter().map(move |id| wiggle(*id, step, u))).collect()
 }
 
 /// Initial positions `[nq][n]`, a little different for every identity.

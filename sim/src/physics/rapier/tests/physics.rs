@@ -17,17 +17,11 @@ fn cartpole_accelerations(theta: f64, omega: f64, force: f64) -> [f64; 2] {
 
 #[test]
 fn cartpole_accelerates_as_the_textbook_says() {
-    let config = SimConfig {
-        dt: 1e-4,
-        ..SimConfig::default()
-    };
+    let config = SimConfig { dt: 1e-4, ..SimConfig::default() };
     let mut w = worlds_with(cartpole(), 1, 1, &config);
-    for (theta, omega, force) in [
-        (0.1, 0.0, 0.0),
-        (0.0, 0.0, 3.0),
-        (2.0, -1.5, 1.0),
-        (-0.7, 3.0, -5.0),
-    ] {
+    for (theta, omega, force) in
+        [(0.1, 0.0, 0.0), (0.0, 0.0, 3.0), (2.0, -1.5, 1.0), (-0.7, 3.0, -5.0)]
+    {
         w.reset(&[1], &[0.3, theta], &[0.2, omega]);
         w.step(&[force], 1);
         let a = [0.2, omega].map(f64::from);
@@ -118,11 +112,7 @@ fn a_resting_ball_presses_with_its_weight_and_does_not_sink() {
     let s = w.state();
     assert!((s.qpos[2] - 0.1).abs() < 1e-3, "height {}", s.qpos[2]);
     for g in 0..2 {
-        assert!(
-            (s.contact_force[g] - 9.81).abs() < 0.05,
-            "{:?}",
-            s.contact_force
-        );
+        assert!((s.contact_force[g] - 9.81).abs() < 0.05, "{:?}", s.contact_force);
     }
 }
 
@@ -165,11 +155,7 @@ fn no_damping_is_added_and_gravity_can_be_held() {
     for _ in 0..1000 {
         w.step(&[], 1);
     }
-    assert!(
-        (w.state().qvel[0] - 1.0).abs() < 1e-4,
-        "{:?}",
-        w.state().qvel
-    );
+    assert!((w.state().qvel[0] - 1.0).abs() < 1e-4, "{:?}", w.state().qvel);
     // A motor that holds 1 kg at 0.5 m.
     let mut m = empty(0.002);
     body(&mut m, 0, [0.0; 3], 1.0, 0.01);
@@ -196,11 +182,7 @@ fn a_stiff_position_servo_is_stable_at_a_coarse_step() {
     for _ in 0..50 {
         w.step(&[0.7], 1);
     }
-    assert!(
-        (w.state().qpos[0] - 0.7).abs() < 1e-3,
-        "{:?}",
-        w.state().qpos
-    );
+    assert!((w.state().qpos[0] - 0.7).abs() < 1e-3, "{:?}", w.state().qpos);
     assert_eq!(w.state().fault[0], 0);
 }
 
@@ -298,11 +280,7 @@ fn a_planar_root_needs_one_link_and_moves_like_its_joints() {
 
 #[test]
 fn too_fast_and_too_far_are_reported() {
-    let config = SimConfig {
-        max_speed: 20.0,
-        max_position: 30.0,
-        ..SimConfig::default()
-    };
+    let config = SimConfig { max_speed: 20.0, max_position: 30.0, ..SimConfig::default() };
     let mut w = worlds_with(cartpole(), 2, 1, &config);
     w.reset(&[1, 1], &[29.9, 0.0, 0.0, 0.0], &[15.0, 19.0, 0.0, 0.0]);
     assert_eq!(w.state().fault, [0, 0]);
@@ -359,11 +337,7 @@ fn contacts_act_from_the_first_step_after_a_reset() {
     let mut w = worlds(free_ball([0.0; 3]), 1, 1);
     // The pristine pose is 1 m up; then again where the pristine pose touches.
     for _ in 0..2 {
-        w.reset(
-            &[1],
-            &[0.0, 0.0, 0.0999, 1.0, 0.0, 0.0, 0.0],
-            &[0.0, 0.0, -1.0, 0.0, 0.0, 0.0],
-        );
+        w.reset(&[1], &[0.0, 0.0, 0.0999, 1.0, 0.0, 0.0, 0.0], &[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]);
         w.step(&[], 1);
         assert!(w.state().qvel[2].abs() < 0.05, "{:?}", w.state().qvel);
         assert!(w.state().contact_force[0] > 100.0);
@@ -373,11 +347,7 @@ fn contacts_act_from_the_first_step_after_a_reset() {
     m.bodies[1].pos[2] = 0.0999;
     m.qpos0[2] = 0.0999;
     let mut w = worlds(m, 1, 1);
-    w.reset(
-        &[1],
-        &[0.0, 0.0, 0.0999, 1.0, 0.0, 0.0, 0.0],
-        &[0.0, 0.0, -1.0, 0.0, 0.0, 0.0],
-    );
+    w.reset(&[1], &[0.0, 0.0, 0.0999, 1.0, 0.0, 0.0, 0.0], &[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]);
     w.step(&[], 1);
     assert!(w.state().qvel[2].abs() < 0.05, "{:?}", w.state().qvel);
 }
@@ -407,11 +377,7 @@ fn energy_kept(dt: f64, iterations: usize) -> f64 {
             .sum()
     };
     let qpos = w.state().qpos.clone();
-    w.reset(
-        &[1],
-        &qpos,
-        &[0.3, 0.0, 0.1, 0.5, 1.0, -0.5, 1.5, -1.0, 0.5],
-    );
+    w.reset(&[1], &qpos, &[0.3, 0.0, 0.1, 0.5, 1.0, -0.5, 1.5, -1.0, 0.5]);
     let before = energy(w.state());
     for _ in 0..(10.0 / dt) as usize {
         w.step(&[], 1);

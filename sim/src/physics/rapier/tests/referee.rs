@@ -29,9 +29,7 @@ print(json.dumps(out))
 "#;
 
 fn robot(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../configs/robots")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs/robots").join(name)
 }
 
 /// States in the air, inside all ranges.
@@ -51,11 +49,7 @@ fn cases(model: &Model, n: usize) -> Vec<serde_json::Value> {
                         for k in 3..7 {
                             qpos[at + k] += 0.4 * w(k);
                         }
-                        let norm = qpos[at + 3..at + 7]
-                            .iter()
-                            .map(|x| x * x)
-                            .sum::<f64>()
-                            .sqrt();
+                        let norm = qpos[at + 3..at + 7].iter().map(|x| x * x).sum::<f64>().sqrt();
                         for k in 3..7 {
                             qpos[at + k] /= norm;
                         }
@@ -72,9 +66,7 @@ fn cases(model: &Model, n: usize) -> Vec<serde_json::Value> {
                     qvel[j.dof_adr + k] = f64::from(wiggle(id, 23, j.dof_adr + k));
                 }
             }
-            let ctrl: Vec<f64> = (0..model.nu())
-                .map(|u| f64::from(wiggle(id, 29, u)))
-                .collect();
+            let ctrl: Vec<f64> = (0..model.nu()).map(|u| f64::from(wiggle(id, 29, u))).collect();
             // The engine's inputs are single precision; MuJoCo gets the same.
             let single = |v: Vec<f64>| v.into_iter().map(|x| x as f32).collect::<Vec<_>>();
             serde_json::json!({"qpos": single(qpos), "qvel": single(qvel), "ctrl": single(ctrl)})
@@ -83,11 +75,7 @@ fn cases(model: &Model, n: usize) -> Vec<serde_json::Value> {
 }
 
 fn floats(v: &serde_json::Value) -> Vec<f32> {
-    v.as_array()
-        .unwrap()
-        .iter()
-        .map(|x| x.as_f64().unwrap() as f32)
-        .collect()
+    v.as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect()
 }
 
 /// Largest relative error of the accelerations, and the largest of the rest.
@@ -110,26 +98,16 @@ fn compare(python: &Path, name: &str, dt: f64) -> (f64, f64) {
         .arg(serde_json::to_string(&states).unwrap())
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let want: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
 
-    let config = SimConfig {
-        dt,
-        ..SimConfig::default()
-    };
+    let config = SimConfig { dt, ..SimConfig::default() };
     let mut w = worlds_with(model.clone(), 1, 1, &config);
     let (mut worst, mut kinematic) = (0.0_f64, 0.0_f64);
     let apart = |got: &[f32], want: &[f32]| {
         assert_eq!(got.len(), want.len());
         let scale = want.iter().fold(1.0_f32, |a, x| a.max(x.abs()));
-        let gap = got
-            .iter()
-            .zip(want)
-            .fold(0.0_f32, |a, (g, w)| a.max((g - w).abs()));
+        let gap = got.iter().zip(want).fold(0.0_f32, |a, (g, w)| a.max((g - w).abs()));
         f64::from(gap / scale)
     };
     for (state, want) in states.iter().zip(&want) {
@@ -145,12 +123,8 @@ fn compare(python: &Path, name: &str, dt: f64) -> (f64, f64) {
         let s = w.state();
         assert_eq!(s.fault, [0]);
         kinematic = kinematic.max(apart(&s.actuator_force, &floats(&want["force"])));
-        let qacc: Vec<f32> = s
-            .qvel
-            .iter()
-            .zip(&qvel)
-            .map(|(after, before)| (after - before) / dt as f32)
-            .collect();
+        let qacc: Vec<f32> =
+            s.qvel.iter().zip(&qvel).map(|(after, before)| (after - before) / dt as f32).collect();
         worst = worst.max(apart(&qacc, &floats(&want["qacc"])));
     }
     (worst, kinematic)
@@ -171,14 +145,8 @@ fn smooth_dynamics_and_kinematics_are_mujocos() {
     ] {
         let (dynamics, kinematics) = compare(&python, name, 1e-4);
         println!("{name}: accelerations {dynamics:.1e}, the rest {kinematics:.1e}");
-        assert!(
-            dynamics < tolerance,
-            "{name}: accelerations differ by {dynamics}"
-        );
-        assert!(
-            kinematics < 1e-5,
-            "{name}: the rest differs by {kinematics}"
-        );
+        assert!(dynamics < tolerance, "{name}: accelerations differ by {dynamics}");
+        assert!(kinematics < 1e-5, "{name}: the rest differs by {kinematics}");
     }
     // Dampers and springs are implicit here and explicit there: the difference goes
     // with the time step.

@@ -171,12 +171,7 @@ pub(super) fn walker() -> Model {
         motor(&mut m, j, 5.0);
         m.actuators.last_mut().unwrap().ctrlrange = Some([-1.0, 1.0]);
         body(&mut m, hip, [0.1 * x, 0.1 * y, 0.0], 0.3, 0.005);
-        let j = joint(
-            &mut m,
-            JointKind::Hinge,
-            [0.0; 3],
-            [y, -x, 0.0].map(|c| c * 0.5_f64.sqrt()),
-        );
+        let j = joint(&mut m, JointKind::Hinge, [0.0; 3], [y, -x, 0.0].map(|c| c * 0.5_f64.sqrt()));
         m.joints[j].range = Some([-0.2, 1.2]);
         m.joints[j].armature = 0.01;
         m.joints[j].damping = 0.1;

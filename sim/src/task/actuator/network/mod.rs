@@ -43,9 +43,7 @@ pub(super) fn load(
     let file = place(robot, config, path)?;
     let wrong = |message: String| ConfigError::new(format!("{path}.file"), message);
     let named = |message: String| wrong(format!("{}: {message}", file.display()));
-    let onnx = file
-        .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+    let onnx = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
     let bytes = files::read(&file, if onnx { onnx::MOST_BYTES } else { MOST_BYTES })
         .map_err(|e| wrong(format!("cannot read {}: {e}", file.display())))?;
     let lstm = kind == ActuatorModel::Lstm;
@@ -68,10 +66,7 @@ pub(super) fn load(
     };
     let history = history(config, lstm, path)?;
     let kind = match lstm {
-        true => NetworkKind::Lstm {
-            width: cells.first().map_or(0, |c| c.bias.len() / 4),
-            cells,
-        },
+        true => NetworkKind::Lstm { width: cells.first().map_or(0, |c| c.bias.len() / 4), cells },
         false => NetworkKind::Mlp {
             steps: history,
             velocities_first: config.order == Some(InputOrder::VelocityPosition),
@@ -102,10 +97,7 @@ fn place(model: &Model, config: &NetworkConfig, path: &str) -> Result<PathBuf, C
     let relative = Path::new(&config.file).is_relative();
     let file = relative.then(|| mjcf::beside(robot, within, &config.file));
     file.and_then(Result::ok).ok_or_else(|| {
-        let message = format!(
-            "\"{}\" is not below the folder of the robot's file",
-            config.file
-        );
+        let message = format!("\"{}\" is not below the folder of the robot's file", config.file);
         ConfigError::new(format!("{path}.file"), message)
             .help("put the network beside the robot's file: a run keeps copies of both")
     })
@@ -113,15 +105,10 @@ fn place(model: &Model, config: &NetworkConfig, path: &str) -> Result<PathBuf, C
 
 /// The steps back that an MLP sees.
 fn history(config: &NetworkConfig, lstm: bool, path: &str) -> Result<Vec<u32>, ConfigError> {
-    for (key, given) in [
-        ("history", config.history.is_some()),
-        ("order", config.order.is_some()),
-    ] {
+    for (key, given) in [("history", config.history.is_some()), ("order", config.order.is_some())] {
         if lstm && given {
-            return Err(
-                ConfigError::new(format!("{path}.{key}"), "is for model = \"mlp\"")
-                    .help("an LSTM sees the present error and velocity, in this order"),
-            );
+            return Err(ConfigError::new(format!("{path}.{key}"), "is for model = \"mlp\"")
+                .help("an LSTM sees the present error and velocity, in this order"));
         }
     }
     let steps = config.history.clone().unwrap_or_else(|| vec![0]);
@@ -143,10 +130,9 @@ fn history(config: &NetworkConfig, lstm: bool, path: &str) -> Result<Vec<u32>, C
 /// Every layer takes what comes before it, and the last one gives one effort.
 fn fits(network: &Network) -> Result<(), String> {
     let (mut width, mut before) = match &network.kind {
-        NetworkKind::Mlp { steps, .. } => (
-            2 * steps.len(),
-            format!("{} errors and velocities", steps.len()),
-        ),
+        NetworkKind::Mlp { steps, .. } => {
+            (2 * steps.len(), format!("{} errors and velocities", steps.len()))
+        }
         NetworkKind::Lstm { cells, width } => {
             let mut inputs = 2;
             for (k, cell) in cells.iter().enumerate() {
@@ -173,9 +159,7 @@ fn fits(network: &Network) -> Result<(), String> {
         before = format!("layer {k}");
     }
     if width != 1 {
-        return Err(format!(
-            "it gives {width} numbers; an actuator has one effort"
-        ));
+        return Err(format!("it gives {width} numbers; an actuator has one effort"));
     }
     if network.widest() > MOST_WIDTH || network.products() > MOST_NUMBERS {
         return Err(format!(

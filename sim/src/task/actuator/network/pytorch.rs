@@ -42,18 +42,13 @@ fn numbers(name: &str, view: &TensorView<'_>) -> Result<Tensor, String> {
             each.map(|b| f64::from_le_bytes(*b)).collect()
         }
         other => {
-            return Err(format!(
-                "\"{name}\" is of {other:?}; write it as float32 or float64"
-            ));
+            return Err(format!("\"{name}\" is of {other:?}; write it as float32 or float64"));
         }
     };
     if !all_finite(&data) {
         return Err(format!("\"{name}\" has numbers that are not finite"));
     }
-    Ok(Tensor {
-        shape: view.shape().to_vec(),
-        data,
-    })
+    Ok(Tensor { shape: view.shape().to_vec(), data })
 }
 
 /// Takes the layers of an LSTM.
@@ -64,15 +59,12 @@ fn cells(tensors: &mut BTreeMap<String, Tensor>) -> Result<Vec<Layer>, String> {
         let mut take = |part: &str| {
             let end = format!("{part}_l{k}");
             let fits = |name: &&String| {
-                name.strip_suffix(&end)
-                    .is_some_and(|head| head.is_empty() || head.ends_with('.'))
+                name.strip_suffix(&end).is_some_and(|head| head.is_empty() || head.ends_with('.'))
             };
             let mut found = tensors.keys().filter(fits).cloned();
             let (first, other) = (found.next(), found.next());
             if let (Some(a), Some(b)) = (&first, &other) {
-                return Err(format!(
-                    "\"{a}\" and \"{b}\" are two LSTMs; one is expected"
-                ));
+                return Err(format!("\"{a}\" and \"{b}\" are two LSTMs; one is expected"));
             }
             Ok(first.and_then(|name| tensors.remove(&name)))
         };
@@ -81,10 +73,8 @@ fn cells(tensors: &mut BTreeMap<String, Tensor>) -> Result<Vec<Layer>, String> {
         let (Some(input), Some(own)) = (input, own) else {
             break;
         };
-        let shapes = (
-            <[usize; 2]>::try_from(&input.shape[..]),
-            <[usize; 2]>::try_from(&own.shape[..]),
-        );
+        let shapes =
+            (<[usize; 2]>::try_from(&input.shape[..]), <[usize; 2]>::try_from(&own.shape[..]));
         let (Ok([rows, inputs]), Ok([own_rows, width])) = shapes else {
             return Err(format!("weights of LSTM layer {k} are no matrices"));
         };
@@ -105,16 +95,10 @@ fn cells(tensors: &mut BTreeMap<String, Tensor>) -> Result<Vec<Layer>, String> {
             }
             bias.iter_mut().zip(part.data).for_each(|(b, x)| *b += x);
         }
-        cells.push(Layer {
-            inputs: inputs + width,
-            weight,
-            bias,
-            then: Activation::Nothing,
-        });
+        cells.push(Layer { inputs: inputs + width, weight, bias, then: Activation::Nothing });
     }
-    if let Some(other) = tensors
-        .keys()
-        .find(|name| name.contains("_reverse") || name.contains("weight_hr"))
+    if let Some(other) =
+        tensors.keys().find(|name| name.contains("_reverse") || name.contains("weight_hr"))
     {
         return Err(format!(
             "\"{other}\" belongs to a bidirectional or projected LSTM, which actuators do not have"
@@ -129,17 +113,13 @@ fn cells(tensors: &mut BTreeMap<String, Tensor>) -> Result<Vec<Layer>, String> {
 /// The numbers in a name, for its order: `net.10.weight` stands behind `net.2.weight`.
 fn order(name: &str) -> Vec<(u64, String)> {
     let parts = name.split('.');
-    parts
-        .map(|p| (p.parse().unwrap_or(u64::MAX), p.to_string()))
-        .collect()
+    parts.map(|p| (p.parse().unwrap_or(u64::MAX), p.to_string())).collect()
 }
 
 /// Fully connected layers, in the order of their names.
 fn layers(mut tensors: BTreeMap<String, Tensor>, then: Activation) -> Result<Vec<Layer>, String> {
-    let mut names: Vec<String> = tensors
-        .keys()
-        .filter_map(|name| Some(name.strip_suffix("weight")?.to_string()))
-        .collect();
+    let mut names: Vec<String> =
+        tensors.keys().filter_map(|name| Some(name.strip_suffix("weight")?.to_string())).collect();
     names.sort_by_key(|name| order(name));
     let mut layers = Vec::with_capacity(names.len());
     for head in names {
@@ -152,19 +132,12 @@ fn layers(mut tensors: BTreeMap<String, Tensor>, then: Activation) -> Result<Vec
         let bias = match tensors.remove(&format!("{head}bias")) {
             Some(bias) if bias.data.len() != outputs => {
                 let found = bias.data.len();
-                return Err(format!(
-                    "\"{head}bias\" has {found} numbers for {outputs} outputs"
-                ));
+                return Err(format!("\"{head}bias\" has {found} numbers for {outputs} outputs"));
             }
             Some(bias) => bias.data,
             None => vec![0.0; outputs],
         };
-        layers.push(Layer {
-            inputs,
-            weight: tensor.data,
-            bias,
-            then,
-        });
+        layers.push(Layer { inputs, weight: tensor.data, bias, then });
     }
     if let Some(other) = tensors.keys().next() {
         return Err(format!(

@@ -59,23 +59,12 @@ impl<'a> Let<'a> {
                 return Err(malformed(format!("two parameters are called \"{one}\"")));
             }
         }
-        if parameters
-            .as_ref()
-            .is_some_and(|p| p.len() > MOST_PARAMETERS)
-        {
+        if parameters.as_ref().is_some_and(|p| p.len() > MOST_PARAMETERS) {
             return Err(malformed(format!("more than {MOST_PARAMETERS} parameters")));
         }
         let parsed = parse::parse(text).map_err(|e| e.at(path.clone()))?;
-        let own = Self {
-            key,
-            name,
-            parameters,
-            text,
-            body: LetBody {
-                tree: parsed.0,
-                root: parsed.1,
-            },
-        };
+        let own =
+            Self { key, name, parameters, text, body: LetBody { tree: parsed.0, root: parsed.1 } };
         for parameter in own.parameters.iter().flatten() {
             if !own.mentions(parameter) {
                 let why = format!("the parameter \"{parameter}\" is not used");
@@ -105,24 +94,17 @@ impl<'a> Let<'a> {
     /// Other named expressions that it mentions.
     fn uses<'s>(&'s self, all: &'s Definitions<'a>) -> impl Iterator<Item = usize> + 's {
         let own = self.parameters.as_deref().unwrap_or_default();
-        self.body
-            .tree
-            .nodes
-            .iter()
-            .filter_map(move |(node, _)| match node {
-                Node::Name(name) if !own.contains(name) => all.find(name),
-                Node::Call { name, .. } => all.find(name),
-                _ => None,
-            })
+        self.body.tree.nodes.iter().filter_map(move |(node, _)| match node {
+            Node::Name(name) if !own.contains(name) => all.find(name),
+            Node::Call { name, .. } => all.find(name),
+            _ => None,
+        })
     }
 
     /// Refuses calls of functions that there are not: also in a function that nobody uses.
     pub(super) fn check_calls(&self, all: &Definitions<'a>) -> Result<(), ConfigError> {
         for (node, _) in &self.body.tree.nodes {
-            let Node::Call {
-                name, name_span, ..
-            } = node
-            else {
+            let Node::Call { name, name_span, .. } = node else {
                 continue;
             };
             let known = name.contains('{')

@@ -68,21 +68,13 @@ impl List {
             let why = format!("{} entries are too many", entries.len());
             return Err(ConfigError::new(path, why).help(format!("at most {MOST}")));
         }
-        Ok(Self {
-            name: name.to_string(),
-            written: written.to_vec(),
-            entries,
-        })
+        Ok(Self { name: name.to_string(), written: written.to_vec(), entries })
     }
 
     /// For messages: the first entries.
     pub(crate) fn summary(&self) -> String {
         const SHOWN: usize = 8;
-        let more = if self.entries.len() > SHOWN {
-            ", ..."
-        } else {
-            ""
-        };
+        let more = if self.entries.len() > SHOWN { ", ..." } else { "" };
         let shown = self.entries.len().min(SHOWN);
         self.entries[..shown].join(", ") + more
     }

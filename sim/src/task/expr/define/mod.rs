@@ -15,9 +15,8 @@ use crate::model::Model;
 use crate::task::native::Declared;
 
 /// Words that no definition can be called.
-const KEYWORDS: [&str; 10] = [
-    "and", "or", "not", "true", "false", "command", "param", "state", "native", "event",
-];
+const KEYWORDS: [&str; 10] =
+    ["and", "or", "not", "true", "false", "command", "param", "state", "native", "event"];
 
 /// Names that a task defines for its expressions.
 #[derive(Debug, Default)]
@@ -134,11 +133,7 @@ impl<'a> Definitions<'a> {
     ) -> Vec<String> {
         match self.list(text) {
             Some(list) if !is_part(text) => self.lists[list].written.clone(),
-            _ => self
-                .spelled(text)
-                .into_iter()
-                .map(|(_, name)| name)
-                .collect(),
+            _ => self.spelled(text).into_iter().map(|(_, name)| name).collect(),
         }
     }
 

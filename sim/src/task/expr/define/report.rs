@@ -60,11 +60,7 @@ impl Definitions<'_> {
         let contacts = scope.contacts.clone();
         let events = scope.events.clone();
         let draws = Draws::default();
-        let start = Start {
-            draws: &draws,
-            of: "",
-            drawing: false,
-        };
+        let start = Start { draws: &draws, of: "", drawing: false };
         let scope = Scope {
             history: &history,
             contacts: &contacts,

@@ -310,17 +310,9 @@ fn of_kind(c: &mut Checker<'_>, call: &Call, kind: Kind, of: Field) -> Result<Va
     let all: Vec<Element> = match kind {
         Kind::Joint => (0..model.joints.len())
             .filter(|&j| model.joints[j].is_scalar())
-            .map(|index| Element {
-                kind: ElementKind::Joint,
-                index,
-            })
+            .map(|index| Element { kind: ElementKind::Joint, index })
             .collect(),
-        _ => (0..model.nu())
-            .map(|index| Element {
-                kind: ElementKind::Actuator,
-                index,
-            })
-            .collect(),
+        _ => (0..model.nu()).map(|index| Element { kind: ElementKind::Actuator, index }).collect(),
     };
     let mut comps = Vec::new();
     for e in call.elements().unwrap_or(all) {

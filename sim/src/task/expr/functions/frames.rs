@@ -25,10 +25,7 @@ fn fixed(c: &Checker<'_>, e: Element) -> (usize, [f64; 3], [f64; 4]) {
 
 /// A body's quantity.
 pub fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) -> [Id; K] {
-    c.reads(Element {
-        kind: ElementKind::Body,
-        index: body,
-    });
+    c.reads(Element { kind: ElementKind::Body, index: body });
     std::array::from_fn(|k| c.dag.load(source, K * body + k))
 }
 

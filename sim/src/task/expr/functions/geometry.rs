@@ -36,9 +36,7 @@ const FRAMES: &[Param] = &[one("name", Kind::Frame), more(Kind::Frame)];
 /// The table.
 pub const TABLE: &[Function] = &[
     per_frame!("pos", "3", "m", "position in the world", |c, e| pos(c, e)),
-    per_frame!("height", "1", "m", "world z of the position", |c, e| [pos(
-        c, e
-    )[2]]),
+    per_frame!("height", "1", "m", "world z of the position", |c, e| [pos(c, e)[2]]),
     Function {
         name: "quat",
         params: &[one("name", Kind::Frame)],
@@ -47,36 +45,17 @@ pub const TABLE: &[Function] = &[
         doc: "orientation as a quaternion (w, x, y, z); `.w` is the first component",
         body: Body::Special(|c, call| {
             let ids = quat(c, single(call, 0)?);
-            Ok(Value {
-                quat: true,
-                ..Value::vector(ids, Unit::NONE)
-            })
+            Ok(Value { quat: true, ..Value::vector(ids, Unit::NONE) })
         }),
     },
-    per_frame!(
-        "lin_vel",
-        "3",
-        "m/s",
-        "linear velocity in the world's frame",
-        |c, e| lin_vel(c, e)
-    ),
-    per_frame!(
-        "ang_vel",
-        "3",
-        "rad/s",
-        "angular velocity in the world's frame",
-        |c, e| ang_vel(c, e)
-    ),
-    per_frame!(
-        "lin_vel_body",
-        "3",
-        "m/s",
-        "linear velocity in the element's own frame",
-        |c, e| {
-            let (q, v) = (quat(c, e), lin_vel(c, e));
-            c.dag.rotate(q, v, true)
-        }
-    ),
+    per_frame!("lin_vel", "3", "m/s", "linear velocity in the world's frame", |c, e| lin_vel(c, e)),
+    per_frame!("ang_vel", "3", "rad/s", "angular velocity in the world's frame", |c, e| ang_vel(
+        c, e
+    )),
+    per_frame!("lin_vel_body", "3", "m/s", "linear velocity in the element's own frame", |c, e| {
+        let (q, v) = (quat(c, e), lin_vel(c, e));
+        c.dag.rotate(q, v, true)
+    }),
     per_frame!(
         "ang_vel_body",
         "3",
@@ -108,55 +87,25 @@ pub const TABLE: &[Function] = &[
         "direction of gravity in the element's own frame; (0, 0, -1) when upright",
         projected_gravity
     ),
-    per_frame!(
-        "forward",
-        "3",
-        "-",
-        "the element's x axis in the world",
-        |c, e| axis(c, e, 0)
-    ),
-    per_frame!(
-        "up",
-        "3",
-        "-",
-        "the element's z axis in the world",
-        |c, e| axis(c, e, 2)
-    ),
-    per_frame!(
-        "upright",
-        "1",
-        "-",
-        "cosine of the tilt: up(name).z, 1 when upright",
-        |c, e| [axis(c, e, 2)[2]]
-    ),
-    per_frame!(
-        "roll",
-        "1",
-        "rad",
-        "turn about x (yaw first, then pitch, then roll)",
-        |c, e| {
-            let [w, x, y, z] = quat(c, e);
-            let (above, beside) = (twice(c, [w, x], [y, z], false), one_minus(c, x, y));
-            [c.dag.two(Op::Atan2, above, beside)]
-        }
-    ),
-    per_frame!(
-        "pitch",
-        "1",
-        "rad",
-        "turn about y, -pi/2 to pi/2",
-        |c, e| {
-            let [w, x, y, z] = quat(c, e);
-            let sine = twice(c, [w, y], [x, z], true);
-            let (low, high) = (c.dag.constant(-1.0), c.dag.constant(1.0));
-            let sine = c.dag.two(Op::Max, sine, low);
-            let sine = c.dag.two(Op::Min, sine, high);
-            [c.dag.one(Op::Asin, sine)]
-        }
-    ),
-    per_frame!("yaw", "1", "rad", "turn about z: the heading", |c, e| [
-        yaw(c, e)
+    per_frame!("forward", "3", "-", "the element's x axis in the world", |c, e| axis(c, e, 0)),
+    per_frame!("up", "3", "-", "the element's z axis in the world", |c, e| axis(c, e, 2)),
+    per_frame!("upright", "1", "-", "cosine of the tilt: up(name).z, 1 when upright", |c, e| [
+        axis(c, e, 2)[2]
     ]),
+    per_frame!("roll", "1", "rad", "turn about x (yaw first, then pitch, then roll)", |c, e| {
+        let [w, x, y, z] = quat(c, e);
+        let (above, beside) = (twice(c, [w, x], [y, z], false), one_minus(c, x, y));
+        [c.dag.two(Op::Atan2, above, beside)]
+    }),
+    per_frame!("pitch", "1", "rad", "turn about y, -pi/2 to pi/2", |c, e| {
+        let [w, x, y, z] = quat(c, e);
+        let sine = twice(c, [w, y], [x, z], true);
+        let (low, high) = (c.dag.constant(-1.0), c.dag.constant(1.0));
+        let sine = c.dag.two(Op::Max, sine, low);
+        let sine = c.dag.two(Op::Min, sine, high);
+        [c.dag.one(Op::Asin, sine)]
+    }),
+    per_frame!("yaw", "1", "rad", "turn about z: the heading", |c, e| [yaw(c, e)]),
     Function {
         name: "com",
         params: &[more(Kind::Body)],
@@ -198,11 +147,7 @@ fn single(call: &Call, i: usize) -> Result<Element, ExprError> {
         [e] => Ok(*e),
         many => Err(ExprError::new(
             call.span_of(i),
-            format!(
-                "`{}` takes one name, this is {}",
-                call.function.name,
-                many.len()
-            ),
+            format!("`{}` takes one name, this is {}", call.function.name, many.len()),
         )),
     }
 }
@@ -261,24 +206,16 @@ type OfCentre = fn(&mut Checker<'_>, usize, Place) -> [Id; 3];
 /// Mean over bodies, weighted by mass, of what their centres of mass have.
 fn centre(c: &mut Checker<'_>, call: &Call, text: &str, of: OfCentre) -> Result<Value, ExprError> {
     let model = c.scope.model;
-    let moving = || {
-        (1..model.bodies.len())
-            .filter(|&b| model.bodies[b].weld != 0)
-            .collect()
-    };
-    let bodies: Vec<usize> = call
-        .elements()
-        .map_or_else(moving, |e| e.iter().map(|e| e.index).collect());
+    let moving = || (1..model.bodies.len()).filter(|&b| model.bodies[b].weld != 0).collect();
+    let bodies: Vec<usize> =
+        call.elements().map_or_else(moving, |e| e.iter().map(|e| e.index).collect());
     if let [body] = bodies[..] {
         let at = centre_of(c, body);
         return Ok(Value::vector(of(c, body, at), unit(text)));
     }
     match weighted(c, &bodies, of) {
         Some(mean) => Ok(Value::vector(mean, unit(text))),
-        None => Err(ExprError::new(
-            call.span.clone(),
-            "these bodies have no mass",
-        )),
+        None => Err(ExprError::new(call.span.clone(), "these bodies have no mass")),
     }
 }
 

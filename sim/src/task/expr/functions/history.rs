@@ -29,14 +29,12 @@ pub const TABLE: &[Function] = &[
 fn previous(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let x = c.value(call, 0)?;
     let first = c.remember(Remembered::Previous, &x, call)?;
-    let comps = x.comps.iter().enumerate().map(|(i, comp)| Comp {
-        node: c.dag.load(Source::History, first + i),
-        unit: comp.unit,
-    });
-    Ok(Value {
-        comps: comps.collect(),
-        ..x
-    })
+    let comps = x
+        .comps
+        .iter()
+        .enumerate()
+        .map(|(i, comp)| Comp { node: c.dag.load(Source::History, first + i), unit: comp.unit });
+    Ok(Value { comps: comps.collect(), ..x })
 }
 
 fn since(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {

@@ -10,11 +10,7 @@ use crate::task::expr::{ExprError, unit::Unit};
 pub const TABLE: &[Function] = &[
     Function {
         name: "if",
-        params: &[
-            one("condition", Kind::Bool),
-            one("a", Kind::Value),
-            one("b", Kind::Value),
-        ],
+        params: &[one("condition", Kind::Bool), one("a", Kind::Value), one("b", Kind::Value)],
         gives: "as a and b",
         rule: Rule::Same,
         doc: "a where the condition holds, else b; the same as `condition ? a : b`",
@@ -22,11 +18,7 @@ pub const TABLE: &[Function] = &[
     },
     Function {
         name: "between",
-        params: &[
-            one("x", Kind::Value),
-            one("lo", Kind::Value),
-            one("hi", Kind::Value),
-        ],
+        params: &[one("x", Kind::Value), one("lo", Kind::Value), one("hi", Kind::Value)],
         gives: "bool, as x",
         rule: Rule::Compare("-"),
         doc: "lo <= x <= hi; `not between(...)` also holds for NaN",
@@ -94,9 +86,8 @@ fn between(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
 
 fn is_finite(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let x = c.value(call, 0)?;
-    let mut finite = c.map(call, &[x], Unit::NONE, |d: &mut Dag, x: &[Id]| {
-        d.one(Op::Finite, x[0])
-    })?;
+    let mut finite =
+        c.map(call, &[x], Unit::NONE, |d: &mut Dag, x: &[Id]| d.one(Op::Finite, x[0]))?;
     finite.truth = true;
     Ok(finite)
 }

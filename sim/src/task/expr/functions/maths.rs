@@ -45,18 +45,12 @@ pub const TABLE: &[Function] = &[
         doc: "3.14159...",
         body: Body::Special(|c, _| Ok(Value::scalar(c.dag.constant(PI), Unit::Any))),
     },
-    reduction!("sum", Rule::Shared, "sum of the components", |d, x| d
-        .sum(x)),
+    reduction!("sum", Rule::Shared, "sum of the components", |d, x| d.sum(x)),
     reduction!("mean", Rule::Shared, "mean of the components", |d, x| {
         let (sum, n) = (d.sum(x), d.constant(x.len() as f64));
         d.div(sum, n)
     }),
-    reduction!(
-        "prod",
-        Rule::Product,
-        "product of the components",
-        |d, x| d.fold(Op::Mul, x)
-    ),
+    reduction!("prod", Rule::Product, "product of the components", |d, x| d.fold(Op::Mul, x)),
     Function {
         name: "min",
         params: &[one("v", Kind::Value), more(Kind::Value)],
@@ -73,33 +67,19 @@ pub const TABLE: &[Function] = &[
         doc: "largest component of one vector; with several arguments, largest component by component",
         body: Body::Special(|c, call| extreme(c, call, Op::Max)),
     },
-    elementwise!("abs", Rule::Keep, "size without sign", |d, x| d
-        .one(Op::Abs, x[0])),
-    elementwise!(
-        "sqrt",
-        Rule::Power(0.5),
-        "square root; NaN below zero",
-        |d, x| d.one(Op::Sqrt, x[0])
-    ),
+    elementwise!("abs", Rule::Keep, "size without sign", |d, x| d.one(Op::Abs, x[0])),
+    elementwise!("sqrt", Rule::Power(0.5), "square root; NaN below zero", |d, x| d
+        .one(Op::Sqrt, x[0])),
     elementwise!("square", Rule::Power(2.0), "x^2", |d, x| d.mul(x[0], x[0])),
     elementwise!("exp", Rule::Plain, "e^x", |d, x| d.one(Op::Exp, x[0])),
-    elementwise!("log", Rule::Plain, "natural logarithm", |d, x| d
-        .one(Op::Ln, x[0])),
+    elementwise!("log", Rule::Plain, "natural logarithm", |d, x| d.one(Op::Ln, x[0])),
     elementwise!("sin", Rule::Plain, "sine", |d, x| d.one(Op::Sin, x[0])),
     elementwise!("cos", Rule::Plain, "cosine", |d, x| d.one(Op::Cos, x[0])),
     elementwise!("tan", Rule::Plain, "tangent", |d, x| d.one(Op::Tan, x[0])),
-    elementwise!(
-        "asin",
-        Rule::Angle,
-        "angle with this sine, -pi/2 to pi/2",
-        |d, x| d.one(Op::Asin, x[0])
-    ),
-    elementwise!(
-        "acos",
-        Rule::Angle,
-        "angle with this cosine, 0 to pi",
-        |d, x| d.one(Op::Acos, x[0])
-    ),
+    elementwise!("asin", Rule::Angle, "angle with this sine, -pi/2 to pi/2", |d, x| d
+        .one(Op::Asin, x[0])),
+    elementwise!("acos", Rule::Angle, "angle with this cosine, 0 to pi", |d, x| d
+        .one(Op::Acos, x[0])),
     Function {
         name: "atan2",
         params: &[one("y", Kind::Value), one("x", Kind::Value)],
@@ -108,35 +88,21 @@ pub const TABLE: &[Function] = &[
         doc: "angle of the point (x, y), -pi to pi",
         body: Body::Special(atan2),
     },
-    elementwise!("tanh", Rule::Plain, "hyperbolic tangent", |d, x| d
-        .one(Op::Tanh, x[0])),
+    elementwise!("tanh", Rule::Plain, "hyperbolic tangent", |d, x| d.one(Op::Tanh, x[0])),
     elementwise!("sigmoid", Rule::Plain, "1 / (1 + exp(-x))", |d, x| {
         let (one, minus) = (d.constant(1.0), d.one(Op::Neg, x[0]));
         let exp = d.one(Op::Exp, minus);
         let sum = d.add(one, exp);
         d.div(one, sum)
     }),
-    elementwise!(
-        "floor",
-        Rule::Keep,
-        "largest whole number not above x",
-        |d, x| d.one(Op::Floor, x[0])
-    ),
-    elementwise!(
-        "round",
-        Rule::Keep,
-        "nearest whole number, halves to the even one",
-        |d, x| d.one(Op::Round, x[0])
-    ),
-    elementwise!("sign", Rule::Fixed("-"), "-1, 0 or 1", |d, x| d
-        .one(Op::Sign, x[0])),
+    elementwise!("floor", Rule::Keep, "largest whole number not above x", |d, x| d
+        .one(Op::Floor, x[0])),
+    elementwise!("round", Rule::Keep, "nearest whole number, halves to the even one", |d, x| d
+        .one(Op::Round, x[0])),
+    elementwise!("sign", Rule::Fixed("-"), "-1, 0 or 1", |d, x| d.one(Op::Sign, x[0])),
     Function {
         name: "clip",
-        params: &[
-            one("x", Kind::Value),
-            one("lo", Kind::Value),
-            one("hi", Kind::Value),
-        ],
+        params: &[one("x", Kind::Value), one("lo", Kind::Value), one("hi", Kind::Value)],
         gives: "as x",
         rule: Rule::Same,
         doc: "x, but at least lo and at most hi",
@@ -145,21 +111,11 @@ pub const TABLE: &[Function] = &[
             d.two(Op::Min, low, x[2])
         }),
     },
-    elementwise!(
-        "wrap_angle",
-        Rule::Keep,
-        "the same angle [rad] from -pi to below pi",
-        wrap_angle
-    ),
-    reduction!(
-        "norm",
-        Rule::Shared,
-        "length: root of the sum of squares",
-        |d, x| {
-            let sum = d.dot(x, x);
-            d.one(Op::Sqrt, sum)
-        }
-    ),
+    elementwise!("wrap_angle", Rule::Keep, "the same angle [rad] from -pi to below pi", wrap_angle),
+    reduction!("norm", Rule::Shared, "length: root of the sum of squares", |d, x| {
+        let sum = d.dot(x, x);
+        d.one(Op::Sqrt, sum)
+    }),
     Function {
         name: "norm2",
         params: &[one("v", Kind::Value)],
@@ -257,9 +213,7 @@ fn extreme(c: &mut Checker<'_>, call: &Call, op: Op) -> Result<Value, ExprError>
 
 fn atan2(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let values = c.agreeing(call)?;
-    c.map(call, &values, Unit::RAD, |d: &mut Dag, x: &[Id]| {
-        d.two(Op::Atan2, x[0], x[1])
-    })
+    c.map(call, &values, Unit::RAD, |d: &mut Dag, x: &[Id]| d.two(Op::Atan2, x[0], x[1]))
 }
 
 /// x - 2 pi floor((x + pi) / (2 pi))
@@ -295,10 +249,7 @@ fn normalize(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let tiny = c.dag.constant(1e-12);
     let length = c.dag.two(Op::Max, norm, tiny);
     let unit: Vec<Id> = ids.iter().map(|&x| c.dag.div(x, length)).collect();
-    Ok(Value {
-        quat: v.quat,
-        ..Value::vector(unit, Unit::NONE)
-    })
+    Ok(Value { quat: v.quat, ..Value::vector(unit, Unit::NONE) })
 }
 
 fn rotate(c: &mut Checker<'_>, call: &Call, inverse: bool) -> Result<Value, ExprError> {

@@ -210,29 +210,17 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// A parameter that must be there.
 const fn one(name: &'static str, kind: Kind) -> Param {
-    Param {
-        name,
-        kind,
-        need: Need::One,
-    }
+    Param { name, kind, need: Need::One }
 }
 
 /// A parameter that may be left out.
 const fn optional(name: &'static str, kind: Kind) -> Param {
-    Param {
-        name,
-        kind,
-        need: Need::Optional,
-    }
+    Param { name, kind, need: Need::Optional }
 }
 
 /// Any number of further arguments.
 const fn more(kind: Kind) -> Param {
-    Param {
-        name: "...",
-        kind,
-        need: Need::More,
-    }
+    Param { name: "...", kind, need: Need::More }
 }
 
 /// The table of all functions in Markdown, as printed in `docs/task-functions.md`.
@@ -242,13 +230,8 @@ pub fn reference() -> String {
         page +=
             &format!("### {title}\n\n| function | gives | unit | meaning |\n|---|---|---|---|\n");
         for f in table {
-            page += &format!(
-                "| `{}` | {} | {} | {} |\n",
-                f.signature(),
-                f.gives,
-                f.rule.text(),
-                f.doc
-            );
+            page +=
+                &format!("| `{}` | {} | {} | {} |\n", f.signature(), f.gives, f.rule.text(), f.doc);
         }
         page.push('\n');
     }

@@ -101,11 +101,7 @@ pub const TABLE: &[Function] = &[
     },
     Function {
         name: "quat_from_rpy",
-        params: &[
-            one("roll", Kind::Value),
-            one("pitch", Kind::Value),
-            one("yaw", Kind::Value),
-        ],
+        params: &[one("roll", Kind::Value), one("pitch", Kind::Value), one("yaw", Kind::Value)],
         gives: "4",
         rule: Rule::Fixed("-"),
         doc: "turn by roll about x, then pitch about y, then yaw about z, all of the world [rad]",
@@ -114,10 +110,7 @@ pub const TABLE: &[Function] = &[
 ];
 
 fn quaternion(ids: [Id; 4]) -> Value {
-    Value {
-        quat: true,
-        ..Value::vector(ids, Unit::NONE)
-    }
+    Value { quat: true, ..Value::vector(ids, Unit::NONE) }
 }
 
 fn conjugate(c: &mut Checker<'_>, [w, x, y, z]: [Id; 4]) -> [Id; 4] {

@@ -67,18 +67,12 @@ pub const TABLE: &[Function] = &[
             }
             let u = c.draw("bernoulli", &call.span, p.len(), false)?;
             let both = u.into_iter().zip(p.ids());
-            Ok(Value::truth(
-                both.map(|(u, p)| c.dag.two(Op::Lt, u, p)).collect(),
-            ))
+            Ok(Value::truth(both.map(|(u, p)| c.dag.two(Op::Lt, u, p)).collect()))
         }),
     },
     Function {
         name: "choice",
-        params: &[
-            one("a", Kind::Value),
-            one("b", Kind::Value),
-            more(Kind::Value),
-        ],
+        params: &[one("a", Kind::Value), one("b", Kind::Value), more(Kind::Value)],
         gives: "as the arguments",
         rule: Rule::Same,
         doc: "one of the arguments, all alike",
@@ -111,10 +105,7 @@ fn drawn(
     let random = c.draw(name, &call.span, n, normal)?;
     let comps = random.into_iter().enumerate().map(|(i, x)| {
         let [a, b] = [values[0].at(i), values[1].at(i)];
-        Comp {
-            node: f(&mut c.dag, [a.node, b.node], x),
-            unit: a.unit.join(b.unit),
-        }
+        Comp { node: f(&mut c.dag, [a.node, b.node], x), unit: a.unit.join(b.unit) }
     });
     Ok(Value::new(comps.collect()))
 }
@@ -123,11 +114,7 @@ fn choice(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let values = c.agreeing(call)?;
     let truth = values[0].truth;
     if let Some(i) = values.iter().position(|v| v.truth != truth) {
-        let why = format!(
-            "`choice` between {} and {}",
-            values[0].describe(),
-            values[i].describe()
-        );
+        let why = format!("`choice` between {} and {}", values[0].describe(), values[i].describe());
         return Err(ExprError::new(call.span_of(i), why).help("all numbers, or all conditions"));
     }
     let sides: Vec<&Value> = values.iter().collect();
@@ -144,17 +131,11 @@ fn choice(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
         let last = of[of.len() - 1].node;
         let chosen = below.iter().zip(&of).rev();
         Comp {
-            node: chosen.fold(last, |rest, (&below, comp)| {
-                c.dag.select(below, comp.node, rest)
-            }),
+            node: chosen.fold(last, |rest, (&below, comp)| c.dag.select(below, comp.node, rest)),
             unit: of.iter().map(|comp| comp.unit).fold(Unit::Any, Unit::join),
         }
     });
-    Ok(Value {
-        comps: comps.collect(),
-        truth,
-        quat: n == 4 && values.iter().all(|v| v.quat),
-    })
+    Ok(Value { comps: comps.collect(), truth, quat: n == 4 && values.iter().all(|v| v.quat) })
 }
 
 /// From three uniform numbers. Source: Shoemake, "Uniform random rotations", Graphics Gems III,
@@ -172,8 +153,5 @@ fn random_quat(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
             ids.push(c.dag.mul(length, part));
         }
     }
-    Ok(Value {
-        quat: true,
-        ..Value::vector(ids, Unit::NONE)
-    })
+    Ok(Value { quat: true, ..Value::vector(ids, Unit::NONE) })
 }

@@ -39,10 +39,7 @@ pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
         let axes = turned(c, geom.body, geom.quat);
         let d = &mut c.dag;
         let offset = std::array::from_fn(|k| d.sub(from[k], centre[k]));
-        let ray = Ray {
-            from: d.rotate(axes, offset, true),
-            along: d.rotate(axes, along, true),
-        };
+        let ray = Ray { from: d.rotate(axes, offset, true), along: d.rotate(axes, along, true) };
         let met = match geom.kind {
             GeomKind::Plane => plane(d, ray, geom.size),
             GeomKind::Sphere => round(d, ray, [geom.size[0]; 3]),
@@ -123,10 +120,7 @@ fn scaled(d: &mut Dag, ray: Ray, size: [f64; 3]) -> Ray {
             d.mul(v[k], scale)
         })
     };
-    Ray {
-        from: each(ray.from),
-        along: each(ray.along),
-    }
+    Ray { from: each(ray.from), along: each(ray.along) }
 }
 
 /// From in front only; within the rendered rectangle where it is not infinite.
@@ -170,10 +164,7 @@ fn capsule(d: &mut Dag, ray: Ray, size: [f64; 3]) -> Id {
     for end in [1.0, -1.0] {
         let middle = d.constant(end * half);
         let [x, y, z] = ray.from;
-        let shifted = Ray {
-            from: [x, y, d.sub(z, middle)],
-            ..ray
-        };
+        let shifted = Ray { from: [x, y, d.sub(z, middle)], ..ray };
         let unit = scaled(d, shifted, [radius; 3]);
         for x in crossings(d, &unit.from, &unit.along) {
             // Of the ball only the half beyond the cylinder.

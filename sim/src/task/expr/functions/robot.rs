@@ -83,12 +83,7 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s (hinge) or m/s (slide)"),
         "velocities of hinge and slide joints; all of them without names",
-        |c, call| Ok(joints(c, call, |c, j| rate(
-            c,
-            j,
-            Source::World(Seen::Qvel),
-            "s"
-        )))
+        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::World(Seen::Qvel), "s")))
     ),
     per_element!(
         "joint_acc",
@@ -96,12 +91,7 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s^2 (hinge) or m/s^2 (slide)"),
         "accelerations of hinge and slide joints in the last time step (RK4: the mean of its stages); all of them without names; zero where an episode begins; not with rapier",
-        |c, call| Ok(joints(c, call, |c, j| rate(
-            c,
-            j,
-            Source::World(Seen::Qacc),
-            "s^2"
-        )))
+        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::World(Seen::Qacc), "s^2")))
     ),
     per_element!(
         "joint_limit_lower",
@@ -152,29 +142,21 @@ pub const TABLE: &[Function] = &[
     ),
     value!("action_rate", "A", "any", "action - last_action", |c, _| {
         let (now, before) = (action(c, Source::Action), action(c, Source::LastAction));
-        let ids: Vec<_> = (now.ids().into_iter().zip(before.ids()))
-            .map(|(a, b)| c.dag.sub(a, b))
-            .collect();
+        let ids: Vec<_> =
+            (now.ids().into_iter().zip(before.ids())).map(|(a, b)| c.dag.sub(a, b)).collect();
         Ok(Value::vector(ids, Unit::Any))
     }),
     value!("time", "1", "s", "time since the episode began", |c, _| {
         let (steps, dt) = (c.dag.load(Source::Step, 0), c.dag.load(Source::StepDt, 0));
         Ok(Value::scalar(c.dag.mul(steps, dt), unit("s")))
     }),
-    value!(
-        "step_count",
-        "1",
-        "-",
-        "control steps since the episode began",
-        |c, _| { Ok(Value::scalar(c.dag.load(Source::Step, 0), Unit::NONE)) }
-    ),
-    value!(
-        "step_dt",
-        "1",
-        "s",
-        "duration of a control step",
-        |c, _| Ok(Value::scalar(c.dag.load(Source::StepDt, 0), unit("s")))
-    ),
+    value!("step_count", "1", "-", "control steps since the episode began", |c, _| {
+        Ok(Value::scalar(c.dag.load(Source::Step, 0), Unit::NONE))
+    }),
+    value!("step_dt", "1", "s", "duration of a control step", |c, _| Ok(Value::scalar(
+        c.dag.load(Source::StepDt, 0),
+        unit("s")
+    ))),
     value!(
         "episode_progress",
         "1",
@@ -228,16 +210,10 @@ fn qvel(c: &mut Checker<'_>) -> Value {
 
 fn whole(c: &mut Checker<'_>, source: Source, units: Vec<Unit>) -> Value {
     for index in 0..c.scope.model.joints.len() {
-        c.reads(Element {
-            kind: ElementKind::Joint,
-            index,
-        });
+        c.reads(Element { kind: ElementKind::Joint, index });
     }
     let comps = (units.into_iter().enumerate())
-        .map(|(i, unit)| Comp {
-            node: c.dag.load(source, i),
-            unit,
-        })
+        .map(|(i, unit)| Comp { node: c.dag.load(source, i), unit })
         .collect();
     Value::new(comps)
 }
@@ -247,10 +223,7 @@ fn joints(c: &mut Checker<'_>, call: &Call, each: fn(&mut Checker<'_>, &Joint) -
     let model = c.scope.model;
     let all = (0..model.joints.len())
         .filter(|&i| matches!(model.joints[i].kind, JointKind::Hinge | JointKind::Slide))
-        .map(|index| Element {
-            kind: ElementKind::Joint,
-            index,
-        });
+        .map(|index| Element { kind: ElementKind::Joint, index });
     let elements = call.elements().unwrap_or_else(|| all.collect());
     let comps = elements
         .into_iter()
@@ -263,18 +236,12 @@ fn joints(c: &mut Checker<'_>, call: &Call, each: fn(&mut Checker<'_>, &Joint) -
 }
 
 fn load_q(c: &mut Checker<'_>, j: &Joint) -> Comp {
-    Comp {
-        node: c.dag.load(Source::World(Seen::Qpos), j.qpos_adr),
-        unit: length(j),
-    }
+    Comp { node: c.dag.load(Source::World(Seen::Qpos), j.qpos_adr), unit: length(j) }
 }
 
 /// A joint's row of a source that counts by degrees of freedom, per time.
 fn rate(c: &mut Checker<'_>, j: &Joint, source: Source, time: &str) -> Comp {
-    Comp {
-        node: c.dag.load(source, j.dof_adr),
-        unit: length(j).over(unit(time)),
-    }
+    Comp { node: c.dag.load(source, j.dof_adr), unit: length(j).over(unit(time)) }
 }
 
 fn relative(c: &mut Checker<'_>, j: &Joint) -> Comp {
@@ -284,25 +251,16 @@ fn relative(c: &mut Checker<'_>, j: &Joint) -> Comp {
         return now;
     }
     let about = c.dag.constant(about);
-    Comp {
-        node: c.dag.sub(now.node, about),
-        ..now
-    }
+    Comp { node: c.dag.sub(now.node, about), ..now }
 }
 
 fn limit(c: &mut Checker<'_>, j: &Joint, side: usize, none: f64) -> Comp {
-    Comp {
-        node: c.dag.constant(j.range.map_or(none, |r| r[side])),
-        unit: length(j),
-    }
+    Comp { node: c.dag.constant(j.range.map_or(none, |r| r[side])), unit: length(j) }
 }
 
 fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> Value {
     let model = c.scope.model;
-    let all = (0..model.nu()).map(|index| Element {
-        kind: ElementKind::Actuator,
-        index,
-    });
+    let all = (0..model.nu()).map(|index| Element { kind: ElementKind::Actuator, index });
     let elements = call.elements().unwrap_or_else(|| all.collect());
     let comps = elements
         .into_iter()
@@ -314,10 +272,7 @@ fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> V
                 Some(JointKind::Slide) if force => unit("N"),
                 _ => Unit::Any,
             };
-            Comp {
-                node: c.dag.load(source, e.index),
-                unit,
-            }
+            Comp { node: c.dag.load(source, e.index), unit }
         })
         .collect();
     Value::new(comps)
@@ -326,8 +281,6 @@ fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> V
 fn action(c: &mut Checker<'_>, source: Source) -> Value {
     let first = c.scope.agents.map_or(0, |a| a.action_first);
     c.of_agent = true;
-    let ids: Vec<_> = (0..c.scope.action_width)
-        .map(|i| c.dag.load(source, first + i))
-        .collect();
+    let ids: Vec<_> = (0..c.scope.action_width).map(|i| c.dag.load(source, first + i)).collect();
     Value::vector(ids, Unit::Any)
 }

@@ -50,10 +50,9 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
         | SensorKind::Force(_)
         | SensorKind::Torque(_)
         | SensorKind::Touch(_)
-        | SensorKind::Frame {
-            quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc,
-            ..
-        } => return Ok(read(c, e.index)),
+        | SensorKind::Frame { quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc, .. } => {
+            return Ok(read(c, e.index));
+        }
         SensorKind::JointPos(j) => linear(c, &[(*j, 1.0)], false, None),
         SensorKind::JointVel(j) => linear(c, &[(*j, 1.0)], true, None),
         SensorKind::BallQuat(j) => {
@@ -95,11 +94,7 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
             let force = c.dag.load(Source::World(Seen::ActuatorForce), *a);
             ids(&[force], unit)
         }
-        SensorKind::Frame {
-            quantity,
-            frame,
-            relative,
-        } => {
+        SensorKind::Frame { quantity, frame, relative } => {
             clipped = matches!(
                 quantity,
                 FrameQuantity::Pos | FrameQuantity::LinVel | FrameQuantity::AngVel
@@ -121,9 +116,7 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
         SensorKind::Rangefinder(s) => match super::rays::rangefinder(c, *s) {
             Ok(distance) => ids(&[distance], "m"),
             Err(what) => {
-                return Err(refuse(&format!(
-                    "its ray may meet {what}, which is not supported"
-                )));
+                return Err(refuse(&format!("its ray may meet {what}, which is not supported")));
             }
         },
         SensorKind::Magnetometer(s) => {
@@ -153,10 +146,7 @@ fn clip(c: &mut Checker<'_>, cutoff: f64, found: Vec<Comp>) -> Vec<Comp> {
     let (low, high) = (c.dag.constant(-cutoff), c.dag.constant(cutoff));
     let clip = |comp: Comp| {
         let most = c.dag.two(Op::Min, comp.node, high);
-        Comp {
-            node: c.dag.two(Op::Max, most, low),
-            ..comp
-        }
+        Comp { node: c.dag.two(Op::Max, most, low), ..comp }
     };
     found.into_iter().map(clip).collect()
 }
@@ -168,19 +158,13 @@ fn read(c: &mut Checker<'_>, index: usize) -> Vec<Comp> {
     let unit = match &sensor.kind {
         SensorKind::Force(_) | SensorKind::Touch(_) => "N",
         SensorKind::Torque(_) => "N m",
-        SensorKind::Frame {
-            quantity: FrameQuantity::AngAcc,
-            ..
-        } => "rad/s^2",
+        SensorKind::Frame { quantity: FrameQuantity::AngAcc, .. } => "rad/s^2",
         _ => "m/s^2",
     };
     let unit = Unit::parse(unit).unwrap_or(Unit::Any);
     let first = model.measured_before(index);
     let numbers = (first..first + sensor.kind.measured())
-        .map(|row| Comp {
-            node: c.dag.load(Source::World(Seen::Sensordata), row),
-            unit,
-        })
+        .map(|row| Comp { node: c.dag.load(Source::World(Seen::Sensordata), row), unit })
         .collect();
     clip(c, sensor.cutoff, numbers)
 }
@@ -266,12 +250,8 @@ fn of_frame(
             let mut q = turned(c, frame.0, frame.2);
             if let Some(r) = relative {
                 let [w, x, y, z] = turned(c, r.0, r.2);
-                let inverse = [
-                    w,
-                    c.dag.one(Op::Neg, x),
-                    c.dag.one(Op::Neg, y),
-                    c.dag.one(Op::Neg, z),
-                ];
+                let inverse =
+                    [w, c.dag.one(Op::Neg, x), c.dag.one(Op::Neg, y), c.dag.one(Op::Neg, z)];
                 q = super::frames::product(c, inverse, q);
             }
             return same(&q, Unit::NONE);
@@ -283,10 +263,7 @@ fn of_frame(
             (c.dag.rotate(q, axis, false), Unit::NONE)
         }
         FrameQuantity::LinVel => (point_vel(c, frame.0, frame.1), unit("m/s")),
-        FrameQuantity::AngVel => (
-            load(c, Source::World(Seen::BodyAngVel), frame.0),
-            unit("rad/s"),
-        ),
+        FrameQuantity::AngVel => (load(c, Source::World(Seen::BodyAngVel), frame.0), unit("rad/s")),
         // Measured, see `read`.
         FrameQuantity::LinAcc | FrameQuantity::AngAcc => return Vec::new(),
     };

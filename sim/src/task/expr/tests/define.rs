@@ -33,10 +33,7 @@ pub fn task(text: &str) -> TaskConfig {
 /// Does `f` with the names that `task` defines.
 pub fn within<R>(world: &World, task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
     let defined = Definitions::new(&world.model, task, &[]).unwrap_or_else(|e| panic!("{e}"));
-    f(&Scope {
-        defined: &defined,
-        ..world.scope()
-    })
+    f(&Scope { defined: &defined, ..world.scope() })
 }
 
 #[test]
@@ -50,10 +47,7 @@ fn definitions_are_what_they_stand_for() {
         ("each(hips, joint_vel({hips}))", "joint_vel([hip_1, hip_2])"),
         ("joint_pos(hips)", "joint_pos([hip_1, hip_2])"),
         ("height(limb)", "height([\"tail-tip\", foot_1, foot_2])"),
-        (
-            "each(limb, height({limb}))",
-            "height([\"tail-tip\", foot_1, foot_2])",
-        ),
+        ("each(limb, height({limb}))", "height([\"tail-tip\", foot_1, foot_2])"),
         ("height([foot, torso])", "height([foot_1, foot_2, torso])"),
         // The robot's own part is meant where a list has its name.
         ("height(torso)", "pos(torso).z"),
@@ -62,43 +56,25 @@ fn definitions_are_what_they_stand_for() {
             "each(foot, each(leg, distance({foot}, foot_{leg})))",
             "[distance(foot_1, foot_1), distance(foot_1, foot_2), distance(foot_2, foot_1), distance(foot_2, foot_2)]",
         ),
-        (
-            "moving",
-            "norm(command.twist.xy) + abs(1 * command.heading) > 0.05",
-        ),
-        (
-            "lift",
-            "[height(foot_1) - 0.25 * height(torso), height(foot_2) - 0.25 * height(torso)]",
-        ),
-        (
-            "each(foot, gap.x)",
-            "[(pos(foot_1) - pos(torso)).x, (pos(foot_2) - pos(torso)).x]",
-        ),
+        ("moving", "norm(command.twist.xy) + abs(1 * command.heading) > 0.05"),
+        ("lift", "[height(foot_1) - 0.25 * height(torso), height(foot_2) - 0.25 * height(torso)]"),
+        ("each(foot, gap.x)", "[(pos(foot_1) - pos(torso)).x, (pos(foot_2) - pos(torso)).x]"),
         (
             "each(foot, gap.x + each(foot, gap.x))",
             "[gx(foot_1, foot_1), gx(foot_1, foot_2), gx(foot_2, foot_1), gx(foot_2, foot_2)]",
         ),
-        (
-            "near([3, 4] * action[0], 5)",
-            "exp(-mean([3, 4] * action[0]) / 5^2)",
-        ),
+        ("near([3, 4] * action[0], 5)", "exp(-mean([3, 4] * action[0]) / 5^2)"),
         (
             "near(each(foot, norm2(gap)) * 1, param.width)",
             "exp(-mean([norm2(pos(foot_1) - pos(torso)) * 1, norm2(pos(foot_2) - pos(torso)) * 1]) / param.width^2)",
         ),
         ("speed(torso)", "norm(lin_vel(torso)) + 0 * height(torso)"),
-        (
-            "speed(\"tail-tip\")",
-            "norm(lin_vel(\"tail-tip\")) + 0 * height(\"tail-tip\")",
-        ),
+        ("speed(\"tail-tip\")", "norm(lin_vel(\"tail-tip\")) + 0 * height(\"tail-tip\")"),
         (
             "each(foot, speed({foot}))",
             "[norm(lin_vel(foot_1)) + 0 * height(foot_1), norm(lin_vel(foot_2)) + 0 * height(foot_2)]",
         ),
-        (
-            "twice(foot_1)",
-            "[norm(lin_vel(foot_1)) + 0 * height(foot_1), exp(-1.5 / 2^2)]",
-        ),
+        ("twice(foot_1)", "[norm(lin_vel(foot_1)) + 0 * height(foot_1), exp(-1.5 / 2^2)]"),
         ("all_of(foot)", "height([foot_1, foot_2])"),
     ] {
         within(&world, &task, |scope| {
@@ -121,10 +97,7 @@ fn what_is_shared_is_computed_once() {
         let steps = |text: &str| Program::compile(text, scope).unwrap().steps();
         assert_eq!(steps("moving and moving"), steps("moving") + 1);
         // Named or written out: the same operations.
-        assert_eq!(
-            steps("lift"),
-            steps("each(foot, height({foot}) - 0.25 * height(torso))")
-        );
+        assert_eq!(steps("lift"), steps("each(foot, height({foot}) - 0.25 * height(torso))"));
     });
     // One value of one step before, however often its name is used.
     within(&world, &task(TASK), |scope| {
@@ -138,26 +111,16 @@ fn what_is_shared_is_computed_once() {
 fn what_is_defined_is_listed_with_its_type() {
     let world = World::new(1, 1);
     let task = task(TASK);
-    let rows = within(&world, &task, |scope| {
-        scope.defined.rows(std::slice::from_ref(scope)).unwrap()
-    });
+    let rows =
+        within(&world, &task, |scope| scope.defined.rows(std::slice::from_ref(scope)).unwrap());
     let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
     assert_eq!(row("moving").ty, Some(Type::Bool));
-    let metres = |len| Type::Num {
-        len,
-        unit: "m".into(),
-    };
+    let metres = |len| Type::Num { len, unit: "m".into() };
     assert_eq!(row("lift").ty, Some(metres(2)));
     let gap = row("gap");
-    assert_eq!(
-        (&gap.ty, &gap.inside),
-        (&Some(metres(3)), &vec!["foot".to_string()])
-    );
+    assert_eq!((&gap.ty, &gap.inside), (&Some(metres(3)), &vec!["foot".to_string()]));
     let unused = row("unused");
-    assert_eq!(
-        (&unused.ty, &unused.inside[..]),
-        (&Some(metres(1)), &["limb".to_string()][..])
-    );
+    assert_eq!((&unused.ty, &unused.inside[..]), (&Some(metres(1)), &["limb".to_string()][..]));
     assert_eq!(row("near(error2, std)").ty, None);
     // Looking at them remembers nothing.
     assert_eq!(world.history.clone().finish().width(), 0);
@@ -189,32 +152,14 @@ fn definitions_that_grow_are_bounded() {
                 as &dyn Fn(usize) -> String,
             "f59(time)",
         ),
-        (
-            60,
-            &|i: usize| format!("\"f{i}(x)\" = \"f{0}([x, x])\"\n", i - 1),
-            "f59(time)",
-        ),
-        (
-            60,
-            &|i: usize| format!("a{i} = \"[a{0}, a{0}]\"\n", i - 1),
-            "a59",
-        ),
-        (
-            6,
-            &|i: usize| format!("\"f{i}(x)\" = \"sum(each(long, f{}(x)))\"\n", i - 1),
-            "f5(time)",
-        ),
-        (
-            2,
-            &|_| String::new(),
-            "sum(each(long, sum(each(long, sum(each(long, time))))))",
-        ),
+        (60, &|i: usize| format!("\"f{i}(x)\" = \"f{0}([x, x])\"\n", i - 1), "f59(time)"),
+        (60, &|i: usize| format!("a{i} = \"[a{0}, a{0}]\"\n", i - 1), "a59"),
+        (6, &|i: usize| format!("\"f{i}(x)\" = \"sum(each(long, f{}(x)))\"\n", i - 1), "f5(time)"),
+        (2, &|_| String::new(), "sum(each(long, sum(each(long, sum(each(long, time))))))"),
     ] {
         let task = chain(n, step);
         let began = std::time::Instant::now();
-        let error = within(&world, &task, |scope| {
-            Program::compile(use_it, scope).unwrap_err()
-        });
+        let error = within(&world, &task, |scope| Program::compile(use_it, scope).unwrap_err());
         assert!(!error.message.is_empty());
         assert!(began.elapsed().as_secs() < 20, "{use_it}: {error}");
     }
@@ -227,9 +172,7 @@ fn definitions_that_grow_are_bounded() {
         &|i: usize| format!("a{i} = \"f0(f0(a{}))\"\n", i - 1),
     ] {
         let task = chain(2000, step);
-        let error = within(&world, &task, |scope| {
-            Program::compile("a1999", scope).unwrap_err()
-        });
+        let error = within(&world, &task, |scope| Program::compile("a1999", scope).unwrap_err());
         assert!(error.message.contains("nested too deeply"), "{error}");
     }
     let rows: Vec<LetRow> = within(&world, &task("[let]\na = \"1\""), |s| {

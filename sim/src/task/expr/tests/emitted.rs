@@ -88,10 +88,7 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
     let outputs = &known[known.len() - 3..];
     Program {
         of_agent: false,
-        ty: Type::Num {
-            len: outputs.len(),
-            unit: "any".into(),
-        },
+        ty: Type::Num { len: outputs.len(), unit: "any".into() },
         units: Vec::new(),
         truth: false,
         quat: false,
@@ -124,11 +121,7 @@ fn text(programs: &[Program], world: &World) -> (Text, usize) {
   const EnvArgs& a = *(const EnvArgs*)args;
   for (int e = first; e < end; e++) {{\n    float* row = a.obs + (long)e * {at};\n{calls}  }}\n}}"
     );
-    let program = Text {
-        text,
-        places: Vec::new(),
-        entries: vec!["terms".into()],
-    };
+    let program = Text { text, places: Vec::new(), entries: vec!["terms".into()] };
     (program, at)
 }
 
@@ -143,10 +136,7 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
     let mut out = vec![0.0_f32; n * width];
     let s = &world.state;
     let args = EnvArgs {
-        physics: StepArgs {
-            world: s.addresses(),
-            ..StepArgs::zeroed()
-        },
+        physics: StepArgs { world: s.addresses(), ..StepArgs::zeroed() },
         n: n as i32,
         buffers: StepBufferAddresses {
             ctrl: address(&world.ctrl),
@@ -220,21 +210,14 @@ fn thousands_of_random_expressions_have_the_interpreters_bits() {
     // Half of the environments are well, the others are not.
     let n = 40;
     let s = &mut world.state;
-    for buffer in [
-        &mut s.qpos,
-        &mut s.qvel,
-        &mut s.body_lin_vel,
-        &mut world.action,
-    ] {
+    for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_lin_vel, &mut world.action] {
         for (i, x) in buffer.iter_mut().enumerate() {
             if i % n >= n / 2 && draw.below(3) == 0 {
                 *x = SPECIAL[draw.below(SPECIAL.len())];
             }
         }
     }
-    let programs: Vec<Program> = (0..2000)
-        .map(|i| random(&mut draw, &world, 4 + i % 24))
-        .collect();
+    let programs: Vec<Program> = (0..2000).map(|i| random(&mut draw, &world, 4 + i % 24)).collect();
     compare(&programs, &world);
 }
 
@@ -249,10 +232,8 @@ fn the_languages_own_functions_have_the_interpreters_bits() {
         "clip(action, -param.width, param.width / 2)",
         "action[0] > 0 and not (qvel[1] > 0.1) or between(qpos[2], -1, 1)",
     ];
-    let programs: Vec<Program> = texts
-        .iter()
-        .map(|t| world.compile(t).unwrap_or_else(|e| panic!("{t}: {e}")))
-        .collect();
+    let programs: Vec<Program> =
+        texts.iter().map(|t| world.compile(t).unwrap_or_else(|e| panic!("{t}: {e}"))).collect();
     const { assert!(ACTIONS > 2) };
     compare(&programs, &world);
 }
@@ -293,10 +274,7 @@ fn elementary_functions_have_the_same_bits_all_over() {
   for (int i = first; i < end; i++) a.obs[i] = {name}(a.actions[2 * i], a.actions[2 * i + 1]);\n}}"
         );
     }
-    let entries = ONE
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(["pow_", "atan2_of"]);
+    let entries = ONE.iter().map(|(name, _)| *name).chain(["pow_", "atan2_of"]);
     let program = Text {
         text,
         places: Vec::new(),
@@ -312,11 +290,8 @@ fn elementary_functions_have_the_same_bits_all_over() {
             _ => (draw.below(41) as f32 - 20.0) / 4.0,
         })
         .collect();
-    let args = EnvArgs {
-        obs: out.as_mut_ptr() as Address,
-        actions: address(&pairs),
-        ..EnvArgs::zeroed()
-    };
+    let args =
+        EnvArgs { obs: out.as_mut_ptr() as Address, actions: address(&pairs), ..EnvArgs::zeroed() };
     let run = |entry: usize, threads: usize| -> Vec<f32> {
         // SAFETY: the entries take `EnvArgs` and write `threads` numbers to `obs`.
         unsafe { kernels.launch(entry, threads, bytemuck::bytes_of(&args)) }.unwrap();

@@ -5,16 +5,8 @@ use super::fixture::World;
 /// Expression with the span that must be underlined between « and », message, help.
 const ERRORS: &[(&str, &str, &str)] = &[
     // Names.
-    (
-        "lin_vel(«torzo»).x",
-        "no body, site or geom called \"torzo\"",
-        "did you mean \"torso\"?",
-    ),
-    (
-        "joint_pos(«\"hop_*\"»)",
-        "no joint fits the pattern \"hop_*\"",
-        "did you mean \"hip_2\"?",
-    ),
+    ("lin_vel(«torzo»).x", "no body, site or geom called \"torzo\"", "did you mean \"torso\"?"),
+    ("joint_pos(«\"hop_*\"»)", "no joint fits the pattern \"hop_*\"", "did you mean \"hip_2\"?"),
     (
         "lin_vel(«hip_1»)",
         "`lin_vel` takes a body, site or geom, \"hip_1\" is a joint",
@@ -35,21 +27,13 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`joint_vel` takes a joint, \"motor_1\" is an actuator",
         "it drives the joint \"hip_1\"",
     ),
-    (
-        "«sensor(wrist)»",
-        "the sensor \"wrist\" cannot be read: <user> is not supported",
-        "",
-    ),
+    ("«sensor(wrist)»", "the sensor \"wrist\" cannot be read: <user> is not supported", ""),
     (
         "«sensor([imu_gyro, lost])»",
         "the sensor \"lost\" cannot be read: frames of a camera are not supported",
         "",
     ),
-    (
-        "sensor(«imu»)",
-        "`sensor` takes a sensor, \"imu\" is a site",
-        "",
-    ),
+    ("sensor(«imu»)", "`sensor` takes a sensor, \"imu\" is a site", ""),
     (
         "contact_force(foot_1, foot_2, «belly»)",
         "`contact_force` takes 1 to 2 arguments, this is 3",
@@ -105,83 +89,31 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`pos` takes the name of a body, site or geom",
         "write pos(name, ...), with a name or a pattern such as \"foot_*\"",
     ),
-    (
-        "distance(torso, «\"foot_*\"»)",
-        "`distance` takes one name, this is 2",
-        "",
-    ),
+    ("distance(torso, «\"foot_*\"»)", "`distance` takes one name, this is 2", ""),
     (
         "norm(«torso»)",
         "`torso` is a body, not a value",
         "write pos(torso), lin_vel(torso) or another function of it",
     ),
-    (
-        "norm(«\"hip_1\"»)",
-        "a quoted name is not a value",
-        "write joint_pos(\"hip_1\")",
-    ),
+    ("norm(«\"hip_1\"»)", "a quoted name is not a value", "write joint_pos(\"hip_1\")"),
     ("2 * «qpoz»", "unknown name `qpoz`", "did you mean qpos?"),
-    (
-        "«twist».x",
-        "unknown name `twist`",
-        "the command is written command.twist",
-    ),
-    (
-        "«target» + 1",
-        "unknown name `target`",
-        "the parameter is written param.target",
-    ),
-    (
-        "command.«twiste»",
-        "no command called \"twiste\"",
-        "did you mean command.twist?",
-    ),
-    (
-        "param.«tarqet»",
-        "no parameter called \"tarqet\"",
-        "did you mean param.target?",
-    ),
-    (
-        "«param»",
-        "which parameter?",
-        "write param.NAME; there are: target, width",
-    ),
+    ("«twist».x", "unknown name `twist`", "the command is written command.twist"),
+    ("«target» + 1", "unknown name `target`", "the parameter is written param.target"),
+    ("command.«twiste»", "no command called \"twiste\"", "did you mean command.twist?"),
+    ("param.«tarqet»", "no parameter called \"tarqet\"", "did you mean param.target?"),
+    ("«param»", "which parameter?", "write param.NAME; there are: target, width"),
     // Functions.
-    (
-        "«nrom»(qvel)",
-        "unknown function `nrom`",
-        "did you mean norm(v)?",
-    ),
-    (
-        "«clip(qvel, 1)»",
-        "`clip` takes 3 arguments, this is 2",
-        "write clip(x, lo, hi)",
-    ),
-    (
-        "abs(1, «2», 3)",
-        "`abs` takes 1 argument, this is 3",
-        "write abs(x)",
-    ),
-    (
-        "«lin_vel()»",
-        "`lin_vel` takes 1 or more arguments, this is 0",
-        "write lin_vel(name, ...)",
-    ),
-    (
-        "«lin_vel»",
-        "`lin_vel` needs its arguments",
-        "write lin_vel(name, ...)",
-    ),
+    ("«nrom»(qvel)", "unknown function `nrom`", "did you mean norm(v)?"),
+    ("«clip(qvel, 1)»", "`clip` takes 3 arguments, this is 2", "write clip(x, lo, hi)"),
+    ("abs(1, «2», 3)", "`abs` takes 1 argument, this is 3", "write abs(x)"),
+    ("«lin_vel()»", "`lin_vel` takes 1 or more arguments, this is 0", "write lin_vel(name, ...)"),
+    ("«lin_vel»", "`lin_vel` needs its arguments", "write lin_vel(name, ...)"),
     (
         "«tolerance(1)»",
         "`tolerance` takes 3 to 6 arguments, this is 1",
         "write tolerance(x, lo, hi[, margin[, shape[, value_at_margin]]])",
     ),
-    (
-        "tolerance(time, 0, 1, 2, «linaer»)",
-        "no shape is called `linaer`",
-        "did you mean linear?",
-    ),
+    ("tolerance(time, 0, 1, 2, «linaer»)", "no shape is called `linaer`", "did you mean linear?"),
     (
         "tolerance(time, 0, 1, 2, «1»)",
         "`tolerance` takes a word here",
@@ -192,27 +124,15 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "the value at the margin is a constant between 0 and 1",
         "such as 0.1",
     ),
-    (
-        "tolerance(time, 0, 1, «-2»)",
-        "the margin -2 is negative",
-        "",
-    ),
+    ("tolerance(time, 0, 1, «-2»)", "the margin -2 is negative", ""),
     (
         "quat_axis_angle([0, 0, 1], «time»)",
         "`quat_axis_angle` takes an angle here, this is in [s]",
         "angles are in rad",
     ),
-    (
-        "state.«peak»",
-        "no state called \"peak\"",
-        "this task has no [[task.state]]",
-    ),
+    ("state.«peak»", "no state called \"peak\"", "this task has no [[task.state]]"),
     // Sizes.
-    (
-        "«command.xy - lin_vel(torso)»",
-        "`-` on vectors of 2 and 3",
-        "cut the longer one with .xy",
-    ),
+    ("«command.xy - lin_vel(torso)»", "`-` on vectors of 2 and 3", "cut the longer one with .xy"),
     (
         "«qpos + qvel»",
         "`+` on vectors of 10 and 9",
@@ -228,42 +148,18 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`cross` takes a vector of 3 here, this is a vector of 2",
         "write cross(a, b)",
     ),
-    (
-        "«dot(qvel, 1)»",
-        "`dot` of vectors of 9 and 1",
-        "both need one length",
-    ),
-    (
-        "action«[3]»",
-        "there is no component 3",
-        "the components of a vector of 3 are [0] to [2]",
-    ),
-    (
-        "action«[2:1]»",
-        "this slice is empty",
-        "[2:1] of 3 components; the end is not included",
-    ),
-    (
-        "qpos.«x»",
-        "`.x` of a vector of 10",
-        "write [0] to [9], or a slice such as [2:5]",
-    ),
+    ("«dot(qvel, 1)»", "`dot` of vectors of 9 and 1", "both need one length"),
+    ("action«[3]»", "there is no component 3", "the components of a vector of 3 are [0] to [2]"),
+    ("action«[2:1]»", "this slice is empty", "[2:1] of 3 components; the end is not included"),
+    ("qpos.«x»", "`.x` of a vector of 10", "write [0] to [9], or a slice such as [2:5]"),
     ("time.«x»", "`.x` of a number", "it is a number already"),
-    (
-        "command.twist.«w»",
-        "a vector of 3 has no .w",
-        "it has .x .y .z",
-    ),
+    ("command.twist.«w»", "a vector of 3 has no .w", "it has .x .y .z"),
     (
         "action.«foo»",
         "`.foo` is not a component",
         "components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]",
     ),
-    (
-        "1 + «time / (2 - 2)»",
-        "divides by zero",
-        "the result is never a number that can be used",
-    ),
+    ("1 + «time / (2 - 2)»", "divides by zero", "the result is never a number that can be used"),
     // Units.
     (
         "«height(torso) + joint_pos(hip_1)»",
@@ -316,16 +212,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`and` takes a condition, this is a number",
         "compare it, such as `> 0`",
     ),
-    (
-        "not «action»",
-        "`not` takes a condition, this is a vector of 3",
-        "compare it, such as `> 0`",
-    ),
-    (
-        "if(«time», 1, 2)",
-        "`if` takes a condition, this is a number",
-        "compare it, such as `> 0`",
-    ),
+    ("not «action»", "`not` takes a condition, this is a vector of 3", "compare it, such as `> 0`"),
+    ("if(«time», 1, 2)", "`if` takes a condition, this is a number", "compare it, such as `> 0`"),
     (
         "exp(«time > 1»)",
         "`exp` takes a number, this is a condition",
@@ -343,35 +231,15 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
     // Form.
     ("«»", "the expression is empty", ""),
-    (
-        "1 +«»",
-        "the expression ends too early",
-        "a value is missing here",
-    ),
+    ("1 +«»", "the expression ends too early", "a value is missing here"),
     ("norm«(»qvel", "this call is not closed", "add `)`"),
     ("«(»1 + 2", "this bracket is not closed", "add `)`"),
     ("1 + 2«)»", "this bracket closes nothing", ""),
-    (
-        "1 «2»",
-        "expected an operator or the end, found the number 2",
-        "",
-    ),
+    ("1 «2»", "expected an operator or the end, found the number 2", ""),
     ("abs(1 «2»)", "expected `,` or `)`, found the number 2", ""),
-    (
-        "«2x» + 1",
-        "`2x` is not a number",
-        "for a product write 2 * x",
-    ),
-    (
-        "«1e99»",
-        "1e99 is too large",
-        "numbers are 32-bit floats, at most 3.4e38",
-    ),
-    (
-        "pos(«\"torso»",
-        "this quoted name does not end",
-        "close it with \"",
-    ),
+    ("«2x» + 1", "`2x` is not a number", "for a product write 2 * x"),
+    ("«1e99»", "1e99 is too large", "numbers are 32-bit floats, at most 3.4e38"),
+    ("pos(«\"torso»", "this quoted name does not end", "close it with \""),
     (
         "action[«0.5»]",
         "0.5 is not an index",
@@ -385,37 +253,17 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("1 «$» 2", "`$` has no meaning here", ""),
     // Habits from elsewhere.
     ("qvel«**»2", "`**` is not an operator", "write a^b"),
-    (
-        "«np.exp»(1)",
-        "functions have no module in front",
-        "write exp(...)",
-    ),
-    (
-        "«np.clip»(1, 2, 3)",
-        "functions have no module in front",
-        "write clip(...)",
-    ),
-    (
-        "«torch.where»(1)",
-        "functions have no module in front",
-        "write if(condition, a, b)",
-    ),
-    (
-        "«lin_vel(torso).norm»()",
-        "values have no methods",
-        "put the value inside: norm(...)",
-    ),
+    ("«np.exp»(1)", "functions have no module in front", "write exp(...)"),
+    ("«np.clip»(1, 2, 3)", "functions have no module in front", "write clip(...)"),
+    ("«torch.where»(1)", "functions have no module in front", "write if(condition, a, b)"),
+    ("«lin_vel(torso).norm»()", "values have no methods", "put the value inside: norm(...)"),
     ("«pow»(2, 3)", "unknown function `pow`", "write a^b"),
     (
         "norm(«base_lin_vel»)",
         "unknown name `base_lin_vel`",
         "write lin_vel_body(BODY), with the name of the robot's base",
     ),
-    (
-        "sum(«dof_pos»^2)",
-        "unknown name `dof_pos`",
-        "write joint_pos()",
-    ),
+    ("sum(«dof_pos»^2)", "unknown name `dof_pos`", "write joint_pos()"),
     (
         "«root_pos»[2]",
         "unknown name `root_pos`",
@@ -444,11 +292,7 @@ fn each_mistake_is_underlined_and_explained() {
                 if e.span == (start..end) && e.message == message && help_found == help {
                     continue;
                 }
-                format!(
-                    "{:?} {} ({help_found})",
-                    text.get(e.span.clone()),
-                    e.message
-                )
+                format!("{:?} {} ({help_found})", text.get(e.span.clone()), e.message)
             }
         };
         wrong += &format!("{marked}\n  expected {message} ({help})\n  found {found}\n");
@@ -471,13 +315,8 @@ fn sizes_are_limited_and_said() {
     let twice = (0..12).fold("qpos".to_string(), |v, _| format!("[{v}, {v}]"));
     let short = twice.len() < 8192;
     assert!(!short || fails(twice).contains("components"), "doubling");
-    let many = format!(
-        "[{}]",
-        (0..450)
-            .map(|i| format!("qpos*{i}.5"))
-            .collect::<Vec<_>>()
-            .join(",")
-    );
+    let many =
+        format!("[{}]", (0..450).map(|i| format!("qpos*{i}.5")).collect::<Vec<_>>().join(","));
     assert!(fails(many).contains("components (at most 4096)"));
     // Long chains are no nesting.
     assert!(world.compile(&("1+time-".repeat(1000) + "time")).is_ok());
@@ -503,8 +342,5 @@ fn a_command_needs_a_unit_that_can_be_read() {
     world.commands[0].2 = "furlong".into();
     let e = world.compile("time + command.heading").unwrap_err();
     assert_eq!(e.span, 7..14);
-    assert_eq!(
-        e.message,
-        "the command \"twist\" has the unknown unit \"furlong\""
-    );
+    assert_eq!(e.message, "the command \"twist\" has the unknown unit \"furlong\"");
 }

@@ -44,21 +44,10 @@ fn own3(v: &View<'_>, field: Field, element: usize) -> V3 {
 
 /// Masses and centres of mass in the world, and their velocities, of the moving bodies.
 fn bodies(v: &View<'_>) -> Vec<(f64, V3, V3)> {
-    let at = [
-        own3(v, Field::Com, TORSO),
-        [0.0, 0.05, 0.0],
-        own3(v, Field::Com, FOOT_2),
-        [0.0; 3],
-    ];
-    let mass = [
-        own(v, Field::Mass, TORSO)[0],
-        1.0,
-        own(v, Field::Mass, FOOT_2)[0],
-        0.5,
-    ];
+    let at = [own3(v, Field::Com, TORSO), [0.0, 0.05, 0.0], own3(v, Field::Com, FOOT_2), [0.0; 3]];
+    let mass = [own(v, Field::Mass, TORSO)[0], 1.0, own(v, Field::Mass, FOOT_2)[0], 0.5];
     let each = at.iter().zip(mass).zip(1..);
-    each.map(|((at, m), b)| (m, v.point(b, *at), v.point_vel(b, *at)))
-        .collect()
+    each.map(|((at, m), b)| (m, v.point(b, *at), v.point_vel(b, *at))).collect()
 }
 
 fn mean(parts: &[(f64, V3)]) -> V3 {
@@ -69,13 +58,9 @@ fn mean(parts: &[(f64, V3)]) -> V3 {
 /// The robot's numbers, of which some differ between environments.
 pub const GOLDEN: &[(&str, Formula)] = &[
     ("gravity", |v| own(v, Field::Gravity, 0)),
-    ("mass(torso, foot_1)", |v| {
-        vec![own(v, Field::Mass, TORSO)[0], 1.0]
-    }),
+    ("mass(torso, foot_1)", |v| vec![own(v, Field::Mass, TORSO)[0], 1.0]),
     ("mass", |v| vec![bodies(v).iter().map(|b| b.0).sum()]),
-    ("com_offset(torso, foot_1)", |v| {
-        [own(v, Field::Com, TORSO), vec![0.0, 0.05, 0.0]].concat()
-    }),
+    ("com_offset(torso, foot_1)", |v| [own(v, Field::Com, TORSO), vec![0.0, 0.05, 0.0]].concat()),
     ("com(torso)", |v| bodies(v)[0].1.to_vec()),
     ("com", |v| {
         let all: Vec<_> = bodies(v).iter().map(|b| (b.0, b.1)).collect();
@@ -86,9 +71,7 @@ pub const GOLDEN: &[(&str, Formula)] = &[
         mean(&all).to_vec()
     }),
     // The torso's axes of inertia are its own; all of one foot is the environment's.
-    ("inertia(torso)", |v| {
-        [own(v, Field::Moments, TORSO), vec![0.0; 3]].concat()
-    }),
+    ("inertia(torso)", |v| [own(v, Field::Moments, TORSO), vec![0.0; 3]].concat()),
     ("inertia(foot_1, foot_2)", |v| {
         let one = vec![0.1, 0.1, 0.1, 0.0, 0.0, 0.0];
         [one, own(v, Field::Tensor, FOOT_2)].concat()
@@ -96,27 +79,17 @@ pub const GOLDEN: &[(&str, Formula)] = &[
     ("friction(foot_1, foot_2)", |v| {
         [own(v, Field::Friction, 3), vec![1.0, 0.005, 0.0001]].concat()
     }),
-    ("friction(foot_1)[0]", |v| {
-        vec![own(v, Field::Friction, 3)[0]]
-    }),
-    ("armature", |v| {
-        vec![own(v, Field::Armature, 1)[0], 0.0, 0.0]
-    }),
+    ("friction(foot_1)[0]", |v| vec![own(v, Field::Friction, 3)[0]]),
+    ("armature", |v| vec![own(v, Field::Armature, 1)[0], 0.0, 0.0]),
     ("damping(hip_2)", |v| own(v, Field::Damping, 2)),
-    ("frictionloss([hip_1, rail])", |v| {
-        vec![0.0, own(v, Field::Frictionloss, 3)[0]]
-    }),
+    ("frictionloss([hip_1, rail])", |v| vec![0.0, own(v, Field::Frictionloss, 3)[0]]),
     ("stiffness(hip_1)", |v| own(v, Field::Stiffness, 1)),
-    ("joint_offset", |v| {
-        vec![own(v, Field::Qpos0, 1)[0], 0.0, 0.0]
-    }),
+    ("joint_offset", |v| vec![own(v, Field::Qpos0, 1)[0], 0.0, 0.0]),
     ("kp(motor_1)", |v| own(v, Field::Kp, 0)),
     ("kd(motor_1)", |_| vec![1.5]),
     ("effort_limit", |_| vec![5.0, f64::INFINITY, f64::INFINITY]),
     ("actuator_delay(push)", |_| vec![0.0]),
-    ("external_force(torso)", |v| {
-        own(v, Field::Wrench, TORSO)[..3].to_vec()
-    }),
+    ("external_force(torso)", |v| own(v, Field::Wrench, TORSO)[..3].to_vec()),
     ("external_torque(torso, foot_1)", |v| {
         let torso = own(v, Field::Wrench, TORSO);
         [torso[3..].to_vec(), vec![0.0; 3]].concat()
@@ -173,10 +146,7 @@ fn numbers_that_do_not_vary_are_constants() {
 fn without_gravity_down_is_down() {
     let mut world = World::varied(&VARIED, 1, 3);
     world.state.varied[..3].fill(0.0);
-    let down = apply(
-        transpose(matrix(View { w: &world, e: 0 }.quat(TORSO))),
-        [0.0, 0.0, -1.0],
-    );
+    let down = apply(transpose(matrix(View { w: &world, e: 0 }.quat(TORSO))), [0.0, 0.0, -1.0]);
     for (got, want) in world.eval("projected_gravity(torso)")[0].iter().zip(down) {
         assert!((f64::from(*got) - want).abs() < 1e-6);
     }

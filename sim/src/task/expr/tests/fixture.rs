@@ -156,25 +156,16 @@ impl World {
         let bodies = model.bodies.len();
         for (b, e) in (0..bodies).flat_map(|b| (0..n).map(move |e| (b, e))) {
             let at = |k: usize| (4 * b + k) * n + e;
-            let size = (0..4)
-                .map(|k| state.body_quat[at(k)].powi(2))
-                .sum::<f32>()
-                .sqrt();
+            let size = (0..4).map(|k| state.body_quat[at(k)].powi(2)).sum::<f32>().sqrt();
             for k in 0..4 {
-                let upright = if b == 0 {
-                    [1.0, 0.0, 0.0, 0.0][k]
-                } else {
-                    state.body_quat[at(k)] / size
-                };
+                let upright =
+                    if b == 0 { [1.0, 0.0, 0.0, 0.0][k] } else { state.body_quat[at(k)] / size };
                 state.body_quat[at(k)] = upright;
             }
             if b == 0 {
                 for k in 0..3 {
-                    for v in [
-                        &mut state.body_pos,
-                        &mut state.body_lin_vel,
-                        &mut state.body_ang_vel,
-                    ] {
+                    for v in [&mut state.body_pos, &mut state.body_lin_vel, &mut state.body_ang_vel]
+                    {
                         v[k * n + e] = 0.0;
                     }
                 }
@@ -192,10 +183,7 @@ impl World {
         random.iter_mut().for_each(|x| *x = 0.5 + 0.499 * *x);
         let shown = drawn(SHOWN);
         Self {
-            commands: vec![
-                ("twist".into(), 3, "m/s".into()),
-                ("heading".into(), 1, "rad".into()),
-            ],
+            commands: vec![("twist".into(), 3, "m/s".into()), ("heading".into(), 1, "rad".into())],
             params: vec!["target".into(), "width".into()],
             ctrl,
             action,
@@ -231,11 +219,7 @@ impl World {
             contacts: &self.contacts,
             events: &self.events,
             defined: Definitions::none(),
-            start: Some(Start {
-                draws: &self.draws,
-                of: "",
-                drawing: false,
-            }),
+            start: Some(Start { draws: &self.draws, of: "", drawing: false }),
         }
     }
 

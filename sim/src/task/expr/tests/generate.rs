@@ -45,30 +45,15 @@ struct Known {
     inside: Vec<String>,
 }
 
-const PARTS: [&str; 9] = [
-    "torso",
-    "foot_1",
-    "foot_2",
-    "\"foot_*\"",
-    "\"tail-tip\"",
-    "imu",
-    "belly",
-    "foot_{n}",
-    "trso",
-];
+const PARTS: [&str; 9] =
+    ["torso", "foot_1", "foot_2", "\"foot_*\"", "\"tail-tip\"", "imu", "belly", "foot_{n}", "trso"];
 
 /// A sound number: what may have several components is summed, and has any unit.
 fn sound(d: &mut Dice, k: &mut Known, deep: usize) -> String {
     if deep == 0 || d.chance(15) {
-        let part = match k
-            .inside
-            .iter()
-            .find(|l| ["foot", "limb"].contains(&l.as_str()))
-        {
+        let part = match k.inside.iter().find(|l| ["foot", "limb"].contains(&l.as_str())) {
             Some(list) if d.chance(70) => format!("\"{{{list}}}\""),
-            _ => d
-                .one(&["torso", "foot_1", "\"foot_*\"", "\"tail-tip\"", "imu"])
-                .to_string(),
+            _ => d.one(&["torso", "foot_1", "\"foot_*\"", "\"tail-tip\"", "imu"]).to_string(),
         };
         let all = match k.lists.iter().any(|l| l == "limb") {
             true => "limb".to_string(),
@@ -122,12 +107,9 @@ fn sound(d: &mut Dice, k: &mut Known, deep: usize) -> String {
             sound(d, k, next),
             sound(d, k, next)
         ),
-        4 => format!(
-            "({} > 0.5 ? {} : {})",
-            sound(d, k, next),
-            sound(d, k, next),
-            sound(d, k, next)
-        ),
+        4 => {
+            format!("({} > 0.5 ? {} : {})", sound(d, k, next), sound(d, k, next), sound(d, k, next))
+        }
         5 => format!("(1 * previous({}))", sound(d, k, next)),
         6 => format!("(1 * since({} > 1))", sound(d, k, next)),
         7 | 8 if !k.lists.is_empty() => {
@@ -148,10 +130,7 @@ fn sound(d: &mut Dice, k: &mut Known, deep: usize) -> String {
 
 /// The sum of a value that may be of every entry of a list.
 fn sum_of(name: &str) -> String {
-    match name
-        .split_once('{')
-        .and_then(|(_, rest)| rest.split_once('}'))
-    {
+    match name.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
         Some((list, _)) => format!("sum(each({list}, 1 * {name}))"),
         None => format!("sum(1 * {name})"),
     }
@@ -218,9 +197,7 @@ fn number(d: &mut Dice, k: &mut Known, deep: usize) -> String {
         ),
         2 => format!(
             "{}({})",
-            d.one(&[
-                "abs", "sum", "mean", "norm", "norm2", "std", "argmax", "exp"
-            ]),
+            d.one(&["abs", "sum", "mean", "norm", "norm2", "std", "argmax", "exp"]),
             number(d, k, next)
         ),
         3 => format!(
@@ -229,12 +206,7 @@ fn number(d: &mut Dice, k: &mut Known, deep: usize) -> String {
             number(d, k, next),
             number(d, k, next)
         ),
-        4 => format!(
-            "({} ? {} : {})",
-            truth(d, k, next),
-            number(d, k, next),
-            number(d, k, next)
-        ),
+        4 => format!("({} ? {} : {})", truth(d, k, next), number(d, k, next), number(d, k, next)),
         5 => format!("previous({})", number(d, k, next)),
         6 => format!("since({})", truth(d, k, next)),
         7 | 8 => {
@@ -319,18 +291,9 @@ fn drawn(d: &mut Dice, k: &Known, deep: usize) -> String {
     }
     let next = deep - 1;
     match d.below(4) {
-        0 => format!(
-            "(bernoulli(0.4) ? {} : {})",
-            drawn(d, k, next),
-            drawn(d, k, next)
-        ),
+        0 => format!("(bernoulli(0.4) ? {} : {})", drawn(d, k, next), drawn(d, k, next)),
         1 => format!("{}({})", d.one(&["abs", "tanh", "sum"]), drawn(d, k, next)),
-        _ => format!(
-            "({} {} {})",
-            drawn(d, k, next),
-            d.one(&["+", "-", "*"]),
-            drawn(d, k, next)
-        ),
+        _ => format!("({} {} {})", drawn(d, k, next), d.one(&["+", "-", "*"]), drawn(d, k, next)),
     }
 }
 
@@ -370,20 +333,13 @@ fn starts(d: &mut Dice, k: &mut Known, cfg: &mut TaskConfig, wild: bool) {
 
 /// A task, most of whose parts are sound.
 pub fn task(key: u32) -> TaskConfig {
-    let d = &mut Dice {
-        key,
-        count: 0,
-        wild: false,
-    };
+    let d = &mut Dice { key, count: 0, wild: false };
     // Half are sound, some of them but for a mistake here or there.
     let wild = key % 2 == 1;
     let slips = key % 4 == 2;
     d.wild = wild;
     let mut cfg = TaskConfig::default();
-    let mut k = Known {
-        events: vary(&mut cfg, d, wild),
-        ..Known::default()
-    };
+    let mut k = Known { events: vary(&mut cfg, d, wild), ..Known::default() };
     for i in 0..d.below(4) {
         let name = match !wild || d.chance(90) {
             true => ["foot", "n", "hips", "limb"][i],
@@ -396,11 +352,7 @@ pub fn task(key: u32) -> TaskConfig {
             _ if !wild => &["torso", "tail-tip", "foot_*"],
             _ => &["torso", "tail-tip", "foot_*", "zzz*", ""],
         };
-        let count = if !wild || d.chance(80) {
-            entries.len().min(3)
-        } else {
-            d.below(5)
-        };
+        let count = if !wild || d.chance(80) { entries.len().min(3) } else { d.below(5) };
         let written = (0..count).map(|i| entries[i % entries.len()].to_string());
         cfg.names.insert(name.into(), written.collect());
         k.lists.push(name.into());
@@ -459,16 +411,9 @@ pub fn task(key: u32) -> TaskConfig {
             init: match condition {
                 true => "false".into(),
                 false if !wild => d.one(&["0", "1.5", "1 * height(torso)"]).into(),
-                false => d
-                    .one(&[
-                        "0",
-                        "[0, 0]",
-                        "height(torso)",
-                        "time",
-                        "state.s0 + 1",
-                        "foot",
-                    ])
-                    .into(),
+                false => {
+                    d.one(&["0", "[0, 0]", "height(torso)", "time", "state.s0 + 1", "foot"]).into()
+                }
             },
             update: match condition {
                 true => truth(d, &mut k, 2),
@@ -490,24 +435,14 @@ pub fn task(key: u32) -> TaskConfig {
     };
     cfg.observation.push(observation(number(d, &mut k, 3)));
     let reward: RewardTerm = toml::from_str("name = \"r\"\nexpr = \"\"").unwrap();
-    cfg.reward.push(RewardTerm {
-        expr: format!("sum({})", number(d, &mut k, 3)),
-        ..reward
-    });
+    cfg.reward.push(RewardTerm { expr: format!("sum({})", number(d, &mut k, 3)), ..reward });
     cfg.termination.push(TerminationTerm {
         name: "t".into(),
         expr: format!("any({})", truth(d, &mut k, 2)),
         truncate: false,
     });
     for i in 0..d.below(3) {
-        let over = [
-            Over::Mean,
-            Over::Last,
-            Over::Max,
-            Over::Min,
-            Over::Sum,
-            Over::Any,
-        ][d.below(6)];
+        let over = [Over::Mean, Over::Last, Over::Max, Over::Min, Over::Sum, Over::Any][d.below(6)];
         cfg.metric.push(MetricTerm {
             name: format!("m{i}"),
             expr: match over {

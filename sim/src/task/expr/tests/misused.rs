@@ -10,12 +10,7 @@ use crate::task::expr::{Definitions, ExprError, Program};
 fn mistakes_in_definitions_name_their_place_and_a_remedy() {
     let world = World::new(1, 1);
     for (text, path, message, help) in [
-        (
-            "[names]\nfoot = []",
-            "task.names.foot",
-            "the list is empty",
-            "foot = [\"FL\", \"FR\"]",
-        ),
+        ("[names]\nfoot = []", "task.names.foot", "the list is empty", "foot = [\"FL\", \"FR\"]"),
         (
             "[names]\nfoot = [\"a\", \"a\"]",
             "task.names.foot[1]",
@@ -28,18 +23,8 @@ fn mistakes_in_definitions_name_their_place_and_a_remedy() {
             "\"foot_1\" is in the list already",
             "",
         ),
-        (
-            "[names]\nfoot = [\"\"]",
-            "task.names.foot[0]",
-            "\"\" cannot be an entry",
-            "",
-        ),
-        (
-            "[names]\nfoot = [\"{leg}\"]",
-            "task.names.foot[0]",
-            "\"{leg}\" cannot be an entry",
-            "",
-        ),
+        ("[names]\nfoot = [\"\"]", "task.names.foot[0]", "\"\" cannot be an entry", ""),
+        ("[names]\nfoot = [\"{leg}\"]", "task.names.foot[0]", "\"{leg}\" cannot be an entry", ""),
         (
             "[names]\nfoot = [\"fooot_*\"]",
             "task.names.foot[0]",
@@ -70,96 +55,36 @@ fn mistakes_in_definitions_name_their_place_and_a_remedy() {
             "\"each\" is a function of the language",
             "",
         ),
-        (
-            "[names]\nagent = [\"a\"]",
-            "task.names.agent",
-            "an agent's name, or stands for one",
-            "",
-        ),
+        ("[names]\nagent = [\"a\"]", "task.names.agent", "an agent's name, or stands for one", ""),
         (
             "[names]\n\"a-b\" = [\"a\"]",
             "task.names.a-b",
             "cannot be the name of a list",
             "letters, digits and _",
         ),
-        (
-            "[names]\n2nd = [\"a\"]",
-            "task.names.2nd",
-            "cannot be the name of a list",
-            "",
-        ),
+        ("[names]\n2nd = [\"a\"]", "task.names.2nd", "cannot be the name of a list", ""),
         (
             "[let]\nnorm = \"1\"",
             "task.let.norm",
             "\"norm\" is a function of the language",
             "give the value another name",
         ),
-        (
-            "[let]\nfoot_1 = \"1\"",
-            "task.let.foot_1",
-            "\"foot_1\" is a body of the robot",
-            "",
-        ),
+        ("[let]\nfoot_1 = \"1\"", "task.let.foot_1", "\"foot_1\" is a body of the robot", ""),
         (
             "[let]\nmotor_1 = \"1\"",
             "task.let.motor_1",
             "\"motor_1\" is an actuator of the robot",
             "",
         ),
-        (
-            "[names]\na = [\"x\"]\n[let]\na = \"1\"",
-            "task.let.a",
-            "is a list of [task.names]",
-            "",
-        ),
-        (
-            "[let]\nx = \"1\"\n\"x(y)\" = \"y\"",
-            "task.let.x(y)",
-            "\"x\" is defined twice",
-            "",
-        ),
-        (
-            "[let]\nx = \"1 +\"",
-            "task.let.x",
-            "the expression ends too early",
-            "",
-        ),
-        (
-            "[let]\nx = \"\"",
-            "task.let.x",
-            "the expression is empty",
-            "",
-        ),
-        (
-            "[let]\n\"f(x\" = \"x\"",
-            "task.let.f(x",
-            "the bracket does not end",
-            "NAME(x, y)",
-        ),
-        (
-            "[let]\n\"f()\" = \"1\"",
-            "task.let.f()",
-            "without parameters",
-            "",
-        ),
-        (
-            "[let]\n\"f(x, x)\" = \"x\"",
-            "task.let.f(x, x)",
-            "two parameters are called \"x\"",
-            "",
-        ),
-        (
-            "[let]\n\"f(1)\" = \"1\"",
-            "task.let.f(1)",
-            "\"1\" cannot be a parameter's name",
-            "",
-        ),
-        (
-            "[let]\n\"f(x, y)\" = \"x\"",
-            "task.let.f(x, y)",
-            "the parameter \"y\" is not used",
-            "",
-        ),
+        ("[names]\na = [\"x\"]\n[let]\na = \"1\"", "task.let.a", "is a list of [task.names]", ""),
+        ("[let]\nx = \"1\"\n\"x(y)\" = \"y\"", "task.let.x(y)", "\"x\" is defined twice", ""),
+        ("[let]\nx = \"1 +\"", "task.let.x", "the expression ends too early", ""),
+        ("[let]\nx = \"\"", "task.let.x", "the expression is empty", ""),
+        ("[let]\n\"f(x\" = \"x\"", "task.let.f(x", "the bracket does not end", "NAME(x, y)"),
+        ("[let]\n\"f()\" = \"1\"", "task.let.f()", "without parameters", ""),
+        ("[let]\n\"f(x, x)\" = \"x\"", "task.let.f(x, x)", "two parameters are called \"x\"", ""),
+        ("[let]\n\"f(1)\" = \"1\"", "task.let.f(1)", "\"1\" cannot be a parameter's name", ""),
+        ("[let]\n\"f(x, y)\" = \"x\"", "task.let.f(x, y)", "the parameter \"y\" is not used", ""),
         (
             "[let]\n\"f(x)\" = \"nrom(x)\"",
             "task.let.f(x)",
@@ -172,12 +97,7 @@ fn mistakes_in_definitions_name_their_place_and_a_remedy() {
             "is defined by itself: a -> b -> c -> a",
             "[[task.state]]",
         ),
-        (
-            "[let]\na = \"max(a, 1)\"",
-            "task.let.a",
-            "is defined by itself: a -> a",
-            "",
-        ),
+        ("[let]\na = \"max(a, 1)\"", "task.let.a", "is defined by itself: a -> a", ""),
         (
             "[let]\n\"f(x)\" = \"x > 0 ? f(x - 1) : 0\"",
             "task.let.f(x)",
@@ -190,25 +110,16 @@ fn mistakes_in_definitions_name_their_place_and_a_remedy() {
             Definitions::new(&world.model, &task, &["red".into()]).unwrap_err();
         assert_eq!(error.path, path, "{text}: {error}");
         assert!(error.message.contains(message), "{text}: {error}");
-        assert!(
-            error.help.clone().unwrap_or_default().contains(help),
-            "{text}: {error}"
-        );
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{text}: {error}");
     }
     // A name of an agent, a command.
     let named = task("[names]\nred = [\"foot_1\"]");
     let error = Definitions::new(&world.model, &named, &["red".into()]).unwrap_err();
-    assert!(
-        error.message.contains("\"red\" is an agent's name"),
-        "{error}"
-    );
+    assert!(error.message.contains("\"red\" is an agent's name"), "{error}");
     let named =
         task("[names]\ntwist = [\"foot_1\"]\n[[command]]\nname = \"twist\"\nrange = [[0, 1]]");
     let error = Definitions::new(&world.model, &named, &[]).unwrap_err();
-    assert!(
-        error.message.contains("\"twist\" is a command's name"),
-        "{error}"
-    );
+    assert!(error.message.contains("\"twist\" is a command's name"), "{error}");
 }
 
 /// Where definitions are used: the expression with the span between « and », message, help;
@@ -256,90 +167,30 @@ fn mistakes_in_uses_name_their_place_and_a_remedy() {
             "did you mean foot?",
             None,
         ),
-        (
-            "each(«[foot_1]», 1)",
-            "takes the name of a list",
-            "write each(LIST, expr)",
-            None,
-        ),
+        ("each(«[foot_1]», 1)", "takes the name of a list", "write each(LIST, expr)", None),
         (
             "«each(height(foot_1))»",
             "is for tasks of several agents",
             "write each(foot, expr)",
             None,
         ),
-        (
-            "norm(«foot»)",
-            "`foot` is a list of names, not a value",
-            "each(foot, ...)",
-            None,
-        ),
-        (
-            "height(«fooot»)",
-            "no body, site or geom called \"fooot\"",
-            "did you mean",
-            None,
-        ),
+        ("norm(«foot»)", "`foot` is a list of names, not a value", "each(foot, ...)", None),
+        ("height(«fooot»)", "no body, site or geom called \"fooot\"", "did you mean", None),
         (
             "height(«wrong»)",
             "called \"foot_3\", an entry of task.names.wrong",
             "did you mean",
             None,
         ),
-        (
-            "each(wrong, height(«{wrong}»))",
-            "called \"foot_3\"",
-            "did you mean",
-            None,
-        ),
-        (
-            "2 * «lifd»",
-            "unknown name `lifd`",
-            "did you mean `lift`?",
-            None,
-        ),
-        (
-            "«naer»(1, 2)",
-            "unknown function `naer`",
-            "did you mean near(error2, std)?",
-            None,
-        ),
-        (
-            "«near(1)»",
-            "`near` takes 2 arguments, this is 1",
-            "write near(error2, std)",
-            None,
-        ),
-        (
-            "«near»",
-            "`near` needs its arguments",
-            "write near(error2, std)",
-            None,
-        ),
-        (
-            "«lift(1)»",
-            "`lift` is a value, not a function",
-            "write lift alone",
-            None,
-        ),
-        (
-            "near(«time + height(torso)», 2)",
-            "adds [s] to [m]",
-            "",
-            None,
-        ),
-        (
-            "slow(«trso»)",
-            "called \"trso\"",
-            "did you mean \"torso\"?",
-            Some("slow(part)"),
-        ),
-        (
-            "«gap»",
-            "`{foot}` stands for nothing here",
-            "inside each(foot, ...)",
-            Some("gap"),
-        ),
+        ("each(wrong, height(«{wrong}»))", "called \"foot_3\"", "did you mean", None),
+        ("2 * «lifd»", "unknown name `lifd`", "did you mean `lift`?", None),
+        ("«naer»(1, 2)", "unknown function `naer`", "did you mean near(error2, std)?", None),
+        ("«near(1)»", "`near` takes 2 arguments, this is 1", "write near(error2, std)", None),
+        ("«near»", "`near` needs its arguments", "write near(error2, std)", None),
+        ("«lift(1)»", "`lift` is a value, not a function", "write lift alone", None),
+        ("near(«time + height(torso)», 2)", "adds [s] to [m]", "", None),
+        ("slow(«trso»)", "called \"trso\"", "did you mean \"torso\"?", Some("slow(part)")),
+        ("«gap»", "`{foot}` stands for nothing here", "inside each(foot, ...)", Some("gap")),
         ("«bad»", "adds [m] to [s]", "", Some("bad")),
         ("«worse»", "adds [m] to [s]", "", Some("bad")),
         (
@@ -354,12 +205,7 @@ fn mistakes_in_uses_name_their_place_and_a_remedy() {
             "write part for its value",
             Some("slow(part)"),
         ),
-        (
-            "tall(2, «qpos[0]»)",
-            "`height` takes the name of a body, site or geom",
-            "",
-            None,
-        ),
+        ("tall(2, «qpos[0]»)", "`height` takes the name of a body, site or geom", "", None),
         ("lift«[7]»", "there is no component 7", "", None),
     ] {
         let at = marked.find('«').unwrap();
@@ -368,10 +214,7 @@ fn mistakes_in_uses_name_their_place_and_a_remedy() {
         within(&world, &task, |scope| {
             let e: ExprError = Program::compile(&text, scope).unwrap_err();
             assert!(e.message.contains(message), "{text}: {e}");
-            assert!(
-                e.help.clone().unwrap_or_default().contains(help),
-                "{text}: {e}"
-            );
+            assert!(e.help.clone().unwrap_or_default().contains(help), "{text}: {e}");
             assert_eq!(e.of.as_deref(), of, "{text}: {e}");
             match of {
                 None => assert_eq!(e.span, span, "{text}: {e}"),
@@ -386,9 +229,7 @@ fn mistakes_in_uses_name_their_place_and_a_remedy() {
         });
     }
     // Who used whom.
-    let error = within(&world, &task, |scope| {
-        Program::compile("worse", scope).unwrap_err()
-    });
+    let error = within(&world, &task, |scope| Program::compile("worse", scope).unwrap_err());
     assert_eq!(
         (error.of.as_deref(), error.used_by.clone()),
         (Some("bad"), vec!["worse".to_string()])

@@ -48,20 +48,15 @@ fn examples() -> Vec<TaskConfig> {
     let texts = blocks.map(|b| b.split("```").next().unwrap().to_string());
     texts
         .filter(|t| t.starts_with("[task]"))
-        .map(|t| {
-            toml::from_str::<File>(&t)
-                .unwrap_or_else(|e| panic!("{e}"))
-                .task
-        })
+        .map(|t| toml::from_str::<File>(&t).unwrap_or_else(|e| panic!("{e}")).task)
         .collect()
 }
 
 /// Compiles each text for the task's robot.
 fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
     let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
-    let commands: Vec<_> = (task.command.iter())
-        .map(|c| (c.name.clone(), c.range.len(), c.unit.clone()))
-        .collect();
+    let commands: Vec<_> =
+        (task.command.iter()).map(|c| (c.name.clone(), c.range.len(), c.unit.clone())).collect();
     let params: Vec<String> = task.params.keys().cloned().collect();
     f(&Scope {
         model: &model,
@@ -130,9 +125,7 @@ fn compiled(text: &str) -> crate::task::Task {
     struct File {
         task: TaskConfig,
     }
-    let task = toml::from_str::<File>(text)
-        .unwrap_or_else(|e| panic!("{e}: {text}"))
-        .task;
+    let task = toml::from_str::<File>(text).unwrap_or_else(|e| panic!("{e}: {text}")).task;
     let compiled = crate::task::Task::compile(&dog(), &task, 0.02);
     compiled.unwrap_or_else(|e| panic!("{e}: {text}"))
 }
@@ -252,9 +245,5 @@ fn the_errors_are_as_printed() {
             text.push('\n');
         }
     });
-    generated(
-        "task-examples.md",
-        "errors",
-        &(text.trim_end().to_string() + "\n```\n"),
-    );
+    generated("task-examples.md", "errors", &(text.trim_end().to_string() + "\n```\n"));
 }

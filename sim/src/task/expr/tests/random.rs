@@ -64,11 +64,7 @@ impl Tree {
                 let (yes, no) = (a.value(action, velocity), b.value(action, velocity));
                 let taken = if c > 0.0 { yes } else { no };
                 // Near the edge either branch is right.
-                let doubt = if c.abs() <= e {
-                    (yes.0 - no.0).abs() + yes.1 + no.1
-                } else {
-                    0.0
-                };
+                let doubt = if c.abs() <= e { (yes.0 - no.0).abs() + yes.1 + no.1 } else { 0.0 };
                 round(taken.0, taken.1 + doubt)
             }
         }
@@ -149,9 +145,7 @@ fn a_lane_has_the_same_bits_in_any_block_with_any_neighbour() {
     let world = World::new(150, 3);
     let program = world.compile(text).unwrap();
     let bits = |rows: Vec<Vec<f32>>| -> Vec<Vec<u32>> {
-        rows.into_iter()
-            .map(|r| r.into_iter().map(f32::to_bits).collect())
-            .collect()
+        rows.into_iter().map(|r| r.into_iter().map(f32::to_bits).collect()).collect()
     };
     let whole = bits(world.run(&program, BLOCK));
     for block in [1, 7, 63] {
@@ -159,11 +153,7 @@ fn a_lane_has_the_same_bits_in_any_block_with_any_neighbour() {
     }
     // Broken neighbours, and registers full of the previous block's numbers.
     let mut broken = World::new(150, 3);
-    for v in [
-        &mut broken.state.qpos,
-        &mut broken.state.qvel,
-        &mut broken.action,
-    ] {
+    for v in [&mut broken.state.qpos, &mut broken.state.qvel, &mut broken.action] {
         for (i, x) in v.iter_mut().enumerate() {
             if i % 150 % 2 == 1 {
                 *x = [f32::NAN, f32::INFINITY, 3e38][i % 3];
@@ -210,10 +200,7 @@ fn equal_parts_are_computed_once_and_constants_before() {
     assert_eq!(once, 5);
     assert_eq!(steps("norm2(command.xy) + norm2(command.xy)"), once + 1);
     // Unused components cost nothing.
-    assert_eq!(
-        steps("pos(imu).x * 0 + time"),
-        steps("pos(imu).x * 0 + time")
-    );
+    assert_eq!(steps("pos(imu).x * 0 + time"), steps("pos(imu).x * 0 + time"));
     assert_eq!(steps("lin_vel(torso)[1]"), 1);
 }
 
@@ -226,23 +213,15 @@ fn evaluation_reuses_its_registers() {
     let (at, len) = (scratch.registers.as_ptr(), scratch.registers.len());
     assert_eq!(len, program.scratch_len());
     program.eval(&world.inputs(0, 64), &mut scratch);
-    assert_eq!(
-        (scratch.registers.as_ptr(), scratch.registers.len()),
-        (at, len)
-    );
+    assert_eq!((scratch.registers.as_ptr(), scratch.registers.len()), (at, len));
 }
 
 #[test]
 fn a_program_says_what_it_reads() {
     let world = World::new(1, 1);
-    let program = world
-        .compile("distance(imu, foot_1) + height(imu)")
-        .unwrap();
-    let names: Vec<&str> = program
-        .elements()
-        .iter()
-        .map(|e| e.kind.names(&world.model)[e.index])
-        .collect();
+    let program = world.compile("distance(imu, foot_1) + height(imu)").unwrap();
+    let names: Vec<&str> =
+        program.elements().iter().map(|e| e.kind.names(&world.model)[e.index]).collect();
     assert_eq!(names, ["imu", "torso", "foot_1"]);
     assert_eq!(program.units()[0].to_string(), "m");
 }

@@ -18,21 +18,15 @@ pub const GOLDEN: &[(&str, Formula)] = &[
     }),
     ("count(action > [0.5, 0, -0.5])", |v| {
         let a = v.action();
-        vec![f64::from(
-            u8::from(a[0] > 0.5) + u8::from(a[1] > 0.0) + u8::from(a[2] > -0.5),
-        )]
+        vec![f64::from(u8::from(a[0] > 0.5) + u8::from(a[1] > 0.0) + u8::from(a[2] > -0.5))]
     }),
-    ("quat_mul(quat(torso), quat(foot_1))", |v| {
-        hamilton(v.quat(1), v.quat(2)).to_vec()
-    }),
+    ("quat_mul(quat(torso), quat(foot_1))", |v| hamilton(v.quat(1), v.quat(2)).to_vec()),
     ("quat_inv(2 * quat(torso))", |v| {
         let [w, x, y, z] = v.quat(1);
         vec![w / 2.0, -x / 2.0, -y / 2.0, -z / 2.0]
     }),
     ("quat_angle(quat(torso))", |v| vec![turn(matrix(v.quat(1)))]),
-    ("quat_angle(quat(torso), quat(foot_2))", |v| {
-        vec![turn(times(v.mat(1), transpose(v.mat(3))))]
-    }),
+    ("quat_angle(quat(torso), quat(foot_2))", |v| vec![turn(times(v.mat(1), transpose(v.mat(3))))]),
     ("quat_rotvec(quat(torso))", |v| rotation_vector(v.quat(1))),
     ("quat_rotvec([1, 1e-9, 0, 0])", |_| vec![2e-9, 0.0, 0.0]),
     ("quat_box_minus(quat(torso), quat(foot_1))", |v| {
@@ -45,26 +39,15 @@ pub const GOLDEN: &[(&str, Formula)] = &[
         vec![half.cos(), 0.0, 0.0, half.sin()]
     }),
     ("quat_matrix(quat(torso))", |v| v.mat(1).concat()),
-    ("quat_6d(quat(torso))", |v| {
-        v.mat(1).iter().flat_map(|row| [row[0], row[1]]).collect()
-    }),
+    ("quat_6d(quat(torso))", |v| v.mat(1).iter().flat_map(|row| [row[0], row[1]]).collect()),
     ("quat_matrix(quat_axis_angle([0, 0, 5], 0.3))", |_| {
         let (s, c) = 0.3f64.sin_cos();
         vec![c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0]
     }),
-    (
-        "quat_matrix(quat_from_rpy(roll(torso), pitch(torso), yaw(torso)))",
-        |v| v.mat(1).concat(),
-    ),
+    ("quat_matrix(quat_from_rpy(roll(torso), pitch(torso), yaw(torso)))", |v| v.mat(1).concat()),
     (
         "[tolerance(height(torso), 0.5, 1, 0.6, linear), tolerance(height(torso), 0.5, 1, 0.6, linear, 0)]",
-        |v| {
-            sigmoids(
-                v,
-                |x| below_one((1.0 - 0.1) * x, |y| 1.0 - y),
-                |x| below_one(x, |y| 1.0 - y),
-            )
-        },
+        |v| sigmoids(v, |x| below_one((1.0 - 0.1) * x, |y| 1.0 - y), |x| below_one(x, |y| 1.0 - y)),
     ),
     (
         "[tolerance(height(torso), 0.5, 1, 0.6, hyperbolic), tolerance(height(torso), 0.5, 1, 0.6, hyperbolic, 0.3)]",

@@ -21,9 +21,7 @@ fn the_examples_of_the_design_compile_and_give_finite_numbers() {
         ("sensor(imu_acc)", "m/s^2"),
         ("sensor(pad)", "N"),
     ] {
-        let program = world
-            .compile(text)
-            .unwrap_or_else(|e| panic!("{text}: {e}"));
+        let program = world.compile(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         let found = match program.ty() {
             Type::Bool => "bool",
             Type::Num { unit, .. } => unit,

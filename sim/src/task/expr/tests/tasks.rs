@@ -24,11 +24,7 @@ fn written<'a>(cfg: &'a TaskConfig, path: &str) -> Option<&'a str> {
     };
     if let Some(i) = at("task.state[") {
         let s = cfg.state.get(i)?;
-        return Some(if path.ends_with(".init") {
-            &s.init
-        } else {
-            &s.update
-        });
+        return Some(if path.ends_with(".init") { &s.init } else { &s.update });
     }
     if let Some(i) = at("task.reset[") {
         return cfg.reset.get(i)?.expr.as_deref();
@@ -58,21 +54,10 @@ fn robot_with_networks() -> (Arc<Model>, tempfile::TempDir) {
 
 /// Whether an error says what and where.
 fn says(cfg: &TaskConfig, key: u32, error: &ConfigError) {
-    let ConfigError {
-        path,
-        span,
-        message,
-        ..
-    } = error;
-    assert!(
-        !message.is_empty() && path.starts_with("task"),
-        "{key}: {path}: {message}"
-    );
+    let ConfigError { path, span, message, .. } = error;
+    assert!(!message.is_empty() && path.starts_with("task"), "{key}: {path}: {message}");
     if let (Some(span), Some(text)) = (span, written(cfg, path)) {
-        assert!(
-            text.get(span.clone()).is_some(),
-            "{key}: {path} {span:?}: {text}"
-        );
+        assert!(text.get(span.clone()).is_some(), "{key}: {path} {span:?}: {text}");
     }
 }
 
@@ -112,9 +97,7 @@ fn compile(tasks: u32) {
             Err(error) => {
                 says(&cfg, key, &error);
                 let kind = error.message.split(['"', '`', '[']).next();
-                *reasons
-                    .entry(kind.unwrap_or_default().to_string())
-                    .or_insert(0) += 1;
+                *reasons.entry(kind.unwrap_or_default().to_string()).or_insert(0) += 1;
                 continue;
             }
         };
@@ -130,10 +113,7 @@ fn compile(tasks: u32) {
         assert_eq!(tables.drawn_shown.len(), sizes.ndrawn);
         assert_eq!(tables.shown_base.len(), sizes.nshown);
         read += u32::from(sizes.nshown > 0);
-        assert_eq!(
-            tables.cell_end.last().copied().unwrap_or(0) as usize,
-            sizes.nhistory
-        );
+        assert_eq!(tables.cell_end.last().copied().unwrap_or(0) as usize, sizes.nhistory);
         if key % 10 == 0 {
             let text = emit(&compiled, &sizes, 0.02, 100, Numbers::baked()).text;
             assert!(text.contains("term_reward_0"));
@@ -158,10 +138,7 @@ fn compile(tasks: u32) {
          events: {reasons:#?}"
     );
     assert!(20 * good > 3 * tasks && 50 * rich > tasks, "{all}");
-    assert!(
-        20 * varied > tasks && 50 * driven > tasks && 50 * read > tasks,
-        "{all}"
-    );
+    assert!(20 * varied > tasks && 50 * driven > tasks && 50 * read > tasks, "{all}");
     assert!(reasons.len() > 40, "{all}");
 }
 
@@ -169,16 +146,9 @@ fn compile(tasks: u32) {
 /// nothing panics, not even where it would be caught. Half of so many tasks: the sound ones.
 fn step(tasks: u32) {
     let (plain, _folder) = robot_with_networks();
-    let sim = SimConfig {
-        specialize: Specialize::Off,
-        threads: Auto::N(1),
-        ..SimConfig::default()
-    };
-    let env = EnvConfig {
-        num_envs: 3,
-        decimation: 2,
-        episode_length_s: 0.02,
-    };
+    let sim =
+        SimConfig { specialize: Specialize::Off, threads: Auto::N(1), ..SimConfig::default() };
+    let env = EnvConfig { num_envs: 3, decimation: 2, episode_length_s: 0.02 };
     let (mut stepped, mut varied) = (0, 0);
     for key in (0..tasks).step_by(2) {
         let cfg = task(key);
@@ -196,10 +166,8 @@ fn step(tasks: u32) {
         let (mut policy, mut privileged) = (vec![0.0; rows * wide], vec![0.0; critic]);
         let mut out = [(); 4].map(|()| vec![0.0; rows]);
         let mut slots = vec![0; rows];
-        let mut obs = Groups {
-            policy: &mut policy[..],
-            critic: (critic > 0).then_some(&mut privileged[..]),
-        };
+        let mut obs =
+            Groups { policy: &mut policy[..], critic: (critic > 0).then_some(&mut privileged[..]) };
         env.reset(false, &mut obs);
         let actions = vec![0.3; rows * spec.action.width()];
         for _ in 0..6 {
@@ -215,10 +183,7 @@ fn step(tasks: u32) {
                     terminated,
                     truncated,
                     valid,
-                    final_obs: Groups {
-                        policy: &mut [],
-                        critic: None,
-                    },
+                    final_obs: Groups { policy: &mut [], critic: None },
                     final_slot: &mut slots,
                 },
             );
@@ -226,11 +191,7 @@ fn step(tasks: u32) {
         let mut stats = EpisodeStats::with_room(&spec).unwrap();
         env.take_stats(&mut stats);
         let failed = spec.cause_names.iter().position(|n| n == "engine/failed");
-        assert_eq!(
-            stats.causes[failed.unwrap()],
-            0,
-            "{key}: a panic was caught"
-        );
+        assert_eq!(stats.causes[failed.unwrap()], 0, "{key}: a panic was caught");
         stepped += 1;
         varied += u32::from(!spec.events.is_empty());
     }

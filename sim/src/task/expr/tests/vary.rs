@@ -77,9 +77,7 @@ fn sound(d: &mut Dice, name: &str, set: &str, operation: Operation, range: [f64;
     let velocity = set.starts_with("vel");
     let when = WHENS[usize::from(velocity) + d.below(3 - usize::from(velocity))];
     let interval = when == EventTime::Interval;
-    let force = ["force", "torque", "wrench"]
-        .iter()
-        .any(|f| set.starts_with(f));
+    let force = ["force", "torque", "wrench"].iter().any(|f| set.starts_with(f));
     let mut event = EventTerm {
         name: name.into(),
         when,
@@ -129,18 +127,7 @@ fn sound(d: &mut Dice, name: &str, set: &str, operation: Operation, range: [f64;
 /// Puts something else in the place of one of its keys, or of several.
 fn spoil(d: &mut Dice, event: &mut EventTerm) {
     let number = |d: &mut Dice| {
-        [
-            0.0,
-            -1.0,
-            1.0,
-            1e-30,
-            1e30,
-            1e300,
-            f64::NAN,
-            f64::INFINITY,
-            -0.5,
-            7.0,
-        ][d.below(10)]
+        [0.0, -1.0, 1.0, 1e-30, 1e30, 1e300, f64::NAN, f64::INFINITY, -0.5, 7.0][d.below(10)]
     };
     for _ in 0..1 + d.below(3) {
         match d.below(10) {
@@ -187,9 +174,8 @@ fn spoil(d: &mut Dice, event: &mut EventTerm) {
                     "(\"tail-tip\")",
                     "(é*)",
                 ]);
-                let index = d.one(&[
-                    "", "", "[0]", "[9]", "[0:2]", "[2:1]", "[", "]", "[-1]", "[é]",
-                ]);
+                let index =
+                    d.one(&["", "", "[0]", "[9]", "[0:2]", "[2:1]", "[", "]", "[-1]", "[é]"]);
                 event.set = format!("{quantity}{part}{index}");
             }
             4 => event.operation = [Operation::Abs, Operation::Add, Operation::Scale][d.below(3)],
@@ -283,11 +269,7 @@ fn actuators(cfg: &mut TaskConfig, d: &mut Dice, wild: bool) {
 pub fn write_networks(folder: &Path) {
     let shapes: [&[(&str, [usize; 2])]; 2] = [
         &[("0.weight", [16, 6]), ("2.weight", [1, 16])],
-        &[
-            ("weight_ih_l0", [32, 2]),
-            ("weight_hh_l0", [32, 8]),
-            ("out.weight", [1, 8]),
-        ],
+        &[("weight_ih_l0", [32, 2]), ("weight_hh_l0", [32, 8]), ("out.weight", [1, 8])],
     ];
     for (name, tensors) in NETWORKS.into_iter().zip(shapes) {
         let numbers = |count: usize| -> Vec<u8> {
@@ -299,10 +281,7 @@ pub fn write_networks(folder: &Path) {
             .map(|(name, shape)| (*name, shape.to_vec(), numbers(shape[0] * shape[1])))
             .collect();
         let views = data.iter().map(|(name, shape, bytes)| {
-            (
-                *name,
-                TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap(),
-            )
+            (*name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
         });
         let bytes = safetensors::serialize(views, None).unwrap();
         std::fs::write(folder.join(name), bytes).unwrap();

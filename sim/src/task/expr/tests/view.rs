@@ -17,9 +17,7 @@ impl View<'_> {
         rows.map(|k| f64::from(buffer[k * n + self.e])).collect()
     }
     pub fn v3(&self, buffer: &[f32], body: usize) -> V3 {
-        self.rows(buffer, 3 * body..3 * body + 3)
-            .try_into()
-            .unwrap()
+        self.rows(buffer, 3 * body..3 * body + 3).try_into().unwrap()
     }
     pub fn q(&self, k: std::ops::Range<usize>) -> Vec<f64> {
         self.rows(&self.w.state.qpos, k)
@@ -37,9 +35,7 @@ impl View<'_> {
         self.v3(&self.w.state.body_ang_vel, body)
     }
     pub fn quat(&self, body: usize) -> [f64; 4] {
-        self.rows(&self.w.state.body_quat, 4 * body..4 * body + 4)
-            .try_into()
-            .unwrap()
+        self.rows(&self.w.state.body_quat, 4 * body..4 * body + 4).try_into().unwrap()
     }
     /// Rotation matrix of a body.
     pub fn mat(&self, body: usize) -> [V3; 3] {
@@ -49,10 +45,7 @@ impl View<'_> {
         add(self.pos(body), apply(self.mat(body), at))
     }
     pub fn point_vel(&self, body: usize, at: V3) -> V3 {
-        add(
-            self.vel(body),
-            cross(self.omega(body), apply(self.mat(body), at)),
-        )
+        add(self.vel(body), cross(self.omega(body), apply(self.mat(body), at)))
     }
     pub fn force(&self, geom: usize) -> f64 {
         self.rows(&self.w.state.contact_force, geom..geom + 1)[0]
@@ -80,9 +73,7 @@ impl View<'_> {
             reads,
             last,
         });
-        self.rows(&self.w.state.contact_data, rows.unwrap())
-            .try_into()
-            .unwrap()
+        self.rows(&self.w.state.contact_data, rows.unwrap()).try_into().unwrap()
     }
     pub fn action(&self) -> Vec<f64> {
         self.rows(&self.w.action, 0..ACTIONS)
@@ -103,21 +94,9 @@ impl View<'_> {
 
 pub fn matrix([w, x, y, z]: [f64; 4]) -> [V3; 3] {
     [
-        [
-            w * w + x * x - y * y - z * z,
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-        ],
-        [
-            2.0 * (x * y + w * z),
-            w * w - x * x + y * y - z * z,
-            2.0 * (y * z - w * x),
-        ],
-        [
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            w * w - x * x - y * y + z * z,
-        ],
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
     ]
 }
 pub fn apply(m: [V3; 3], v: V3) -> V3 {
@@ -133,11 +112,7 @@ pub fn sub(a: V3, b: V3) -> V3 {
     std::array::from_fn(|k| a[k] - b[k])
 }
 pub fn cross(a: V3, b: V3) -> V3 {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 pub fn norm(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()

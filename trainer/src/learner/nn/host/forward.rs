@@ -28,19 +28,13 @@ impl Weights {
         // nothing of libtorch's but for addresses, so that no step of the optimiser and no
         // load is under way in this thread; another thread has parameters of its own.
         unsafe {
-            Some(Self {
-                weight: HostRows::new(weight).ok()?,
-                bias: HostRows::new(bias).ok()?,
-            })
+            Some(Self { weight: HostRows::new(weight).ok()?, bias: HostRows::new(bias).ok()? })
         }
     }
 
     fn get(&self) -> Result<(&[f32], &[f32]), TchError> {
         let moved = |e: ostler_collector::CollectError| TchError::Torch(e.to_string());
-        Ok((
-            self.weight.all().map_err(moved)?,
-            self.bias.all().map_err(moved)?,
-        ))
+        Ok((self.weight.all().map_err(moved)?, self.bias.all().map_err(moved)?))
     }
 }
 
@@ -74,10 +68,7 @@ impl ActorPass {
         }
         let vectors = Vectors::widest();
         let columns = || zeroed("a block of rows", widest.saturating_mul(ROWS));
-        Ok(Some(Self {
-            vectors,
-            columns: [columns()?, columns()?, columns()?, columns()?],
-        }))
+        Ok(Some(Self { vectors, columns: [columns()?, columns()?, columns()?, columns()?] }))
     }
 
     /// Raw observations `x [B,O]`, shifted by the first and scaled by the second of `norm
@@ -182,8 +173,7 @@ impl ActorPass {
                 let filled = &mut to[..linear.outputs() * ROWS];
                 if let Some(norm) = trunk.norms().get(i) {
                     let [gain, shift] = norm.on_host()?.ok_or_else(not_here)?;
-                    self.vectors
-                        .columns_norm(NormWeights { gain, shift }, filled);
+                    self.vectors.columns_norm(NormWeights { gain, shift }, filled);
                 }
                 self.vectors.activate(function, filled);
                 if trunk.adds(i) {
@@ -224,9 +214,7 @@ impl ActorPass {
         }
         let [numbers, states, of_input, of_hidden] = &mut self.columns;
         let blocks = x.chunks(ROWS * inputs.max(1));
-        let states_of = before
-            .chunks(ROWS * width)
-            .zip(after.chunks_mut(ROWS * width));
+        let states_of = before.chunks(ROWS * width).zip(after.chunks_mut(ROWS * width));
         for (x, (before, after)) in blocks.zip(states_of) {
             load(x, norm, inputs, numbers);
             load(before, None, width, states);

@@ -536,12 +536,7 @@ impl Vectors {
         block: LossBlock<'_>,
         stats: &mut [f64; STATS],
     ) {
-        let LossShape {
-            actions,
-            dists,
-            stds,
-            ..
-        } = *shape;
+        let LossShape { actions, dists, stds, .. } = *shape;
         assert!(stride.is_multiple_of(self.lanes()) && rows <= stride);
         assert_eq!(block.packed.len(), shape.packed() * stride);
         assert_eq!([block.dist.len(), block.d_dist.len()], [dists * stride; 2]);
@@ -551,18 +546,11 @@ impl Vectors {
         assert_eq!(block.d_log_std.len(), stds * stride);
         let each = block.log_std.len() == stds * stride;
         assert!(each || block.log_std.len() == stds);
-        let columns = |x: &mut [f32]| Columns {
-            p: x.as_mut_ptr() as Address,
-            column: stride as i64,
-            row: 1,
-        };
+        let columns =
+            |x: &mut [f32]| Columns { p: x.as_mut_ptr() as Address, column: stride as i64, row: 1 };
         let log_std = match each {
             true => columns(block.log_std),
-            false => Columns {
-                p: block.log_std.as_mut_ptr() as Address,
-                column: 1,
-                row: 0,
-            },
+            false => Columns { p: block.log_std.as_mut_ptr() as Address, column: 1, row: 0 },
         };
         let args = PpoLoss {
             packed: columns(block.packed),

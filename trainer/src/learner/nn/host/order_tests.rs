@@ -49,15 +49,8 @@ fn every_kind_of_vectors_gives_the_same_order() {
 #[test]
 fn seed_update_and_epoch_each_give_another_order() {
     let high = 1_u64 << 32;
-    let keys = [
-        (0, 0, 0),
-        (1, 0, 0),
-        (high, 0, 0),
-        (0, 1, 0),
-        (0, high, 0),
-        (0, 0, 1),
-        (0, 0, 1 << 31),
-    ];
+    let keys =
+        [(0, 0, 0), (1, 0, 0), (high, 0, 0), (0, 1, 0), (0, high, 0), (0, 0, 1), (0, 0, 1 << 31)];
     let drawn = keys.map(|(seed, update, epoch)| {
         let mut order = vec![-1; 2000];
         Vectors::widest().order(seed, update, epoch, &mut order);
@@ -132,10 +125,7 @@ fn deviations(order: &[i64], next: &[i64]) -> [f64; 4] {
     let neighbours: f64 = order.windows(2).map(|w| off(w[0]) * off(w[1])).sum();
     let epochs: f64 = order.iter().zip(next).map(|(&a, &b)| off(a) * off(b)).sum();
     // Diaconis and Graham, "Spearman's footrule as a measure of disarray", 1977.
-    let moved = order
-        .iter()
-        .zip(0..)
-        .map(|(&to, from): (_, i64)| to.abs_diff(from));
+    let moved = order.iter().zip(0..).map(|(&to, from): (_, i64)| to.abs_diff(from));
     let moved = moved.sum::<u64>() as f64 - (n * n - 1.0) / 3.0;
     let rising = order.windows(2).filter(|w| w[0] < w[1]).count() as f64;
     [
@@ -159,11 +149,7 @@ fn displacements_and_correlations_are_those_of_random_orders() {
         }
         let n = updates as f64;
         for k in 0..4 {
-            assert!(
-                sums[k].abs() < 3.9 * n.sqrt(),
-                "{samples}, {k}: {}",
-                sums[k]
-            );
+            assert!(sums[k].abs() < 3.9 * n.sqrt(), "{samples}, {k}: {}", sums[k]);
             assert!(squares[k] < most(n), "{samples}, {k}: {}", squares[k]);
         }
     }

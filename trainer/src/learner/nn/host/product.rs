@@ -24,12 +24,7 @@ struct Shape {
 
 impl Shape {
     fn transposed(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            row: self.column,
-            column: self.row,
-        }
+        Self { rows: self.columns, columns: self.rows, row: self.column, column: self.row }
     }
 
     /// How many numbers it reaches over.
@@ -49,21 +44,13 @@ impl<T> Matrix<T> {
 
     /// Columns of `rows` numbers, one every `stride`.
     pub fn columns(x: T, rows: usize, columns: usize, stride: usize) -> Self {
-        let shape = Shape {
-            rows,
-            columns,
-            row: 1,
-            column: stride,
-        };
+        let shape = Shape { rows, columns, row: 1, column: stride };
         Self { x, shape }
     }
 
     /// Its transpose.
     pub fn t(self) -> Self {
-        Self {
-            shape: self.shape.transposed(),
-            ..self
-        }
+        Self { shape: self.shape.transposed(), ..self }
     }
 }
 
@@ -86,13 +73,9 @@ pub fn product(to: Matrix<&mut [f32]>, a: Matrix<&[f32]>, b: Matrix<&[f32]>, add
     // Its kernels write columns: results in rows are computed transposed.
     let whole = (m, n, to.shape, (a.x, a.shape), (b.x, b.shape));
     let (m, n, to_shape, (a, a_shape), (b, b_shape)) = match column < row {
-        true => (
-            n,
-            m,
-            to.shape.transposed(),
-            (b.x, b.shape.transposed()),
-            (a.x, a.shape.transposed()),
-        ),
+        true => {
+            (n, m, to.shape.transposed(), (b.x, b.shape.transposed()), (a.x, a.shape.transposed()))
+        }
         false => whole,
     };
     let step = |x: usize| x as isize;
@@ -145,13 +128,7 @@ mod tests {
 
     #[test]
     fn products_are_right_in_every_layout() {
-        for [m, n, k] in [
-            [1, 1, 1],
-            [7, 5, 3],
-            [256, 128, 48],
-            [64, 1, 33],
-            [3, 70, 300],
-        ] {
+        for [m, n, k] in [[1, 1, 1], [7, 5, 3], [256, 128, 48], [64, 1, 33], [3, 70, 300]] {
             let (a, b) = (normals(1, m * k), normals(2, k * n));
             let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
             let exact = expected(&wide(&a), &wide(&b), [m, n, k]);

@@ -74,10 +74,7 @@ impl GruAt {
             if from > 0 {
                 let last = &space.after[(from - sequences) * h..from * h];
                 before[step.clone()].copy_from_slice(last);
-                clear(
-                    &mut before[step.clone()],
-                    &space.keep[from..from + sequences],
-                );
+                clear(&mut before[step.clone()], &space.keep[from..from + sequences]);
             }
             let y = &mut of_hidden[wide.clone()];
             self.hidden.rows(theta, &before[step.clone()], y);
@@ -116,10 +113,7 @@ impl GruAt {
         let of_input = &of_input[..3 * h * rows];
         let of_hidden = &of_hidden[..3 * h * rows];
         let before = &space.before[..h * rows];
-        for (dense, x, d) in [
-            (&self.input, x, of_input),
-            (&self.hidden, before, of_hidden),
-        ] {
+        for (dense, x, d) in [(&self.input, x, of_input), (&self.hidden, before, of_hidden)] {
             dense.weight_gradient(x, d, grad);
             vectors.sum_rows(d, &mut grad[dense.bias.clone()]);
         }

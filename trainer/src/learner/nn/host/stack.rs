@@ -157,23 +157,13 @@ impl Stack {
         let widest = self.layers.iter().map(|l| l.outputs).max().unwrap_or(0);
         let layers = || self.layers.iter().take(self.norms.len());
         Ok(StackSpace {
-            hidden: self
-                .layers
-                .iter()
-                .map(|l| buffer(l.outputs))
-                .collect::<Result<_, _>>()?,
+            hidden: self.layers.iter().map(|l| buffer(l.outputs)).collect::<Result<_, _>>()?,
             normal: layers()
                 .map(|l| Ok([buffer(l.outputs)?, buffer(1)?]))
                 .collect::<Result<_, MemoryError>>()?,
             d: [buffer(widest)?, buffer(widest)?],
             own: (0..self.layers.len())
-                .map(|i| {
-                    buffer(if self.adds(i) {
-                        self.layers[i].outputs
-                    } else {
-                        0
-                    })
-                })
+                .map(|i| buffer(if self.adds(i) { self.layers[i].outputs } else { 0 }))
                 .collect::<Result<_, _>>()?,
             kept: buffer(if self.residual { widest } else { 0 })?,
         })
@@ -263,10 +253,7 @@ impl Stack {
 
 impl NormAt {
     fn weights<'a>(&self, theta: &'a [f32]) -> NormWeights<'a> {
-        NormWeights {
-            gain: &theta[self.gain.clone()],
-            shift: &theta[self.shift.clone()],
-        }
+        NormWeights { gain: &theta[self.gain.clone()], shift: &theta[self.shift.clone()] }
     }
 }
 
@@ -292,6 +279,5 @@ impl StackSpace {
 
 /// Three ranges of `x` at once, which do not overlap.
 fn apart<'a>(x: &'a mut [f32], ranges: [&Range<usize>; 3]) -> [&'a mut [f32]; 3] {
-    x.get_disjoint_mut(ranges.map(Clone::clone))
-        .expect("parameters lie apart")
+    x.get_disjoint_mut(ranges.map(Clone::clone)).expect("parameters lie apart")
 }

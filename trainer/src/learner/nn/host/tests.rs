@@ -92,10 +92,7 @@ fn forward_and_backward_agree_with_libtorch_and_special_values_are_its() {
                 };
                 let signed = y.is_sign_negative() == e.is_sign_negative();
                 let nan = y.is_nan() && e.is_nan();
-                assert!(
-                    nan || (same && signed),
-                    "{activation:?}({x:e}) = {y:e}, theirs {e:e}"
-                );
+                assert!(nan || (same && signed), "{activation:?}({x:e}) = {y:e}, theirs {e:e}");
             }
             // From the same results, so that it is the derivative alone.
             let (their_d, y) = (Tensor::from_slice(&d), expected);
@@ -133,29 +130,13 @@ fn a_number_gets_the_same_bits_wherever_it_stands_and_however_wide_vectors_are()
         let mut d_whole = x.clone();
         Vectors::Eight.slope(activation, &whole, &mut d_whole);
         for vectors in fused() {
-            for (from, to) in [
-                (0, 0),
-                (0, 131),
-                (0, 1),
-                (1, 8),
-                (3, 36),
-                (50, 131),
-                (130, 131),
-            ] {
+            for (from, to) in [(0, 0), (0, 131), (0, 1), (1, 8), (3, 36), (50, 131), (130, 131)] {
                 let mut part = x[from..to].to_vec();
                 vectors.activate(activation, &mut part);
-                assert_eq!(
-                    bits(&part),
-                    bits(&whole[from..to]),
-                    "{activation:?} {from}..{to}"
-                );
+                assert_eq!(bits(&part), bits(&whole[from..to]), "{activation:?} {from}..{to}");
                 let mut d = x[from..to].to_vec();
                 vectors.slope(activation, &part, &mut d);
-                assert_eq!(
-                    bits(&d),
-                    bits(&d_whole[from..to]),
-                    "{activation:?} {from}..{to}"
-                );
+                assert_eq!(bits(&d), bits(&d_whole[from..to]), "{activation:?} {from}..{to}");
             }
         }
     }
@@ -172,22 +153,14 @@ fn network_of(
     [layer_norm, residual]: [bool; 2],
 ) -> (Params, Trunk, [Linear; 2]) {
     let mut layout = Layout::default();
-    let config = TrunkConfig {
-        widths: &widths[1..],
-        activation,
-        layer_norm,
-        residual,
-    };
+    let config = TrunkConfig { widths: &widths[1..], activation, layer_norm, residual };
     let (at, features) = Trunk::declare(&mut layout, "t", widths[0], config);
     let heads = [3, 13].map(|w| Linear::declare(&mut layout, &format!("h{w}"), features, w));
     let params = Params::new(layout, Device::Cpu).unwrap();
     let n = params.len();
     let mut random = vec![0.0; n as usize];
     fill_normal(3, 0..n as u32, Purpose::Replay, 0, 1, &mut random);
-    params
-        .theta
-        .shallow_clone()
-        .copy_(&(Tensor::from_slice(&random) * 0.3));
+    params.theta.shallow_clone().copy_(&(Tensor::from_slice(&random) * 0.3));
     let trunk = Trunk::new(&params, &at, config).unwrap();
     let heads = heads.map(|at| Linear::new(&params, at).unwrap());
     (params, trunk, heads)
@@ -199,9 +172,7 @@ fn pass(net: &(Params, Trunk, [Linear; 2]), vectors: Vectors, x: &Tensor) -> [Te
     pass.vectors = vectors;
     let out = [3, 13].map(|w| Tensor::zeros([x.size()[0], w], (Kind::Float, Device::Cpu)));
     let [a, b] = &net.2;
-    let done = pass
-        .tensors(x, None, (None, &net.1), [a, b], [&out[0], &out[1]])
-        .unwrap();
+    let done = pass.tensors(x, None, (None, &net.1), [a, b], [&out[0], &out[1]]).unwrap();
     assert!(done);
     out
 }
@@ -230,10 +201,7 @@ fn a_network_in_one_pass_equals_libtorch_layer_by_layer() {
                     let exact = hidden.matmul(&double(head.weight()).tr()) + double(head.bias());
                     let error = (double(&own) - &exact).abs().max().double_value(&[]);
                     let size = exact.abs().max().double_value(&[]);
-                    assert!(
-                        error <= 2e-6 * size,
-                        "{vectors:?} {widths:?} {error} of {size}"
-                    );
+                    assert!(error <= 2e-6 * size, "{vectors:?} {widths:?} {error} of {size}");
                 }
             }
         }
@@ -288,10 +256,7 @@ fn gradients_of_inputs_are_libtorchs() {
         net.1.backward_inputs(&space, 2, 3, &dx).unwrap();
         let off = (&expected[0].narrow(1, 2, 3) - dx).abs().max();
         let size = expected[0].abs().max().double_value(&[]);
-        assert!(
-            off.double_value(&[]) < 1e-5 * size,
-            "{activation:?} {kind:?}"
-        );
+        assert!(off.double_value(&[]) < 1e-5 * size, "{activation:?} {kind:?}");
     }
 }
 
@@ -337,19 +302,11 @@ fn a_pass_normalises_as_libtorch_does_and_leaves_other_tensors_to_it() {
     let out = Tensor::zeros([40, 3], (Kind::Float, Device::Cpu));
     let [head, _] = &net.2;
     let norm = Some([&shift, &scale]);
-    assert!(
-        pass_of
-            .tensors(&x, norm, (None, &net.1), [head], [&out])
-            .unwrap()
-    );
+    assert!(pass_of.tensors(&x, norm, (None, &net.1), [head], [&out]).unwrap());
     let before = (&x - &shift) * &scale;
     assert_eq!(out, pass(&net, pass_of.vectors, &before)[0]);
     let gaps = rows(40, 10).narrow(1, 0, 5);
-    assert!(
-        !pass_of
-            .tensors(&gaps, norm, (None, &net.1), [head], [&out])
-            .unwrap()
-    );
+    assert!(!pass_of.tensors(&gaps, norm, (None, &net.1), [head], [&out]).unwrap());
     // SAFETY: numbers of this test, and nothing is done with them.
     assert!(unsafe { with_floats([&gaps], [], |_, []| ()) }.is_none());
 }

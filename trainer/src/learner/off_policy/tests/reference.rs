@@ -28,10 +28,7 @@ struct Case {
 fn close(what: &str, got: &Tensor, expected: &Tensor) {
     let error = (got - expected).abs().max().double_value(&[]);
     let scale = expected.abs().max().double_value(&[]).max(1.0);
-    assert!(
-        error / scale < 1e-5,
-        "{what}: off by {error:e}\n{got}\n{expected}"
-    );
+    assert!(error / scale < 1e-5, "{what}: off by {error:e}\n{got}\n{expected}");
 }
 
 /// Puts recorded numbers where a batch would have put them.
@@ -58,11 +55,7 @@ fn fill(x: &mut Inputs, b: &Named, own: bool) {
 }
 
 fn network() -> CriticConfig {
-    CriticConfig {
-        hidden_dims: vec![8, 6],
-        activation: Activation::Elu,
-        ..CriticConfig::default()
-    }
+    CriticConfig { hidden_dims: vec![8, 6], activation: Activation::Elu, ..CriticConfig::default() }
 }
 
 fn actor() -> ActorConfig {
@@ -90,11 +83,8 @@ fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPol
     let action = ActionSpace::Continuous(2);
     let spec = spec(5, case.own_critic_obs.then_some(3), action, 1);
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
-    let start: NamedTensors = case
-        .params
-        .iter()
-        .map(|(name, n)| (name.clone(), n.tensor()))
-        .collect();
+    let start: NamedTensors =
+        case.params.iter().map(|(name, n)| (name.clone(), n.tensor())).collect();
     learner.load_weights(&start).unwrap();
     learner
 }
@@ -117,10 +107,7 @@ fn sacs_weight_decay_takes_its_share_off_actor_and_critics() {
     let _no_grad = tch::no_grad_guard();
     let after = |weight_decay: f64| {
         let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
-        let sac = SacConfig {
-            weight_decay,
-            ..sac
-        };
+        let sac = SacConfig { weight_decay, ..sac };
         let mut learner = learner(case, Algorithm::Sac(&sac), &actor());
         take(&mut learner, case, &case.batches[0]);
         learner.weights().unwrap()
@@ -151,11 +138,7 @@ fn sacs_deviation_does_not_go_below_its_bound() {
     let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
     let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
     let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
-    let bounded = ActorConfig {
-        min_std: LEAST,
-        init_std: 1.5,
-        ..actor()
-    };
+    let bounded = ActorConfig { min_std: LEAST, init_std: 1.5, ..actor() };
     let obs = case.batches[0]["obs"].tensor();
     let _no_grad = tch::no_grad_guard();
     let log_std = |actor: &ActorConfig| {
@@ -180,12 +163,7 @@ fn sacs_deviation_comes_back_from_its_bound() {
     let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
     let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
     // All standard deviations that the network gives lie below the bound.
-    let bounded = ActorConfig {
-        min_std: 50.0,
-        init_std: 60.0,
-        max_std: 100.0,
-        ..actor()
-    };
+    let bounded = ActorConfig { min_std: 50.0, init_std: 60.0, max_std: 100.0, ..actor() };
     let obs = case.batches[0]["obs"].tensor();
     let _no_grad = tch::no_grad_guard();
     let learner = learner(case, Algorithm::Sac(&sac), &bounded);
@@ -197,9 +175,7 @@ fn sacs_deviation_comes_back_from_its_bound() {
         let _ = space.d_log_std.shallow_clone().fill_(sign);
         net.backward(&obs, &space).unwrap();
         let gradients = params.save_grad().unwrap();
-        let found = gradients
-            .iter()
-            .find(|(n, _)| n == "actor.log_std_head.bias");
+        let found = gradients.iter().find(|(n, _)| n == "actor.log_std_head.bias");
         found.unwrap().1.abs().min().double_value(&[])
     };
     // Adam steps against the gradient: a negative one raises the standard deviation.

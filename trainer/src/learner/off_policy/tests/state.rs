@@ -13,11 +13,8 @@ const STEPS: i64 = 4;
 
 fn networks() -> (ActorConfig, CriticConfig) {
     tch::set_num_threads(1);
-    let actor = ActorConfig {
-        hidden_dims: vec![16, 8],
-        obs_normalization: true,
-        ..ActorConfig::default()
-    };
+    let actor =
+        ActorConfig { hidden_dims: vec![16, 8], obs_normalization: true, ..ActorConfig::default() };
     let critic = CriticConfig {
         hidden_dims: vec![16, 8],
         obs_normalization: true,
@@ -27,11 +24,7 @@ fn networks() -> (ActorConfig, CriticConfig) {
 }
 
 fn sac() -> SacConfig {
-    SacConfig {
-        batch_size: 32,
-        learning_starts: 24,
-        ..SacConfig::default()
-    }
+    SacConfig { batch_size: 32, learning_starts: 24, ..SacConfig::default() }
 }
 
 fn td3() -> Td3Config {
@@ -97,10 +90,7 @@ fn refused_on_gpu(replay: ReplayConfig, free: Option<u64>) -> String {
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
     learner.device = Device::Cuda(0);
     let folder = tempfile::tempdir().unwrap();
-    let free = Told {
-        host: Some(1 << 40),
-        device: free,
-    };
+    let free = Told { host: Some(1 << 40), device: free };
     let opened = learner.open(folder.path(), false, &free);
     opened.err().unwrap().to_string()
 }
@@ -147,10 +137,7 @@ fn learn(learner: &mut OffPolicy, spec: &EnvSpec, stream: u32) -> UpdateStats {
 
 #[test]
 fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
-    let config = SacConfig {
-        learning_starts: 48,
-        ..sac()
-    };
+    let config = SacConfig { learning_starts: 48, ..sac() };
     let (mut learner, spec, _folder) = build(Algorithm::Sac(&config));
     let weights = learner.weights().unwrap();
     let first = learn(&mut learner, &spec, 1);
@@ -184,11 +171,7 @@ fn what_an_update_would_move_is_counted_and_nothing_moves_on_a_host() {
                 SamplerKind::Prioritized => 1 + stats.minibatches,
                 _ => 1,
             };
-            let expected = Traffic {
-                downloads: fetched,
-                waits: fetched,
-                ..Traffic::default()
-            };
+            let expected = Traffic { downloads: fetched, waits: fetched, ..Traffic::default() };
             assert_eq!(learner.traffic().since(before), expected);
         }
     });
@@ -226,10 +209,7 @@ fn an_update_taken_back_is_repeated_bit_for_bit() {
         same(&learner.save().unwrap(), &start);
         let again = learner.update(&rollout).unwrap();
         same(&learner.save().unwrap(), &end);
-        assert_eq!(
-            once.value_function.to_bits(),
-            again.value_function.to_bits()
-        );
+        assert_eq!(once.value_function.to_bits(), again.value_function.to_bits());
         assert_eq!(once.off_policy.unwrap().remembered, 48);
     });
 }
@@ -317,31 +297,20 @@ fn poison_is_skipped_or_reported() {
         }
     });
     let (mut learner, ..) = build(Algorithm::Td3(&td3()));
-    let fault = UpdateFault {
-        when: At(1),
-        minibatch: 0,
-        what: T::LogStd,
-        value: Value::Number(0.0),
-    };
+    let fault =
+        UpdateFault { when: At(1), minibatch: 0, what: T::LogStd, value: Value::Number(0.0) };
     let e = learner.inject(vec![fault]).unwrap_err().to_string();
     assert!(e.contains("actor.log_std_head.bias"), "{e}");
 }
 
 #[test]
 fn actions_stay_within_their_bound_and_choices_are_refused() {
-    let config = Td3Config {
-        action_bound: 2.0,
-        std_max: 3.0,
-        ..td3()
-    };
+    let config = Td3Config { action_bound: 2.0, std_max: 3.0, ..td3() };
     let (mut learner, spec, _folder) = build(Algorithm::Td3(&config));
     let r = rollout(learner.policy_mut(), &spec, STEPS, 1);
     let largest = r.action.abs().max().double_value(&[]);
     assert!(largest <= 2.0 && largest > 1.0, "{largest}");
-    let discrete = EnvSpec {
-        action: ActionSpace::Discrete(3),
-        ..spec
-    };
+    let discrete = EnvSpec { action: ActionSpace::Discrete(3), ..spec };
     let (actor, critic) = networks();
     let algorithm = Algorithm::Sac(&sac());
     let e = policy(algorithm, &actor, &critic, &discrete, 1, Device::Cpu).unwrap_err();
@@ -370,9 +339,7 @@ fn a_copy_explores_as_its_rows_of_the_whole_batch_do() {
         let (first, len) = (n / 3, n - n / 3);
         let copied = learner.policy().replicate().unwrap();
         let mut weights = Vec::new();
-        copied
-            .weights(&mut weights, &ostler_sim::device::Counts::default())
-            .unwrap();
+        copied.weights(&mut weights, &ostler_sim::device::Counts::default()).unwrap();
         let mut copy = copied.replica(first, len).unwrap();
         copy.take(&weights).unwrap();
         let (width, _) = learner.policy().noise();
@@ -384,19 +351,10 @@ fn a_copy_explores_as_its_rows_of_the_whole_batch_do() {
                 .map(|w| Tensor::zeros([rows as i64, w], (Kind::Float, Device::Cpu)))
         };
         let ([a, b, c], [x, y, z]) = (out(n), out(len));
-        let act = |action, dist, std| ostler_collector::Act {
-            action,
-            dist,
-            std,
-            hidden: None,
-        };
+        let act = |action, dist, std| ostler_collector::Act { action, dist, std, hidden: None };
         let _no_grad = tch::no_grad_guard();
-        learner
-            .policy_mut()
-            .act(&obs, &noise, &act(&a, &b, &c))
-            .unwrap();
-        copy.act(&rows(&obs), &rows(&noise), &act(&x, &y, &z))
-            .unwrap();
+        learner.policy_mut().act(&obs, &noise, &act(&a, &b, &c)).unwrap();
+        copy.act(&rows(&obs), &rows(&noise), &act(&x, &y, &z)).unwrap();
         assert_eq!(bits(&rows(&a)), bits(&x));
     });
 }

@@ -23,10 +23,7 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_does_not() {
 
 #[test]
 fn saved_and_loaded_it_goes_on_with_the_same_bits() {
-    let config = PpoConfig {
-        num_mini_batches: 5,
-        ..PpoConfig::default()
-    };
+    let config = PpoConfig { num_mini_batches: 5, ..PpoConfig::default() };
     let (mut a, spec) = build(&config, ActionSpace::Continuous(2), true);
     let r = rollout(a.policy_mut(), &spec, 8, 1);
     a.warm_up(&r).unwrap();
@@ -53,10 +50,7 @@ fn a_checkpoint_of_another_robot_is_refused_and_changes_nothing() {
     let (mut b, _) = build(&PpoConfig::default(), ActionSpace::Continuous(3), false);
     let before = theta(&b);
     let message = b.load(&a.save().unwrap()).unwrap_err().to_string();
-    assert!(
-        message.contains("actor.head.weight is [2, 8], expected [3, 8]"),
-        "{message}"
-    );
+    assert!(message.contains("actor.head.weight is [2, 8], expected [3, 8]"), "{message}");
     assert_eq!(theta(&b), before);
 }
 
@@ -113,12 +107,7 @@ fn the_deviation_stays_within_its_bounds() {
     for std_type in [StdType::Scalar, StdType::StateDependent] {
         let spec = spec(5, None, ActionSpace::Continuous(2), 6);
         let (actor, critic) = small();
-        let actor = ActorConfig {
-            std_type,
-            init_std: 0.5,
-            max_std: 0.6,
-            ..actor
-        };
+        let actor = ActorConfig { std_type, init_std: 0.5, max_std: 0.6, ..actor };
         // So large an entropy bonus drives the standard deviation up as fast as it can go.
         let config = PpoConfig {
             entropy_coef: 100.0,
@@ -149,32 +138,16 @@ fn the_learning_rate_follows_its_schedule() {
         });
         after.last().unwrap()
     };
-    let base = PpoConfig {
-        learning_rate: 2e-3,
-        ..PpoConfig::default()
-    };
-    let fixed = PpoConfig {
-        schedule: Schedule::Fixed,
-        ..base.clone()
-    };
+    let base = PpoConfig { learning_rate: 2e-3, ..PpoConfig::default() };
+    let fixed = PpoConfig { schedule: Schedule::Fixed, ..base.clone() };
     assert_eq!(rate(&fixed, 0.5, 1), 2e-3);
-    let linear = PpoConfig {
-        schedule: Schedule::Linear,
-        ..base.clone()
-    };
+    let linear = PpoConfig { schedule: Schedule::Linear, ..base.clone() };
     assert_eq!(rate(&linear, 0.25, 1), 1.5e-3);
     // Nothing is near so small a divergence, nothing beyond so large a one.
-    let down = PpoConfig {
-        desired_kl: 1e-12,
-        ..base.clone()
-    };
+    let down = PpoConfig { desired_kl: 1e-12, ..base.clone() };
     assert_eq!(rate(&down, 0.0, 1), 2e-3 / 1.5);
     assert_eq!(rate(&down, 0.0, 15), 1e-5);
-    let up = PpoConfig {
-        desired_kl: 1e6,
-        max_learning_rate: 4e-3,
-        ..base
-    };
+    let up = PpoConfig { desired_kl: 1e6, max_learning_rate: 4e-3, ..base };
     assert_eq!(rate(&up, 0.0, 1), 3e-3);
     assert_eq!(rate(&up, 0.0, 3), 4e-3);
 }
@@ -186,10 +159,7 @@ fn statistics_of_observations_change_only_after_the_update() {
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     let count = |ppo: &Ppo| {
         let saved = ppo.save().unwrap();
-        let found = saved
-            .iter()
-            .find(|(n, _)| n == "actor.obs_normalizer.count")
-            .unwrap();
+        let found = saved.iter().find(|(n, _)| n == "actor.obs_normalizer.count").unwrap();
         found.1.double_value(&[0])
     };
     ppo.warm_up(&r).unwrap();
@@ -206,24 +176,10 @@ fn a_privileged_critic_and_a_single_normaliser_have_their_own_inputs() {
         for own in [None, Some(9)] {
             let spec = spec(5, own, ActionSpace::Discrete(3), 6);
             let (actor, critic) = small();
-            let actor = ActorConfig {
-                obs_normalization: actor_norm,
-                ..actor
-            };
-            let critic = CriticConfig {
-                obs_normalization: critic_norm,
-                ..critic
-            };
-            let mut ppo = Ppo::new(
-                &PpoConfig::default(),
-                &actor,
-                &critic,
-                &spec,
-                8,
-                3,
-                Device::Cpu,
-            )
-            .unwrap();
+            let actor = ActorConfig { obs_normalization: actor_norm, ..actor };
+            let critic = CriticConfig { obs_normalization: critic_norm, ..critic };
+            let mut ppo =
+                Ppo::new(&PpoConfig::default(), &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
             let r = rollout(ppo.policy_mut(), &spec, 8, 1);
             ppo.warm_up(&r).unwrap();
             let stats = ppo.update(&r).unwrap();
@@ -233,21 +189,10 @@ fn a_privileged_critic_and_a_single_normaliser_have_their_own_inputs() {
     }
     let spec = spec(5, Some(9), ActionSpace::Discrete(3), 6);
     let (actor, critic) = small();
-    let critic = CriticConfig {
-        shared: true,
-        ..critic
-    };
-    let error = Ppo::new(
-        &PpoConfig::default(),
-        &actor,
-        &critic,
-        &spec,
-        8,
-        3,
-        Device::Cpu,
-    )
-    .unwrap_err()
-    .to_string();
+    let critic = CriticConfig { shared: true, ..critic };
+    let error = Ppo::new(&PpoConfig::default(), &actor, &critic, &spec, 8, 3, Device::Cpu)
+        .unwrap_err()
+        .to_string();
     assert!(error.starts_with("critic.shared: "), "{error}");
 }
 
@@ -283,21 +228,12 @@ fn categorical_draws_follow_the_softmax() {
     policy.act(&r.obs.policy.get(0), &noise, &out).unwrap();
     let total: f64 = logits.iter().map(|&l| f64::from(l).exp()).sum();
     for (k, &logit) in logits.iter().enumerate() {
-        let share = r
-            .action
-            .eq(k as i64 as f64)
-            .mean(Kind::Double)
-            .double_value(&[]);
+        let share = r.action.eq(k as i64 as f64).mean(Kind::Double).double_value(&[]);
         let p = f64::from(logit).exp() / total;
         // Five standard errors.
-        assert!(
-            (share - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt(),
-            "{k} {share} {p}"
-        );
+        assert!((share - p).abs() < 5.0 * (p * (1.0 - p) / n as f64).sqrt(), "{k} {share} {p}");
     }
-    policy
-        .act_mean(&r.obs.policy.get(0), None, &r.action.get(0))
-        .unwrap();
+    policy.act_mean(&r.obs.policy.get(0), None, &r.action.get(0)).unwrap();
     assert_eq!(r.action.min().double_value(&[]), 1.0);
     assert_eq!(r.action.max().double_value(&[]), 1.0);
 }
@@ -307,29 +243,15 @@ fn impossible_sizes_are_errors_that_name_the_key() {
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let (actor, critic) = small();
     let error = |ppo: &PpoConfig, actor: &ActorConfig| {
-        Ppo::new(ppo, actor, &critic, &spec, 8, 3, Device::Cpu)
-            .unwrap_err()
-            .to_string()
+        Ppo::new(ppo, actor, &critic, &spec, 8, 3, Device::Cpu).unwrap_err().to_string()
     };
-    let many = PpoConfig {
-        num_mini_batches: 49,
-        ..PpoConfig::default()
-    };
+    let many = PpoConfig { num_mini_batches: 49, ..PpoConfig::default() };
     assert!(error(&many, &actor).starts_with("ppo.num_mini_batches: 49"));
-    let negative = PpoConfig {
-        clip_param: -0.2,
-        ..PpoConfig::default()
-    };
+    let negative = PpoConfig { clip_param: -0.2, ..PpoConfig::default() };
     assert!(error(&negative, &actor).starts_with("ppo.clip_param: -0.2"));
-    let std = ActorConfig {
-        init_std: -1.0,
-        ..actor.clone()
-    };
+    let std = ActorConfig { init_std: -1.0, ..actor.clone() };
     assert!(error(&PpoConfig::default(), &std).starts_with("actor.init_std: -1"));
-    let width = ActorConfig {
-        hidden_dims: vec![8, 0],
-        ..actor
-    };
+    let width = ActorConfig { hidden_dims: vec![8, 0], ..actor };
     assert!(error(&PpoConfig::default(), &width).starts_with("actor.hidden_dims[1]: 0"));
 }
 
@@ -338,10 +260,7 @@ fn a_rollout_of_another_size_is_refused() {
     let (mut ppo, spec) = build(&PpoConfig::default(), ActionSpace::Continuous(2), false);
     let r = rollout(ppo.policy_mut(), &spec, 7, 1);
     let error = ppo.update(&r).unwrap_err().to_string();
-    assert!(
-        error.contains("7 steps") && error.contains("8 steps"),
-        "{error}"
-    );
+    assert!(error.contains("7 steps") && error.contains("8 steps"), "{error}");
 }
 
 /// Reward is minus the squared distance of the action from a target that depends on
@@ -350,11 +269,7 @@ fn a_rollout_of_another_size_is_refused() {
 fn it_learns_to_hit_a_target() {
     let spec = spec(2, None, ActionSpace::Continuous(1), 64);
     let (actor, critic) = small();
-    let config = PpoConfig {
-        gamma: 0.0,
-        entropy_coef: 0.0,
-        ..PpoConfig::default()
-    };
+    let config = PpoConfig { gamma: 0.0, entropy_coef: 0.0, ..PpoConfig::default() };
     let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 16, 3, Device::Cpu).unwrap();
     let (mut first, mut last) = (0.0, 0.0);
     for i in 0..60 {
@@ -377,12 +292,8 @@ fn it_learns_to_hit_a_target() {
 #[test]
 fn the_policy_stops_at_its_divergence_and_the_critic_goes_on() {
     let moved = |kl_stop: f64| {
-        let config = PpoConfig {
-            learning_rate: 0.1,
-            schedule: Schedule::Fixed,
-            kl_stop,
-            ..plain()
-        };
+        let config =
+            PpoConfig { learning_rate: 0.1, schedule: Schedule::Fixed, kl_stop, ..plain() };
         let (mut ppo, spec) = build(&config, ActionSpace::Continuous(2), false);
         let r = rollout(ppo.policy_mut(), &spec, 8, 1);
         let actor = ppo.policy.params.front("actor");
@@ -391,13 +302,7 @@ fn the_policy_stops_at_its_divergence_and_the_critic_goes_on() {
         let moved = (theta(&ppo) - before).abs();
         let most = |t: Tensor| t.max().double_value(&[]);
         let critic = moved.size()[0] - actor;
-        (
-            stats,
-            [
-                most(moved.narrow(0, 0, actor)),
-                most(moved.narrow(0, actor, critic)),
-            ],
-        )
+        (stats, [most(moved.narrow(0, 0, actor)), most(moved.narrow(0, actor, critic))])
     };
     let (free, [actor, critic]) = moved(0.0);
     assert_eq!(free.policy_share, 1.0);
@@ -405,10 +310,7 @@ fn the_policy_stops_at_its_divergence_and_the_critic_goes_on() {
     let (held, [less, same]) = moved(1.5);
     // The minibatch that is beyond takes no step, and none after it.
     assert!(held.policy_share < 0.5 && held.kl > 1.5 * 0.03, "{held:?}");
-    assert!(
-        less < 0.7 * actor && same == critic,
-        "{less} {actor} {same} {critic}"
-    );
+    assert!(less < 0.7 * actor && same == critic, "{less} {actor} {same} {critic}");
 }
 
 /// Where advantages are small beside returns they are noise: steps are shorter.
@@ -437,11 +339,9 @@ fn the_policy_steps_as_far_as_there_is_signal() {
 
 #[test]
 fn samples_with_large_advantages_are_learnt_from_more_often() {
-    for (normalize_advantage, alpha) in [
-        (AdvantageNorm::Batch, 0.0),
-        (AdvantageNorm::Batch, 1.0),
-        (AdvantageNorm::MiniBatch, 1.0),
-    ] {
+    for (normalize_advantage, alpha) in
+        [(AdvantageNorm::Batch, 0.0), (AdvantageNorm::Batch, 1.0), (AdvantageNorm::MiniBatch, 1.0)]
+    {
         let config = PpoConfig {
             priority_alpha: alpha,
             priority_beta: 0.5,
@@ -462,9 +362,8 @@ fn samples_with_large_advantages_are_learnt_from_more_often() {
             continue;
         };
         assert_ne!(Some(&drawn), ppo.drawn_on_host(1).unwrap().as_ref());
-        let often: Vec<f64> = (0..48)
-            .map(|i| drawn.iter().filter(|d| **d == i).count() as f64)
-            .collect();
+        let often: Vec<f64> =
+            (0..48).map(|i| drawn.iter().filter(|d| **d == i).count() as f64).collect();
         let own = match normalize_advantage {
             AdvantageNorm::MiniBatch => advantage.abs(),
             // Weighed already: |A|^(1 - 1/2), times a constant.
@@ -473,10 +372,7 @@ fn samples_with_large_advantages_are_learnt_from_more_often() {
         let own = (&own * &valid / (&own * &valid).mean(Kind::Float)).to_kind(Kind::Double);
         let own = Vec::<f64>::try_from(own).unwrap();
         for (i, (often, own)) in often.iter().zip(&own).enumerate() {
-            assert!(
-                (often - own).abs() < 1.01,
-                "{i}: {often} times, relative {own}"
-            );
+            assert!((often - own).abs() < 1.01, "{i}: {often} times, relative {own}");
         }
         if normalize_advantage == AdvantageNorm::MiniBatch {
             let weight = Vec::<f64>::try_from(weight.to_kind(Kind::Double)).unwrap();

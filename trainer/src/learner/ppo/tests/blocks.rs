@@ -17,17 +17,9 @@ fn learner(
         ..PpoConfig::default()
     };
     let spec = spec(5, Some(7), action, envs);
-    let actor = ActorConfig {
-        hidden_dims: vec![37, 19],
-        std_type,
-        layer_norm,
-        ..ActorConfig::default()
-    };
-    let critic = CriticConfig {
-        hidden_dims: vec![21],
-        layer_norm,
-        ..CriticConfig::default()
-    };
+    let actor =
+        ActorConfig { hidden_dims: vec![37, 19], std_type, layer_norm, ..ActorConfig::default() };
+    let critic = CriticConfig { hidden_dims: vec![21], layer_norm, ..CriticConfig::default() };
     tch::set_num_threads(1);
     let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
@@ -39,11 +31,7 @@ fn learner(
     // Rows that are not valid may hold anything.
     let width = ppo.samples.packed.size()[1];
     let bad = ppo.samples.packed.narrow(1, width - 2, 1).eq(0.0);
-    let _ = ppo
-        .samples
-        .packed
-        .narrow(1, 0, width - 2)
-        .masked_fill_(&bad, f64::NAN);
+    let _ = ppo.samples.packed.narrow(1, 0, width - 2).masked_fill_(&bad, f64::NAN);
     (ppo, config)
 }
 
@@ -110,9 +98,7 @@ fn updates_on_any_number_of_threads_have_the_same_bits() {
             ppo.update(&r).unwrap();
         }
         let saved = ppo.save().unwrap().into_iter();
-        saved
-            .map(|(_, t)| bits(&t.to_kind(Kind::Float)))
-            .collect::<Vec<_>>()
+        saved.map(|(_, t)| bits(&t.to_kind(Kind::Float))).collect::<Vec<_>>()
     };
     assert_eq!(state(1), state(3));
 }
@@ -141,11 +127,7 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
     for kind in KINDS {
         for layer_norm in [false, true] {
             let (mut ppo, config) = learner(101, kind, layer_norm);
-            let config = PpoConfig {
-                entropy_coef: 0.0,
-                clip_param: 0.02,
-                ..config
-            };
+            let config = PpoConfig { entropy_coef: 0.0, clip_param: 0.02, ..config };
             // Away from the policy that acted.
             let theta = &mut ppo.policy.params.theta;
             *theta += normals(9, &theta.size()) * 0.05;
@@ -160,15 +142,7 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
             let means = ppo.accumulator.losses();
             let clip = Tensor::from(0.2_f32);
             let params = &ppo.policy.params;
-            by_autograd(
-                &config,
-                (&ppo.places(), params),
-                mb,
-                None,
-                (&clip, 0.0),
-                means,
-            )
-            .unwrap();
+            by_autograd(&config, (&ppo.places(), params), mb, None, (&clip, 0.0), means).unwrap();
             let size = params.grad.abs().max().double_value(&[]);
             let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
             assert!(far < 1e-5, "{kind:?} {layer_norm}: {far:e}");
@@ -193,22 +167,11 @@ fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
         mb.gather(&ppo.samples, &order).unwrap();
         let means = ppo.accumulator.losses();
         let (params, clip) = (&ppo.policy.params, Tensor::from(0.2_f32));
-        by_autograd(
-            &config,
-            (&ppo.places(), params),
-            mb,
-            None,
-            (&clip, 0.0),
-            means,
-        )
-        .unwrap();
+        by_autograd(&config, (&ppo.places(), params), mb, None, (&clip, 0.0), means).unwrap();
         let size = params.grad.abs().max().double_value(&[]);
         let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
         assert!(size > 1e20 && far < 1e-5, "{kind:?}: {far:e} of {size:e}");
         let loss = means.double_value(&[2]);
-        assert!(
-            (our_loss / loss - 1.0).abs() < 1e-5,
-            "{our_loss:e} {loss:e}"
-        );
+        assert!((our_loss / loss - 1.0).abs() < 1e-5, "{our_loss:e} {loss:e}");
     }
 }

@@ -10,15 +10,8 @@ use ostler_sim::device::Traffic;
 fn learner(config: &PpoConfig, action: ActionSpace, std_type: StdType) -> (Ppo, Rollout) {
     let spec = spec(5, Some(7), action, 6);
     let (actor, critic) = small();
-    let actor = ActorConfig {
-        obs_normalization: true,
-        std_type,
-        ..actor
-    };
-    let critic = CriticConfig {
-        obs_normalization: true,
-        ..critic
-    };
+    let actor = ActorConfig { obs_normalization: true, std_type, ..actor };
+    let critic = CriticConfig { obs_normalization: true, ..critic };
     let mut ppo = Ppo::new(config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
     on(&mut ppo, false);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
@@ -33,10 +26,7 @@ fn update(ppo: &mut Ppo, r: &Rollout) -> Operators {
 }
 
 fn configs() -> Vec<PpoConfig> {
-    let plain = PpoConfig {
-        num_learning_epochs: 5,
-        ..plain()
-    };
+    let plain = PpoConfig { num_learning_epochs: 5, ..plain() };
     vec![
         plain.clone(),
         PpoConfig {
@@ -69,12 +59,7 @@ fn an_update_reads_nothing_back_but_its_statistics_at_the_end() {
 
 #[test]
 fn nothing_crosses_in_an_update_but_its_statistics_back() {
-    let expected = Traffic {
-        uploads: 0,
-        downloads: 1,
-        waits: 1,
-        launches: 0,
-    };
+    let expected = Traffic { uploads: 0, downloads: 1, waits: 1, launches: 0 };
     for (action, std_type) in KINDS {
         let (mut ppo, r) = learner(&configs()[1], action, std_type);
         for _ in 0..3 {
@@ -108,10 +93,7 @@ fn a_step_and_a_minibatch_are_so_many_launches_whatever_their_size() {
         assert_eq!(step.read_back(), [""; 0], "{step:?}");
 
         let of = |epochs: usize| {
-            let config = PpoConfig {
-                num_learning_epochs: epochs,
-                ..PpoConfig::default()
-            };
+            let config = PpoConfig { num_learning_epochs: epochs, ..PpoConfig::default() };
             let (mut ppo, r) = learner(&config, action, std_type);
             update(&mut ppo, &r).launches
         };
@@ -125,9 +107,6 @@ fn a_step_and_a_minibatch_are_so_many_launches_whatever_their_size() {
             one - minibatch * parts
         );
         assert!(step <= most_per_step, "{step} launches per step");
-        assert!(
-            minibatch <= most_per_minibatch,
-            "{minibatch} launches per minibatch"
-        );
+        assert!(minibatch <= most_per_minibatch, "{minibatch} launches per minibatch");
     }
 }

@@ -15,18 +15,9 @@ impl Task {
     fn new(config: PpoConfig, scale: f64) -> Self {
         let spec = spec(2, None, ActionSpace::Continuous(1), 64);
         let (actor, critic) = small();
-        let config = PpoConfig {
-            gamma: 0.0,
-            entropy_coef: 0.0,
-            ..config
-        };
+        let config = PpoConfig { gamma: 0.0, entropy_coef: 0.0, ..config };
         let ppo = Ppo::new(&config, &actor, &critic, &spec, 16, 3, Device::Cpu).unwrap();
-        Self {
-            ppo,
-            spec,
-            scale,
-            stream: 1000,
-        }
+        Self { ppo, spec, scale, stream: 1000 }
     }
 
     fn rollout(&mut self) -> (Rollout, f64) {
@@ -63,10 +54,7 @@ impl Task {
 }
 
 fn normalized() -> PpoConfig {
-    PpoConfig {
-        normalize_returns: true,
-        ..PpoConfig::default()
-    }
+    PpoConfig { normalize_returns: true, ..PpoConfig::default() }
 }
 
 #[test]
@@ -77,10 +65,7 @@ fn f19_returns_of_a_million_are_learnt_and_value_losses_stay_near_one() {
         assert!(s.skipped == 0 && !s.non_finite_params);
     }
     let end = stats.last().unwrap();
-    assert!(
-        error < 0.2 && end.explained_variance > 0.7,
-        "{error} {end:?}"
-    );
+    assert!(error < 0.2 && end.explained_variance > 0.7, "{error} {end:?}");
 
     // It is the key that does it.
     let (stats, _) = Task::new(plain(), 1e6).learn(80);
@@ -97,11 +82,7 @@ fn f19_returns_that_grow_a_millionfold_do_not_blow_up_the_loss() {
     let (stats, _) = task.learn(60);
     let largest = stats.iter().map(|s| s.value_function).fold(0.0, f64::max);
     assert!(largest < 40.0, "{largest}");
-    assert!(
-        stats.last().unwrap().value_function < 3.0,
-        "{:?}",
-        stats.last()
-    );
+    assert!(stats.last().unwrap().value_function < 3.0, "{:?}", stats.last());
 }
 
 #[test]
@@ -112,19 +93,8 @@ fn values_stay_when_the_statistics_move() {
     let before = task.values(&r);
     // Statistics move and the output layer is corrected before the first minibatch.
     let _no_grad = tch::no_grad_guard();
-    let stats = |t: &Task| {
-        bits(
-            &t.ppo
-                .policy
-                .norm
-                .returns
-                .as_ref()
-                .unwrap()
-                .stats()
-                .mean()
-                .unwrap(),
-        )
-    };
+    let stats =
+        |t: &Task| bits(&t.ppo.policy.norm.returns.as_ref().unwrap().stats().mean().unwrap());
     let was = stats(&task);
     task.ppo.prepare(&r).unwrap();
     assert_ne!(stats(&task), was);
@@ -146,16 +116,10 @@ fn the_first_update_learns_shifted_and_scaled_numbers_and_nothing_else_differs()
     // Columns from the right: log-probability, advantage, return, value, validity, weight.
     let column = |t: &Task, from_right: i64| {
         let packed = &t.ppo.samples.packed;
-        packed
-            .select(1, packed.size()[1] - from_right)
-            .to_kind(Kind::Double)
+        packed.select(1, packed.size()[1] - from_right).to_kind(Kind::Double)
     };
     for same in [6, 5, 2, 1] {
-        assert_eq!(
-            bits(&column(&plain, same)),
-            bits(&column(&task, same)),
-            "{same}"
-        );
+        assert_eq!(bits(&column(&plain, same)), bits(&column(&task, same)), "{same}");
     }
     let valid = column(&plain, 2);
     let raw = column(&plain, 4);
@@ -185,10 +149,7 @@ fn statistics_of_returns_do_not_move_with_what_is_not_finite() {
     // The range of the other rewards of the rollout is known now.
     let moved = ["ppo.updates", "critic.reward_range"];
     for ((name, x), (_, y)) in before.iter().zip(&after) {
-        assert!(
-            moved.contains(&name.as_str()) || bits(x) == bits(y),
-            "{name}"
-        );
+        assert!(moved.contains(&name.as_str()) || bits(x) == bits(y), "{name}");
     }
 }
 
@@ -251,10 +212,7 @@ fn f19_the_clipped_value_loss_holds_values_near_the_old_ones() {
 
 #[test]
 fn f19_no_step_follows_a_gradient_longer_than_allowed() {
-    let config = PpoConfig {
-        max_grad_norm: 0.25,
-        ..plain()
-    };
+    let config = PpoConfig { max_grad_norm: 0.25, ..plain() };
     let mut task = Task::new(config, 1e4);
     let (stats, _) = task.learn(1);
     // Each network's own: the critic's would leave the actor nothing.

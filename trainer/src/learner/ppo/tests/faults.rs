@@ -20,12 +20,7 @@ fn single() -> PpoConfig {
 }
 
 fn fault(when: When, what: T, value: f64) -> UpdateFault {
-    UpdateFault {
-        when,
-        minibatch: 0,
-        what,
-        value: Value::Number(value),
-    }
+    UpdateFault { when, minibatch: 0, what, value: Value::Number(value) }
 }
 
 #[test]
@@ -70,11 +65,8 @@ fn poison_in_the_state_is_reported_and_reverting_removes_it() {
             ppo.update(&r).unwrap();
             ppo.capture().unwrap();
             let kept = ppo.save().unwrap();
-            ppo.inject(vec![UpdateFault {
-                minibatch: 7,
-                ..fault(At(2), what.clone(), value)
-            }])
-            .unwrap();
+            ppo.inject(vec![UpdateFault { minibatch: 7, ..fault(At(2), what.clone(), value) }])
+                .unwrap();
             let s = ppo.update(&r).unwrap();
             // An infinite standard deviation is brought back to its bound; that is what the
             // bound is for.
@@ -103,24 +95,12 @@ fn a_finite_poison_does_what_its_size_does() {
 
 #[test]
 fn faults_come_at_their_updates_and_minibatches() {
-    let config = PpoConfig {
-        num_learning_epochs: 2,
-        num_mini_batches: 3,
-        ..PpoConfig::default()
-    };
+    let config = PpoConfig { num_learning_epochs: 2, num_mini_batches: 3, ..PpoConfig::default() };
     let (mut ppo, spec) = build(&config, ACTION, false);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
-    let nan = |when, minibatch| UpdateFault {
-        minibatch,
-        ..fault(when, T::Gradient(0), f64::NAN)
-    };
+    let nan = |when, minibatch| UpdateFault { minibatch, ..fault(when, T::Gradient(0), f64::NAN) };
     // The last is beyond the last minibatch.
-    let faults = vec![
-        nan(Every(3), 0),
-        nan(Every(3), 5),
-        nan(At(4), 2),
-        nan(At(1), 6),
-    ];
+    let faults = vec![nan(Every(3), 0), nan(Every(3), 5), nan(At(4), 2), nan(At(1), 6)];
     ppo.inject(faults).unwrap();
     let skipped: Vec<u64> = (0..6).map(|_| ppo.update(&r).unwrap().skipped).collect();
     assert_eq!(skipped, [0, 0, 2, 1, 0, 2]);
@@ -169,10 +149,7 @@ value = 1e10
     let u = &file.update;
     assert!(u[0].when == Every(20) && u[0].what == T::Gradient(3) && u[0].value.number().is_nan());
     assert_eq!(u[1].what, T::Parameter("actor.0.weight".into()));
-    assert_eq!(
-        (u[1].minibatch, u[1].value.number()),
-        (2, f64::NEG_INFINITY)
-    );
+    assert_eq!((u[1].minibatch, u[1].value.number()), (2, f64::NEG_INFINITY));
     assert_eq!(u[2], fault(At(6), T::LogStd, 1e10));
     assert!(toml::from_str::<File>(&text.replace("minibatch", "mini")).is_err());
 }

@@ -99,16 +99,8 @@ fn the_backward_pass_by_hand_equals_autograd_in_every_variant() {
                     let (actor, critic) = small();
                     let variant = Variant {
                         action,
-                        actor: ActorConfig {
-                            std_type,
-                            activation,
-                            ..actor
-                        },
-                        critic: CriticConfig {
-                            shared,
-                            activation,
-                            ..critic
-                        },
+                        actor: ActorConfig { std_type, activation, ..actor },
+                        critic: CriticConfig { shared, activation, ..critic },
                         ppo: PpoConfig {
                             num_mini_batches: 1,
                             use_clipped_value_loss: clipped,
@@ -167,16 +159,10 @@ fn normalised_and_residual_layers_have_autograds_gradients() {
                 shared,
                 ..CriticConfig::default()
             },
-            ppo: PpoConfig {
-                num_mini_batches: 1,
-                ..PpoConfig::default()
-            },
+            ppo: PpoConfig { num_mini_batches: 1, ..PpoConfig::default() },
         };
         let difference = variant.difference(stream as u32 + 1);
-        assert!(
-            difference < 1e-6,
-            "{shared} {activation:?} {residual}: {difference:e}"
-        );
+        assert!(difference < 1e-6, "{shared} {activation:?} {residual}: {difference:e}");
     }
 }
 
@@ -195,11 +181,7 @@ fn deviations_beyond_their_bounds_have_the_same_gradient_on_every_path() {
                 ..actor
             },
             critic,
-            ppo: PpoConfig {
-                num_mini_batches: 1,
-                entropy_coef: 0.1,
-                ..PpoConfig::default()
-            },
+            ppo: PpoConfig { num_mini_batches: 1, entropy_coef: 0.1, ..PpoConfig::default() },
         };
         let difference = variant.difference(stream as u32 + 7);
         assert!(difference < 1e-6, "{clamped}: {difference:e}");
@@ -225,12 +207,7 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
             ..PpoConfig::default()
         };
         let (actor, critic) = small();
-        let actor = ActorConfig {
-            std_type,
-            layer_norm: shared,
-            obs_normalization: true,
-            ..actor
-        };
+        let actor = ActorConfig { std_type, layer_norm: shared, obs_normalization: true, ..actor };
         let critic = CriticConfig { shared, ..critic };
         let spec = imitation::with_group(spec(5, None, action, 6), 4);
         let new = || {
@@ -253,10 +230,7 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
         let [fast, reference] = learners.map(|ppo| ppo.policy.params.theta.copy());
         let off = (&fast - &reference).abs().max().double_value(&[]);
         let moved = (&fast - first).abs().max().double_value(&[]);
-        assert!(
-            off < 1e-5 && moved > 1e-3,
-            "{action:?}: {off:e} of {moved:e}"
-        );
+        assert!(off < 1e-5 && moved > 1e-3, "{action:?}: {off:e} of {moved:e}");
     }
 }
 
@@ -265,18 +239,9 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
 fn linear_networks_learn_too() {
     let variant = Variant {
         action: ActionSpace::Continuous(2),
-        actor: ActorConfig {
-            hidden_dims: Vec::new(),
-            ..ActorConfig::default()
-        },
-        critic: CriticConfig {
-            hidden_dims: Vec::new(),
-            ..CriticConfig::default()
-        },
-        ppo: PpoConfig {
-            num_mini_batches: 1,
-            ..PpoConfig::default()
-        },
+        actor: ActorConfig { hidden_dims: Vec::new(), ..ActorConfig::default() },
+        critic: CriticConfig { hidden_dims: Vec::new(), ..CriticConfig::default() },
+        ppo: PpoConfig { num_mini_batches: 1, ..PpoConfig::default() },
     };
     let difference = variant.difference(1);
     assert!(difference < 1e-6, "{difference:e}");

@@ -46,17 +46,10 @@ fn agree(a: &Ppo, b: &Ppo, said: (UpdateStats, UpdateStats), what: &str) {
         ("clipped", x.grad_clipped, y.grad_clipped),
         ("rate", x.learning_rate, y.learning_rate),
         ("skipped", x.skipped as f64, y.skipped as f64),
-        (
-            "by gradient",
-            x.skipped_gradient as f64,
-            y.skipped_gradient as f64,
-        ),
+        ("by gradient", x.skipped_gradient as f64, y.skipped_gradient as f64),
         ("by loss", x.skipped_loss as f64, y.skipped_loss as f64),
     ] {
-        assert!(
-            (x - y).abs() <= 2e-5 * y.abs().max(0.1),
-            "{what}: {name}: {x}, {y}"
-        );
+        assert!((x - y).abs() <= 2e-5 * y.abs().max(0.1), "{what}: {name}: {x}, {y}");
     }
 }
 
@@ -90,20 +83,13 @@ fn passes_over_memory_and_kernels_do_what_automatic_differentiation_does() {
         (
             "a teacher that counts less and less",
             PpoConfig {
-                imitation: ImitationConfig {
-                    final_share: 0.5,
-                    ..imitation::config(0.8, false)
-                },
+                imitation: ImitationConfig { final_share: 0.5, ..imitation::config(0.8, false) },
                 ..plain.clone()
             },
         ),
         (
             "samples drawn by advantage",
-            PpoConfig {
-                priority_alpha: 0.8,
-                priority_beta: 0.4,
-                ..plain
-            },
+            PpoConfig { priority_alpha: 0.8, priority_beta: 0.4, ..plain },
         ),
     ];
     for (name, config) in configs {
@@ -120,10 +106,8 @@ fn passes_over_memory_and_kernels_do_what_automatic_differentiation_does() {
                     what,
                     value: Value::Number(value),
                 };
-                let faults = vec![
-                    fault(T::Gradient(3), 2, f64::NAN),
-                    fault(T::Loss, 3, f64::INFINITY),
-                ];
+                let faults =
+                    vec![fault(T::Gradient(3), 2, f64::NAN), fault(T::Loss, 3, f64::INFINITY)];
                 ppo.inject(faults).unwrap();
                 // By another policy: by this one, the first divergence is 0 but for
                 // rounding, whose sign would decide on the learning rate.
@@ -147,10 +131,7 @@ fn passes_over_memory_and_kernels_do_what_automatic_differentiation_does() {
 fn also_where_the_deviation_depends_on_the_state() {
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let (actor, critic) = small();
-    let actor = ActorConfig {
-        std_type: StdType::StateDependent,
-        ..actor
-    };
+    let actor = ActorConfig { std_type: StdType::StateDependent, ..actor };
     let kinds = [Way::Host, Way::Reference, Way::Kernel];
     let [host, reference, kernel] = kinds.map(|kind| {
         let config = PpoConfig::default();

@@ -8,16 +8,8 @@ use ostler_sim::env::ObsGroup;
 pub fn with_group(spec: EnvSpec, width: usize) -> EnvSpec {
     let first = spec.critic.unwrap_or(0);
     EnvSpec {
-        obs: Groups {
-            critic: Some(first + width),
-            ..spec.obs
-        },
-        groups: vec![ObsGroup {
-            name: "teacher".into(),
-            first,
-            width,
-            table: Vec::new(),
-        }],
+        obs: Groups { critic: Some(first + width), ..spec.obs },
+        groups: vec![ObsGroup { name: "teacher".into(), first, width, table: Vec::new() }],
         ..spec
     }
 }
@@ -34,12 +26,7 @@ pub fn teacher(action: ActionSpace, width: usize) -> Box<dyn TrainedPolicy> {
 }
 
 pub fn config(coef: f64, alone: bool) -> ImitationConfig {
-    ImitationConfig {
-        teacher: "somebody".into(),
-        coef,
-        alone,
-        ..ImitationConfig::default()
-    }
+    ImitationConfig { teacher: "somebody".into(), coef, alone, ..ImitationConfig::default() }
 }
 
 /// [`super::build`] for a task with a teacher's group, and with a teacher if there is to be
@@ -47,14 +34,8 @@ pub fn config(coef: f64, alone: bool) -> ImitationConfig {
 pub fn build(ppo: &PpoConfig, action: ActionSpace) -> (Ppo, EnvSpec) {
     let spec = with_group(spec(5, None, action, 6), 4);
     let (actor, critic) = small();
-    let actor = ActorConfig {
-        obs_normalization: true,
-        ..actor
-    };
-    let critic = CriticConfig {
-        obs_normalization: true,
-        ..critic
-    };
+    let actor = ActorConfig { obs_normalization: true, ..actor };
+    let critic = CriticConfig { obs_normalization: true, ..critic };
     let mut learner = Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
     learner.set_teacher(teacher(action, 4)).unwrap();
     (learner, spec)
@@ -65,10 +46,7 @@ fn targets_are_the_teachers_decisions_in_its_own_observations() {
     for action in [ActionSpace::Continuous(2), ActionSpace::Discrete(3)] {
         // Behind what the critic sees, too.
         for critic in [None, Some(3)] {
-            let config = PpoConfig {
-                imitation: config(1.0, false),
-                ..PpoConfig::default()
-            };
+            let config = PpoConfig { imitation: config(1.0, false), ..PpoConfig::default() };
             let spec = with_group(spec(5, critic, action, 6), 4);
             let (actor, critic_config) = small();
             let ppo = Ppo::new(&config, &actor, &critic_config, &spec, 8, 3, Device::Cpu);
@@ -104,11 +82,7 @@ fn targets_are_the_teachers_decisions_in_its_own_observations() {
                     dist
                 }
             };
-            assert_eq!(
-                bits(&targets.contiguous()),
-                bits(&wanted),
-                "{action:?} {critic:?}"
-            );
+            assert_eq!(bits(&targets.contiguous()), bits(&wanted), "{action:?} {critic:?}");
             // The critic sees its own columns alone.
             let width = critic.unwrap_or(5) as i64;
             let critic_inputs = ppo.samples.x_critic.as_ref();
@@ -134,48 +108,29 @@ fn a_policy_learns_what_its_teacher_does() {
         };
         let spec = with_group(spec(4, None, action, 6), 4);
         let (actor, critic) = small();
-        let actor = ActorConfig {
-            rnn_type,
-            rnn_hidden_dim: 5,
-            ..actor
-        };
+        let actor = ActorConfig { rnn_type, rnn_hidden_dim: 5, ..actor };
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
         ppo.set_teacher(teacher(action, 4)).unwrap();
         let mut off = Vec::new();
         for i in 0..150 {
             let r = rollout(ppo.policy_mut(), &spec, 8, i);
             // The policy sees what the teacher sees.
-            r.obs
-                .critic
-                .as_ref()
-                .unwrap()
-                .shallow_clone()
-                .copy_(&r.obs.policy);
+            r.obs.critic.as_ref().unwrap().shallow_clone().copy_(&r.obs.policy);
             off.push(ppo.update(&r).unwrap().imitation.unwrap());
         }
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let (first, last) = (mean(&off[..3]), mean(&off[147..]));
-        assert!(
-            last < 0.1 * first,
-            "{action:?} {rnn_type:?}: {first} to {last}"
-        );
+        assert!(last < 0.1 * first, "{action:?} {rnn_type:?}: {first} to {last}");
     }
 }
 
 #[test]
 fn how_much_the_teacher_counts_falls_evenly() {
-    let config = ImitationConfig {
-        final_share: 0.25,
-        ..config(2.0, false)
-    };
+    let config = ImitationConfig { final_share: 0.25, ..config(2.0, false) };
     let coefs = [1.0, 0.5, 0.0].map(|left| config.coef_at(left));
     assert_eq!(coefs, [2.0, 1.25, 0.5]);
     let wrong = PpoConfig {
-        imitation: ImitationConfig {
-            coef: -1.0,
-            final_share: 1.5,
-            ..config
-        },
+        imitation: ImitationConfig { coef: -1.0, final_share: 1.5, ..config },
         ..PpoConfig::default()
     };
     let paths: Vec<String> = wrong.validate().into_iter().map(|e| e.path).collect();

@@ -25,23 +25,14 @@ use tch::Kind;
 /// wait for the first much longer than it works, and for the other tests' too.
 pub fn small() -> (ActorConfig, CriticConfig) {
     tch::set_num_threads(1);
-    let actor = ActorConfig {
-        hidden_dims: vec![16, 8],
-        ..ActorConfig::default()
-    };
-    let critic = CriticConfig {
-        hidden_dims: vec![16, 8],
-        ..CriticConfig::default()
-    };
+    let actor = ActorConfig { hidden_dims: vec![16, 8], ..ActorConfig::default() };
+    let critic = CriticConfig { hidden_dims: vec![16, 8], ..CriticConfig::default() };
     (actor, critic)
 }
 
 /// Values in units of rewards.
 pub fn plain() -> PpoConfig {
-    PpoConfig {
-        normalize_returns: false,
-        ..PpoConfig::default()
-    }
+    PpoConfig { normalize_returns: false, ..PpoConfig::default() }
 }
 
 /// A learner for a small task, rollouts of 8 steps of 6 environments.
@@ -57,14 +48,8 @@ pub fn build_seeded(
 ) -> (Ppo, EnvSpec) {
     let spec = spec(5, None, action, 6);
     let (actor, critic) = small();
-    let actor = ActorConfig {
-        obs_normalization: normalize,
-        ..actor
-    };
-    let critic = CriticConfig {
-        obs_normalization: normalize,
-        ..critic
-    };
+    let actor = ActorConfig { obs_normalization: normalize, ..actor };
+    let critic = CriticConfig { obs_normalization: normalize, ..critic };
     let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, seed, Device::Cpu).unwrap();
     (ppo, spec)
 }
@@ -101,6 +86,5 @@ pub fn host_gradient(ppo: &mut Ppo, config: &PpoConfig, range: Range<usize>, val
     };
     blocks.take(range);
     let imitation = config.imitation.coef_at(1.0) as f32;
-    host.run(blocks, config, true, [value_clip, imitation])
-        .unwrap();
+    host.run(blocks, config, true, [value_clip, imitation]).unwrap();
 }

@@ -37,36 +37,12 @@ const CASE: Case = Case {
 /// Networks and sizes of every kind; of the last many parts, and blocks of several sizes.
 fn cases() -> [Case; 6] {
     [
-        Case {
-            sequence: 4,
-            ..CASE
-        },
-        Case {
-            std_type: StdType::StateDependent,
-            layer_norm: true,
-            sequence: 2,
-            ..CASE
-        },
-        Case {
-            action: ActionSpace::Discrete(5),
-            critic: None,
-            sequence: 1,
-            ..CASE
-        },
-        Case {
-            critic: None,
-            shared: true,
-            ..CASE
-        },
-        Case {
-            linear: true,
-            ..CASE
-        },
-        Case {
-            envs: 301,
-            layer_norm: true,
-            ..CASE
-        },
+        Case { sequence: 4, ..CASE },
+        Case { std_type: StdType::StateDependent, layer_norm: true, sequence: 2, ..CASE },
+        Case { action: ActionSpace::Discrete(5), critic: None, sequence: 1, ..CASE },
+        Case { critic: None, shared: true, ..CASE },
+        Case { linear: true, ..CASE },
+        Case { envs: 301, layer_norm: true, ..CASE },
     ]
 }
 
@@ -112,9 +88,7 @@ fn by_gru(ppo: &Ppo, x: &Tensor) -> Tensor {
     let [i, h] = ppo.policy.net.gru_layers().unwrap();
     let weights = [i.weight(), h.weight(), i.bias(), h.bias()].map(Tensor::shallow_clone);
     let start = Tensor::zeros([1, 1, H], (Kind::Float, Device::Cpu));
-    let (steps, _) = x
-        .unsqueeze(1)
-        .gru(&start, &weights, true, 1, 0.0, false, false, false);
+    let (steps, _) = x.unsqueeze(1).gru(&start, &weights, true, 1, 0.0, false, false, false);
     steps.squeeze_dim(1)
 }
 
@@ -180,10 +154,7 @@ fn hidden_states_are_those_of_a_gru_over_each_episode_alone() {
             action: &a,
             dist: &b,
             std: &c,
-            hidden: Some(Hidden {
-                before: &before,
-                after: &after,
-            }),
+            hidden: Some(Hidden { before: &before, after: &after }),
         };
         policy.act(&gaps, &normals(5, &rows), &out).unwrap();
         assert!(far(&b, &r.dist.get(3)) < 1e-5);
@@ -284,10 +255,7 @@ fn gradients_through_time_are_those_of_automatic_differentiation() {
         assert!(far(&our_stats, means) < 1e-5, "{case:?}");
         // The recurrent weights learn, but for sequences of a step, which go back to nothing.
         let recurrent = ppo.policy.params.save_grad().unwrap();
-        let (_, d) = recurrent
-            .iter()
-            .find(|(n, _)| n == "actor.gru.hidden.weight")
-            .unwrap();
+        let (_, d) = recurrent.iter().find(|(n, _)| n == "actor.gru.hidden.weight").unwrap();
         assert!(d.abs().max().double_value(&[]) > 0.0, "{case:?}");
     }
 }
@@ -296,13 +264,7 @@ fn gradients_through_time_are_those_of_automatic_differentiation() {
 #[test]
 fn nothing_goes_back_beyond_the_beginning_of_an_episode() {
     let (mut ppo, config) = prepared(&CASE);
-    let keep = ppo
-        .samples
-        .memory
-        .as_ref()
-        .unwrap()
-        .keep
-        .view([STEPS as i64, 6]);
+    let keep = ppo.samples.memory.as_ref().unwrap().keep.view([STEPS as i64, 6]);
     // Environment 0 ended with step 1, 1 with step 0, 2 broke in step 1.
     let starts = [(2, 0), (1, 1), (2, 2)];
     for t in 1..STEPS as i64 {
@@ -330,11 +292,7 @@ fn nothing_goes_back_beyond_the_beginning_of_an_episode() {
 
 #[test]
 fn any_number_of_threads_has_the_same_bits() {
-    let case = Case {
-        envs: 301,
-        sequence: 4,
-        ..CASE
-    };
+    let case = Case { envs: 301, sequence: 4, ..CASE };
     let gradients = [1, 2, 3].map(|threads| {
         let (ppo, config) = prepared(&case);
         let mut ppo = ppo.with_threads(threads).unwrap();
@@ -349,10 +307,7 @@ fn any_number_of_threads_has_the_same_bits() {
 fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
     for case in cases().into_iter().filter(|c| c.envs < 100) {
         let (config, actor, critic, spec) = configs(&case);
-        let config = PpoConfig {
-            num_mini_batches: 3,
-            ..config
-        };
+        let config = PpoConfig { num_mini_batches: 3, ..config };
         let new = || Ppo::new(&config, &actor, &critic, &spec, STEPS, 3, Device::Cpu).unwrap();
         let mut learners = [new(), new().by_reference().unwrap()];
         let mut other = new();
@@ -378,19 +333,10 @@ fn sequences_have_to_divide_rollouts_and_suffice_for_minibatches() {
         let ppo = Ppo::new(config, &actor, &critic, &spec, STEPS, 3, Device::Cpu);
         ppo.unwrap_err().to_string()
     };
-    let three = PpoConfig {
-        sequence_length: 3,
-        ..config.clone()
-    };
+    let three = PpoConfig { sequence_length: 3, ..config.clone() };
     let why = new(&three);
-    assert!(
-        why.contains("rollouts of 8 steps are not whole sequences of 3"),
-        "{why}"
-    );
-    let many = PpoConfig {
-        num_mini_batches: 7,
-        ..config
-    };
+    assert!(why.contains("rollouts of 8 steps are not whole sequences of 3"), "{why}");
+    let many = PpoConfig { num_mini_batches: 7, ..config };
     let why = new(&many);
     assert!(why.contains("7 minibatches of only 6 sequences"), "{why}");
 }

@@ -44,10 +44,7 @@ fn close(what: &str, got: f64, expected: f64) {
 fn all_close(what: &str, got: &Tensor, expected: &Tensor) {
     let error = (got - expected).abs().max().double_value(&[]);
     let scale = expected.abs().max().double_value(&[]).max(1.0);
-    assert!(
-        error / scale < 1e-5,
-        "{what}: off by {error:e}\n{got}\n{expected}"
-    );
+    assert!(error / scale < 1e-5, "{what}: off by {error:e}\n{got}\n{expected}");
 }
 
 /// A learner of a recorded case with its weights, and its rollout.
@@ -58,21 +55,9 @@ fn recorded(case: &Case, ppo: &PpoConfig, actor: &ActorConfig) -> (Ppo, Rollout)
         other => panic!("{other:?}"),
     };
     let spec = spec(case.obs, None, action, case.envs);
-    let mut ppo = Ppo::new(
-        ppo,
-        actor,
-        &case.critic,
-        &spec,
-        case.steps,
-        case.seed,
-        Device::Cpu,
-    )
-    .unwrap();
-    let params: Vec<_> = case
-        .params
-        .iter()
-        .map(|(n, x)| (n.clone(), x.tensor()))
-        .collect();
+    let mut ppo =
+        Ppo::new(ppo, actor, &case.critic, &spec, case.steps, case.seed, Device::Cpu).unwrap();
+    let params: Vec<_> = case.params.iter().map(|(n, x)| (n.clone(), x.tensor())).collect();
     ppo.policy_mut().load(&params).unwrap();
 
     let width = ppo.policy().widths();
@@ -102,15 +87,9 @@ fn recorded(case: &Case, ppo: &PpoConfig, actor: &ActorConfig) -> (Ppo, Rollout)
 fn weight_decay_takes_its_share_off_every_parameter() {
     const DECAY: f64 = 0.7;
     let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
-    let case = fixture
-        .cases
-        .iter()
-        .find(|c| c.name == "gaussian, one step");
+    let case = fixture.cases.iter().find(|c| c.name == "gaussian, one step");
     let case = case.unwrap();
-    let config = PpoConfig {
-        weight_decay: DECAY,
-        ..case.ppo.clone()
-    };
+    let config = PpoConfig { weight_decay: DECAY, ..case.ppo.clone() };
     let (mut ppo, r) = recorded(case, &config, &case.actor);
     ppo.update(&r).unwrap();
     for (name, tensor) in &ppo.policy().state().unwrap().weights().unwrap() {
@@ -125,29 +104,17 @@ fn weight_decay_takes_its_share_off_every_parameter() {
 #[test]
 fn a_learnt_deviation_does_not_go_below_its_bound() {
     let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
-    let case = fixture
-        .cases
-        .iter()
-        .find(|c| c.name == "gaussian, one step");
+    let case = fixture.cases.iter().find(|c| c.name == "gaussian, one step");
     let case = case.unwrap();
-    let (before, after) = (
-        &case.params["actor.log_std"],
-        &case.expected.params["actor.log_std"],
-    );
+    let (before, after) = (&case.params["actor.log_std"], &case.expected.params["actor.log_std"]);
     let (before, after) = (before.tensor(), after.tensor());
     let least = before.double_value(&[0]).exp() - 1e-4;
     assert!(after.double_value(&[0]).exp() < least);
-    let actor = ActorConfig {
-        min_std: least,
-        ..case.actor.clone()
-    };
+    let actor = ActorConfig { min_std: least, ..case.actor.clone() };
     let (mut ppo, r) = recorded(case, &case.ppo, &actor);
     ppo.update(&r).unwrap();
     let all = ppo.policy().state().unwrap().weights().unwrap();
-    let (_, log_std) = all
-        .iter()
-        .find(|(name, _)| name == "actor.log_std")
-        .unwrap();
+    let (_, log_std) = all.iter().find(|(name, _)| name == "actor.log_std").unwrap();
     close("held", log_std.double_value(&[0]), least.ln());
     close("free", log_std.double_value(&[1]), after.double_value(&[1]));
     assert!((log_std.double_value(&[0]) - after.double_value(&[0])).abs() > 1e-4);
@@ -175,11 +142,7 @@ fn whole_updates_equal_pytorchs() {
         .into();
         assert_eq!(got.len(), case.expected.stats.len());
         for (name, &expected) in &case.expected.stats {
-            close(
-                &format!("{}: {name}", case.name),
-                got[name.as_str()],
-                expected,
-            );
+            close(&format!("{}: {name}", case.name), got[name.as_str()], expected);
         }
         for (name, tensor) in &ppo.policy().state().unwrap().weights().unwrap() {
             let what = format!("{}: {name}", case.name);
@@ -219,11 +182,7 @@ struct Advantages {
 #[test]
 fn advantages_equal_torchrls() {
     let f: Advantages = serde_json::from_str(ADVANTAGES).unwrap();
-    let t = |x: &[f64], rows: i64| {
-        Tensor::from_slice(x)
-            .to_kind(Kind::Float)
-            .view([rows, f.envs])
-    };
+    let t = |x: &[f64], rows: i64| Tensor::from_slice(x).to_kind(Kind::Float).view([rows, f.envs]);
     let out = t(&f.reward, f.steps).zeros_like();
     let trace = gae::Trace {
         reward: &t(&f.reward, f.steps),

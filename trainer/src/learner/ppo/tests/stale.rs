@@ -28,9 +28,7 @@ struct Recorded {
 
 impl Recorded {
     fn grid(&self, x: &[f64], rows: i64) -> Tensor {
-        Tensor::from_slice(x)
-            .to_kind(Kind::Float)
-            .view([rows, self.envs])
+        Tensor::from_slice(x).to_kind(Kind::Float).view([rows, self.envs])
     }
 
     /// The corrections to values, and the advantages, with these weights.
@@ -128,10 +126,7 @@ fn with_an_older_policys_samples_the_ratio_starts_at_one() {
         // Acted by another policy: of another seed, and with another standard deviation.
         let (actor, critic) = small();
         let spec = spec(5, None, space, 6);
-        let other = ActorConfig {
-            init_std: 0.5,
-            ..actor.clone()
-        };
+        let other = ActorConfig { init_std: 0.5, ..actor.clone() };
         let mut older = ActorCritic::new(&other, &critic, &spec, 77, Device::Cpu).unwrap();
         let r = rollout(&mut older, &spec, 8, 1);
         let update = |correction| {
@@ -143,11 +138,7 @@ fn with_an_older_policys_samples_the_ratio_starts_at_one() {
         assert!(none.kl > 1e-5, "{space:?} {}", none.kl);
         for correction in [Staleness::Vtrace, Staleness::Clip] {
             let stats = update(correction);
-            assert!(
-                stats.kl.abs() < 1e-6,
-                "{space:?} {correction:?} {}",
-                stats.kl
-            );
+            assert!(stats.kl.abs() < 1e-6, "{space:?} {correction:?} {}", stats.kl);
             assert_eq!(stats.clip_fraction, 0.0);
             assert_eq!(stats.skipped, 0);
             assert!(stats.surrogate.is_finite() && stats.value_function.is_finite());
@@ -159,10 +150,8 @@ fn with_an_older_policys_samples_the_ratio_starts_at_one() {
 /// would have no effect the other way round.
 #[test]
 fn weights_of_older_samples_apply_to_normalised_advantages() {
-    let config = PpoConfig {
-        normalize_advantage: AdvantageNorm::MiniBatch,
-        ..config(Staleness::Clip)
-    };
+    let config =
+        PpoConfig { normalize_advantage: AdvantageNorm::MiniBatch, ..config(Staleness::Clip) };
     let (mut ppo, spec) = build(&config, SPACES[0], true);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     let _no_grad = tch::no_grad_guard();
@@ -218,11 +207,7 @@ fn copies_of_a_policy_decide_as_it_does_bit_for_bit() {
         (SPACES[1], StdType::Scalar),
     ] {
         let (actor, critic) = small();
-        let actor = ActorConfig {
-            std_type,
-            obs_normalization: true,
-            ..actor
-        };
+        let actor = ActorConfig { std_type, obs_normalization: true, ..actor };
         let spec = spec(5, Some(7), space, 6);
         let new = |ppo: &PpoConfig| Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu);
         let mut ppo = new(&config(Staleness::None)).unwrap();
@@ -230,36 +215,21 @@ fn copies_of_a_policy_decide_as_it_does_bit_for_bit() {
         let mut copy = ppo.policy().replicate().unwrap().replica(0, 6).unwrap();
         ppo.update(&first).unwrap();
         let mut weights = Vec::new();
-        ppo.policy()
-            .replicate()
-            .unwrap()
-            .weights(&mut weights, &Default::default())
-            .unwrap();
+        ppo.policy().replicate().unwrap().weights(&mut weights, &Default::default()).unwrap();
         copy.take(&weights).unwrap();
         let (width, _) = copy.noise();
         let (obs, noise) = (normals(8, &[6, 5]), normals(9, &[6, width]).sigmoid());
         let act = |policy: &mut dyn Policy| {
-            let sizes = [
-                spec.action.width() as i64,
-                policy.dist_width(),
-                spec.action.width() as i64,
-            ];
+            let sizes =
+                [spec.action.width() as i64, policy.dist_width(), spec.action.width() as i64];
             let [action, dist, std] =
                 sizes.map(|w| Tensor::zeros([6, w], (Kind::Float, Device::Cpu)));
-            let out = ostler_collector::Act {
-                action: &action,
-                dist: &dist,
-                std: &std,
-                hidden: None,
-            };
+            let out =
+                ostler_collector::Act { action: &action, dist: &dist, std: &std, hidden: None };
             policy.act(&obs, &noise, &out).unwrap();
             [action, dist, std].map(|t| bits(&t))
         };
-        assert_eq!(
-            act(&mut *copy),
-            act(ppo.policy_mut()),
-            "{space:?} {std_type:?}"
-        );
+        assert_eq!(act(&mut *copy), act(ppo.policy_mut()), "{space:?} {std_type:?}");
         assert!(copy.take(&weights[1..]).is_err());
     }
 }

@@ -10,10 +10,7 @@ fn named<'a>(all: &'a NamedTensors, name: &str) -> &'a Tensor {
 
 #[test]
 fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
-    let config = PpoConfig {
-        normalize_returns: true,
-        ..PpoConfig::default()
-    };
+    let config = PpoConfig { normalize_returns: true, ..PpoConfig::default() };
     let (mut ppo, spec) = build(&config, ACTION, true);
     let (mut other, _) = build(&config, ACTION, true);
     let first = ppo.save().unwrap();
@@ -78,11 +75,7 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
         ppo.update(&r).unwrap()
     };
     assert!(!clean.non_finite_params);
-    let tensors = build(&PpoConfig::default(), ACTION, true)
-        .0
-        .state
-        .live()
-        .len();
+    let tensors = build(&PpoConfig::default(), ACTION, true).0.state.live().len();
     // Weights; one normaliser, which the networks share; returns; the optimiser; rewards.
     assert_eq!(tensors, 1 + 5 + 5 + 4 + 1);
     for at in 0..tensors {
@@ -125,10 +118,7 @@ fn a_skipped_minibatch_has_one_cause() {
         let r = rollout(ppo.policy_mut(), &spec, 8, 1);
         spoil(&r);
         let s = ppo.update(&r).unwrap();
-        assert_eq!(
-            s.skipped,
-            s.skipped_no_valid + s.skipped_loss + s.skipped_gradient
-        );
+        assert_eq!(s.skipped, s.skipped_no_valid + s.skipped_loss + s.skipped_gradient);
         (s.skipped_no_valid, s.skipped_loss, s.skipped_gradient)
     };
     assert_eq!(causes(&|_| ()), (0, 0, 0));
@@ -176,10 +166,7 @@ fn a_roll_back_takes_the_policy_forgets_the_optimiser_and_lowers_the_rate() {
         let after = ppo.save().unwrap();
         same(&ppo.policy().state().unwrap().weights().unwrap(), &good);
         for (name, value) in [("adam.m", 0.0), ("adam.v", 0.0), ("adam.beta_powers", 1.0)] {
-            assert!(
-                bool::try_from(named(&after, name).eq(value).all()).unwrap(),
-                "{name}"
-            );
+            assert!(bool::try_from(named(&after, name).eq(value).all()).unwrap(), "{name}");
         }
         assert_eq!(rate(&ppo), before * 0.5, "{schedule:?}");
         assert_eq!(named(&after, "ppo.updates").int64_value(&[0]), 3);
@@ -215,10 +202,7 @@ fn the_bounds_of_an_adaptive_rate_are_lowered_too() {
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     // Nothing is near so large a divergence: the rate rises to its bound.
     let rates = [3e-4, 4e-4, 4e-4].map(|rate| (ppo.update(&r).unwrap().learning_rate, rate));
-    assert!(
-        rates.iter().all(|(is, to_be)| (is - to_be).abs() < 1e-12),
-        "{rates:?}"
-    );
+    assert!(rates.iter().all(|(is, to_be)| (is - to_be).abs() < 1e-12), "{rates:?}");
     // A rate that was destroyed starts at the configured one.
     ppo.adam.set_rate(0, f64::NAN).unwrap();
     ppo.roll_back(&good, 0.5).unwrap();

@@ -38,17 +38,11 @@ pub(super) fn candidates(
         let [a, b] = geoms.map(|g| tree.carrier[model.geoms[g].body].body);
         // Welded together: no force can act.
         if a != b && collides(model, geoms) {
-            found.push(Candidate {
-                geoms,
-                rules: Rules::from(pair),
-                mix: Mix::Own,
-            });
+            found.push(Candidate { geoms, rules: Rules::from(pair), mix: Mix::Own });
         }
     }
     let full = |found: &[Candidate]| match found.len() > MAX_PAIRS {
-        true => Err(too_many(format!(
-            "more than {MAX_PAIRS} pairs of geoms that may touch"
-        ))),
+        true => Err(too_many(format!("more than {MAX_PAIRS} pairs of geoms that may touch"))),
         false => Ok(()),
     };
     full(&found)?;
@@ -172,11 +166,7 @@ impl Filter {
 
 /// MuJoCo's order: by type, then by number.
 fn ordered(model: &Model, [a, b]: [usize; 2]) -> [usize; 2] {
-    if model.geoms[a].kind.code() > model.geoms[b].kind.code() {
-        [b, a]
-    } else {
-        [a, b]
-    }
+    if model.geoms[a].kind.code() > model.geoms[b].kind.code() { [b, a] } else { [a, b] }
 }
 
 fn collides(model: &Model, geoms: [usize; 2]) -> bool {
@@ -208,11 +198,7 @@ fn mix(a: &Geom, b: &Geom) -> Rules {
     let blend = |x: f64, y: f64| share * x + (1.0 - share) * y;
     let both_standard = a.solref[0] > 0.0 && b.solref[0] > 0.0;
     let solref = [0, 1].map(|i| {
-        if both_standard {
-            blend(a.solref[i], b.solref[i])
-        } else {
-            a.solref[i].min(b.solref[i])
-        }
+        if both_standard { blend(a.solref[i], b.solref[i]) } else { a.solref[i].min(b.solref[i]) }
     });
     let friction = [0, 1, 2].map(|i| a.friction[i].max(b.friction[i]));
     Rules {
@@ -256,10 +242,7 @@ mod tests {
     #[test]
     fn parents_children_and_welded_bodies_do_not_meet() {
         let found = names(CHAIN, true);
-        assert_eq!(
-            found,
-            ["floor a", "floor a2", "floor b", "floor c", "a c", "a2 c"]
-        );
+        assert_eq!(found, ["floor a", "floor a2", "floor b", "floor c", "a c", "a2 c"]);
         let all = names(CHAIN, false);
         assert_eq!(all.len(), found.len() + 3, "{all:?}");
         // By type first: the sphere before the box.
@@ -301,10 +284,7 @@ mod tests {
             }
             b
         };
-        let pairs = model
-            .pairs
-            .iter()
-            .map(|p| ordered(model, [p.geom1, p.geom2]));
+        let pairs = model.pairs.iter().map(|p| ordered(model, [p.geom1, p.geom2]));
         let carrier = |g: usize| tree.carrier[model.geoms[g].body].body;
         let mut found: Vec<[usize; 2]> = pairs.filter(|g| carrier(g[0]) != carrier(g[1])).collect();
         for b1 in 0..model.bodies.len() {
@@ -394,9 +374,7 @@ mod tests {
 
     #[test]
     fn pairs_that_are_named_count_too() {
-        let geoms: String = (0..300)
-            .map(|i| format!("<geom name=\"a{i}\" size=\"1\"/>"))
-            .collect();
+        let geoms: String = (0..300).map(|i| format!("<geom name=\"a{i}\" size=\"1\"/>")).collect();
         let others = geoms.replace("\"a", "\"b");
         let pairs: String = (0..300)
             .flat_map(|i| (0..300).map(move |j| format!("<pair geom1=\"a{i}\" geom2=\"b{j}\"/>")))

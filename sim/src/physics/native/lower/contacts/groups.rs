@@ -110,10 +110,7 @@ fn held(c: &Context, order: &[&Candidate]) -> Vec<Ball> {
 fn parts(c: &Context, g: usize) -> Vec<Ball> {
     let geom = &c.model.geoms[g];
     let pose = c.tree.fixed(geom.body, geom.pos, geom.quat);
-    let at = |p: Vec3, radius: f64| Ball {
-        centre: pose.point(p),
-        radius,
-    };
+    let at = |p: Vec3, radius: f64| Ball { centre: pose.point(p), radius };
     let [x, y, z] = geom.size;
     let corners = |[x, y, z]: Vec3| {
         let sign = |bit: usize| move |i: usize| if i & bit == 0 { -1.0 } else { 1.0 };
@@ -148,24 +145,15 @@ fn enclosing(parts: &[Ball]) -> Ball {
     let mut centre = parts.first().map_or([0.0; 3], |p| p.centre);
     let mut best = (radius(centre), centre);
     if best.0.is_infinite() {
-        return Ball {
-            centre,
-            radius: best.0,
-        };
+        return Ball { centre, radius: best.0 };
     }
     for turn in 1..=TURNS {
-        let farthest = parts
-            .iter()
-            .max_by(|a, b| far(centre, a).total_cmp(&far(centre, b)));
+        let farthest = parts.iter().max_by(|a, b| far(centre, a).total_cmp(&far(centre, b)));
         let Some(part) = farthest else { break };
         // The farthest point of it.
         let gap = from_to(centre, part.centre);
         let length = dot(gap, gap).sqrt();
-        let whole = if length > 0.0 {
-            1.0 + part.radius / length
-        } else {
-            0.0
-        };
+        let whole = if length > 0.0 { 1.0 + part.radius / length } else { 0.0 };
         centre = add(centre, gap.map(|x| x * whole / (turn as f64 + 1.0)));
         let now = radius(centre);
         if now < best.0 {
@@ -196,10 +184,7 @@ mod tests {
         let cube: Vec<Ball> = (0..8).map(|i| ball(corners(i), 0.0)).collect();
         let all = enclosing(&cube);
         let least = 0.75_f64.sqrt();
-        assert!(
-            (least - 1e-12..least * 1.02).contains(&all.radius),
-            "{all:?}"
-        );
+        assert!((least - 1e-12..least * 1.02).contains(&all.radius), "{all:?}");
         for part in two.iter().chain(&cube) {
             assert!(enclosing(&[*part]).radius == part.radius);
         }

@@ -92,11 +92,8 @@ impl<'a> Placed<'a> {
         let between = from_to(self.centre, other.centre);
         let cosine = dot(a, b);
         let sine2 = 1.0 - cosine * cosine;
-        let mut x = if sine2 > 1e-9 {
-            (dot(a, between) - cosine * dot(b, between)) / sine2
-        } else {
-            0.0
-        };
+        let mut x =
+            if sine2 > 1e-9 { (dot(a, between) - cosine * dot(b, between)) / sine2 } else { 0.0 };
         x = x.clamp(-h1, h1);
         let y = (cosine * x - dot(b, between)).clamp(-h2, h2);
         x = (dot(a, between) + cosine * y).clamp(-h1, h1);

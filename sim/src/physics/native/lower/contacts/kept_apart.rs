@@ -123,11 +123,7 @@ struct Between {
 impl Between {
     /// How far the geom's points move at most where it moves by `x`: along a chord.
     fn moves(&self, x: f64) -> f64 {
-        if self.hinge {
-            2.0 * self.lever * (0.5 * x).min(FRAC_PI_2).sin()
-        } else {
-            x
-        }
+        if self.hinge { 2.0 * self.lever * (0.5 * x).min(FRAC_PI_2).sin() } else { x }
     }
 }
 
@@ -188,10 +184,7 @@ impl Linkage {
             for &b in bodies {
                 let body = &model.bodies[c.tree.moving[b]];
                 let frame = c.tree.fixed(body.parent, body.pos, body.quat);
-                let mut link = Link {
-                    frame,
-                    joints: Vec::new(),
-                };
+                let mut link = Link { frame, joints: Vec::new() };
                 // Joints before it move its origin with the frame.
                 for lever in &mut levers {
                     *lever += norm(frame.pos);
@@ -209,11 +202,7 @@ impl Linkage {
                     let hinge = joint.kind == JointKind::Hinge;
                     let far = range.map(|x| (x - joint.reference).abs());
                     // It moves the body's origin by no more.
-                    let moves = if hinge {
-                        2.0 * norm(joint.pos)
-                    } else {
-                        far[0].max(far[1])
-                    };
+                    let moves = if hinge { 2.0 * norm(joint.pos) } else { far[0].max(far[1]) };
                     for lever in &mut levers {
                         *lever += moves;
                     }
@@ -280,19 +269,13 @@ impl Linkage {
             let radius = ball.map_or(0.0, |joint| joint.lever);
             for joint in &own[..kept] {
                 let lever = joint.lever - radius;
-                cut.joints.push(Between {
-                    lever,
-                    ..joint.clone()
-                });
+                cut.joints.push(Between { lever, ..joint.clone() });
             }
             let mut left = kept;
             for link in &self.links[side] {
                 let mut link = link.clone();
                 if ball.is_some() && left < link.joints.len() {
-                    cut.poses[side] = Pose {
-                        pos: link.joints[left].1,
-                        ..Pose::IDENTITY
-                    };
+                    cut.poses[side] = Pose { pos: link.joints[left].1, ..Pose::IDENTITY };
                     cut.held[side] = Held::Rod(0.0, radius);
                     link.joints.truncate(left);
                     cut.links[side].push(link);
@@ -322,19 +305,13 @@ impl Linkage {
             if gap.is_nan() || gap <= 0.0 {
                 return Some(false);
             }
-            let moves = part
-                .iter()
-                .zip(&self.joints)
-                .map(|([lo, hi], j)| j.moves(0.5 * (hi - lo)));
+            let moves = part.iter().zip(&self.joints).map(|([lo, hi], j)| j.moves(0.5 * (hi - lo)));
             let moves: Vec<f64> = moves.collect();
             if gap > moves.iter().sum::<f64>() {
                 continue;
             }
             let across = (0..moves.len()).max_by(|a, b| moves[*a].total_cmp(&moves[*b]))?;
-            for half in [
-                [part[across][0], middle[across]],
-                [middle[across], part[across][1]],
-            ] {
+            for half in [[part[across][0], middle[across]], [middle[across], part[across][1]]] {
                 let mut part = part.clone();
                 part[across] = half;
                 parts.push(part);
@@ -357,20 +334,10 @@ impl Linkage {
                     let x = position - joint.reference;
                     let moved = if *kind == JointKind::Hinge {
                         let quat = about(*axis, x);
-                        let turned = Pose {
-                            pos: [0.0; 3],
-                            quat,
-                        }
-                        .point(*at);
-                        Pose {
-                            pos: from_to(turned, *at),
-                            quat,
-                        }
+                        let turned = Pose { pos: [0.0; 3], quat }.point(*at);
+                        Pose { pos: from_to(turned, *at), quat }
                     } else {
-                        Pose {
-                            pos: axis.map(|a| a * x),
-                            quat: Pose::IDENTITY.quat,
-                        }
+                        Pose { pos: axis.map(|a| a * x), quat: Pose::IDENTITY.quat }
                     };
                     pose = pose.then(moved);
                 }

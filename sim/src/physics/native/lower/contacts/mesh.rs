@@ -83,14 +83,7 @@ fn faces(mesh: &Mesh, vertices: &[Vec3]) -> Vec<Vec<u32>> {
 fn key([x, y, z]: Vec3) -> [i64; 2] {
     let steps = |angle: f64| (angle / ANGLE).round() as i64;
     if z.abs() > POLE {
-        return [
-            0,
-            if z < 0.0 {
-                steps(std::f64::consts::PI)
-            } else {
-                0
-            },
-        ];
+        return [0, if z < 0.0 { steps(std::f64::consts::PI) } else { 0 }];
     }
     // A negative zero would turn the azimuth by half a turn.
     [steps((y + 0.0).atan2(x + 0.0)), steps(z.acos())]
@@ -148,41 +141,24 @@ mod tests {
     /// A cube of two triangles per side, turned in its file's frame.
     fn cube() -> Mesh {
         let sign = |i: usize, bit: usize| if i & bit == 0 { -1.0 } else { 1.0 };
-        let quads = [
-            [0, 2, 3, 1],
-            [4, 5, 7, 6],
-            [0, 1, 5, 4],
-            [2, 6, 7, 3],
-            [0, 4, 6, 2],
-            [1, 3, 7, 5],
-        ];
+        let quads =
+            [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
         Mesh {
             name: "cube".to_string(),
             pos: [0.0; 3],
             quat: [0.8, 0.6, 0.0, 0.0],
-            vertices: (0..8)
-                .map(|i| [sign(i, 1), sign(i, 2), sign(i, 4)])
-                .collect(),
-            faces: quads
-                .iter()
-                .flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]])
-                .collect(),
+            vertices: (0..8).map(|i| [sign(i, 1), sign(i, 2), sign(i, 4)]).collect(),
+            faces: quads.iter().flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]).collect(),
         }
     }
 
     #[test]
     fn two_triangles_of_a_cubes_side_are_one_face() {
-        let mut plan = RobotTables {
-            mesh_vert: vec![0],
-            mesh_face: vec![0],
-            ..RobotTables::default()
-        };
+        let mut plan =
+            RobotTables { mesh_vert: vec![0], mesh_face: vec![0], ..RobotTables::default() };
         write(&cube(), &mut plan);
         assert_eq!(write(&cube(), &mut plan), 1);
-        assert_eq!(
-            (&plan.mesh_vert, &plan.mesh_face),
-            (&vec![0, 8, 16], &vec![0, 6, 12])
-        );
+        assert_eq!((&plan.mesh_vert, &plan.mesh_face), (&vec![0, 8, 16], &vec![0, 6, 12]));
         assert_eq!(plan.face_num, [4; 12]);
         assert_eq!(plan.vert_num, [3; 16]);
         assert!((plan.mesh_bound[0] - 3.0_f64.sqrt()).abs() < 1e-12);

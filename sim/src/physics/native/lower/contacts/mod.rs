@@ -81,11 +81,7 @@ const PATH_BY_JACOBIAN: usize = 10;
 fn by_jacobian(c: &Context, world: &[&Candidate], moving: &[&Candidate]) -> bool {
     let short = |candidate: &&Candidate| {
         let kinds = ShapePair::new(candidate.geoms.map(|g| c.model.geoms[g].kind));
-        let path = |g: usize| {
-            c.tree
-                .chain(c.tree.carrier[c.model.geoms[g].body].body)
-                .len()
-        };
+        let path = |g: usize| c.tree.chain(c.tree.carrier[c.model.geoms[g].body].body).len();
         kinds.hits() <= HITS_BY_JACOBIAN
             && candidate.geoms.into_iter().map(path).sum::<usize>() <= PATH_BY_JACOBIAN
     };
@@ -100,9 +96,8 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         Vec::new()
     };
     let is_static = |g: usize| c.tree.carrier[c.model.geoms[g].body].body.is_none();
-    let (mut world, mut moving): (Vec<_>, Vec<_>) = all
-        .iter()
-        .partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
+    let (mut world, mut moving): (Vec<_>, Vec<_>) =
+        all.iter().partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
     let kept_apart = KeptApart::find(c, &all);
     kept_apart.write(c, plan);
     // Those of the same bodies side by side, last those that limits keep apart.
@@ -159,12 +154,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
     }
     let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
     groups::write(c, &order, &kept_apart, plan);
-    plan.npath = plan
-        .pair_path
-        .windows(2)
-        .map(|w| (w[1] - w[0]) as usize)
-        .max()
-        .unwrap_or(0);
+    plan.npath = plan.pair_path.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
     plan.ncg = plan.cg_type.len();
     Ok(())
 }
@@ -232,11 +222,8 @@ fn write_rules(
     let elliptic = c.cone == Cone::Elliptic;
     let impratio = c.model.options.impratio.max(super::soft::MIN_VALUE);
     let friction = rules.friction.map(|f| f.max(MIN_FRICTION));
-    let translation: f64 = candidate
-        .geoms
-        .iter()
-        .map(|g| c.weights.body[c.model.geoms[*g].body][0])
-        .sum();
+    let translation: f64 =
+        candidate.geoms.iter().map(|g| c.weights.body[c.model.geoms[*g].body][0]).sum();
     let slide = friction[0] * friction[0];
     // All edges of a pyramid share one regularisation, that of the elliptic cone.
     let diag = if rules.condim == 1 || elliptic {
@@ -245,25 +232,16 @@ fn write_rules(
         2.0 * slide / impratio * (1.0 + slide) * translation
     };
     let of = names(c.model, candidate.geoms);
-    let spec = Spec {
-        of: &of,
-        solref: rules.solref,
-        solimp: rules.solimp,
-    };
+    let spec = Spec { of: &of, solref: rules.solref, solimp: rules.solimp };
     let packed: [f64; soft::LEN] = c.packer.position(spec, rules.margin, diag)?;
     plan.pair_soft.extend(packed);
-    plan.pair_fricb
-        .push(c.packer.friction_damping(spec, rules.solref_friction));
+    plan.pair_fricb.push(c.packer.friction_damping(spec, rules.solref_friction));
     plan.pair_dim.push(rules.condim as i32);
     plan.pair_mu.extend(friction);
-    plan.pair_dfri
-        .extend(friction.map(|f| impratio * f * f / slide));
+    plan.pair_dfri.extend(friction.map(|f| impratio * f * f / slide));
     Ok(())
 }
 
 fn names(model: &Model, [a, b]: [usize; 2]) -> String {
-    format!(
-        "the contact of geoms \"{}\" and \"{}\"",
-        model.geoms[a].name, model.geoms[b].name
-    )
+    format!("the contact of geoms \"{}\" and \"{}\"", model.geoms[a].name, model.geoms[b].name)
 }

@@ -104,8 +104,7 @@ impl<'a> Shapes<'a> {
         let pose = self.context.tree.fixed(geom.body, geom.pos, geom.quat);
         let index = plan.cg_type.len() as i32;
         plan.cg_type.push(geom.kind.code() as i32);
-        plan.cg_body
-            .push(self.context.tree.carrier[geom.body].index());
+        plan.cg_body.push(self.context.tree.carrier[geom.body].index());
         plan.cg_geom.push(g as i32);
         plan.cg_data.push(data);
         plan.cg_pos.extend(pose.pos);
@@ -128,8 +127,7 @@ fn write_hfield(field: &HField, plan: &mut RobotTables) -> i32 {
     plan.field_rows.push(field.nrow as i32);
     plan.field_cols.push(field.ncol as i32);
     plan.field_size.extend(field.size);
-    plan.field_data
-        .extend(field.data.iter().map(|h| f64::from(*h)));
+    plan.field_data.extend(field.data.iter().map(|h| f64::from(*h)));
     plan.field_adr.push(plan.field_data.len() as i32);
     index
 }

@@ -110,14 +110,7 @@ fn what_no_store_needs_is_not_counted() {
         vec![g.add(root, x[2]), a.flip()]
     });
     let counts = program.counts(&program.functions[0]);
-    let expected = Counts {
-        loads: 3,
-        stores: 2,
-        add: 1,
-        fma: 1,
-        sqrt: 1,
-        ..Counts::default()
-    };
+    let expected = Counts { loads: 3, stores: 2, add: 1, fma: 1, sqrt: 1, ..Counts::default() };
     assert_eq!(counts, expected);
     assert_eq!(counts.flops(), 4);
 }

@@ -16,9 +16,7 @@ fn arrays(n: usize, m: usize) -> Vec<Array> {
 fn program(n: usize, body: impl FnOnce(&mut Graph, &[Val]) -> Vec<Val>) -> Program {
     let mut recorder = Recorder::new(arrays(n, 64));
     recorder.begin("f");
-    let x: Vec<Val> = (0..n as u32)
-        .map(|i| recorder.load(0, i).unwrap())
-        .collect();
+    let x: Vec<Val> = (0..n as u32).map(|i| recorder.load(0, i).unwrap()).collect();
     let y = body(recorder.graph(), &x);
     for (i, value) in y.into_iter().enumerate() {
         recorder.store(1, i as u32, value);

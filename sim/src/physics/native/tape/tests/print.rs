@@ -5,11 +5,7 @@ use crate::test_support::need::Need;
 use std::process::Command;
 
 fn printed(program: &Program, order: Order, piece: usize) -> String {
-    let style = Style {
-        order,
-        piece,
-        ..Style::default()
-    };
+    let style = Style { order, piece, ..Style::default() };
     Printer::new(program, style).all("f_init")
 }
 
@@ -92,10 +88,7 @@ fn depth_first_keeps_fewer_values_of_a_wide_sum_alive() {
         vec![sum]
     });
     let alive = |order| {
-        let style = Style {
-            order,
-            ..Style::default()
-        };
+        let style = Style { order, ..Style::default() };
         Printer::new(&program, style).most_alive(&program.functions[0])
     };
     assert_eq!(alive(Order::Recorded), 8);
@@ -147,13 +140,7 @@ int main() {{
     .replace("::fma_(", "::fma(");
     std::fs::write(&source, body).unwrap();
     let program_path = folder.path().join("f");
-    let flags = [
-        "-std=c++17",
-        "-O1",
-        "-mfma",
-        "-ffp-contract=off",
-        "-fno-builtin",
-    ];
+    let flags = ["-std=c++17", "-O1", "-mfma", "-ffp-contract=off", "-fno-builtin"];
     let compiler = Command::new("c++")
         .args(flags)
         .args(["-Wno-narrowing", "-o"])

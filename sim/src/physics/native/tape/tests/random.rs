@@ -100,10 +100,7 @@ fn both<T: Real>(code: &[Instruction], inputs: &[f64], constants: bool) -> Both<
         recorder.store(1, i as u32, *value);
     }
     recorder.end();
-    Both {
-        direct,
-        program: recorder.finish().unwrap(),
-    }
+    Both { direct, program: recorder.finish().unwrap() }
 }
 
 fn check<T: Real + std::fmt::Debug>(both: &Both<T>, inputs: &[f64]) {
@@ -112,11 +109,7 @@ fn check<T: Real + std::fmt::Debug>(both: &Both<T>, inputs: &[f64]) {
     both.program.run(&both.program.functions[0], &mut arrays);
     for (i, direct) in both.direct.iter().enumerate() {
         // Equal but for the sign of zero.
-        assert!(
-            arrays[1][i] == *direct,
-            "value {i}: {:?} for {direct:?}",
-            arrays[1][i]
-        );
+        assert!(arrays[1][i] == *direct, "value {i}: {:?} for {direct:?}", arrays[1][i]);
     }
 }
 
@@ -152,14 +145,11 @@ proptest! {
 pub fn sample(seed: u64, length: usize) -> (Program, Vec<f64>) {
     let mut state = seed;
     let mut next = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as u16
     };
-    let code: Vec<Instruction> = (0..length)
-        .map(|_| (next() as u8, next(), next(), next()))
-        .collect();
+    let code: Vec<Instruction> =
+        (0..length).map(|_| (next() as u8, next(), next(), next())).collect();
     let inputs = [0.7, -1.3, 2.9, 0.01, -4.2];
     (both::<f64>(&code, &inputs, true).program, inputs.to_vec())
 }

@@ -48,10 +48,7 @@ fn mistakes_are_reported_not_undefined() {
     let open = mistake(|| ffi::function("f", || ffi::function("g", || {})));
     assert_eq!(open, TapeError::OpenFunction("f".into()));
     let busy = ffi::record(arrays(1, 1), || {
-        assert_eq!(
-            ffi::record(arrays(1, 1), || {}).unwrap_err(),
-            TapeError::Busy
-        );
+        assert_eq!(ffi::record(arrays(1, 1), || {}).unwrap_err(), TapeError::Busy);
     });
     busy.unwrap();
     // Without a recorder nothing happens.
@@ -127,11 +124,7 @@ fn elements_set_to_one_constant_are_written_once() {
     recorder.store(0, 0, one);
     recorder.end();
     let program = recorder.finish().unwrap();
-    let init = |index, value| Init {
-        array: 1,
-        index,
-        value,
-    };
+    let init = |index, value| Init { array: 1, index, value };
     assert_eq!(program.init, [init(0, 1.0), init(1, 0.0)]);
     let stored = |f: usize| -> Vec<(u32, u32)> {
         let stores = &program.functions[f].stores;
@@ -166,10 +159,7 @@ fn a_used_constant_may_not_change() {
     recorder.store(1, 3, y);
     recorder.end();
     let error = recorder.finish().unwrap_err();
-    assert!(
-        error.to_string().starts_with("w.r[1][1] was used"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("w.r[1][1] was used"), "{error}");
 }
 
 #[test]

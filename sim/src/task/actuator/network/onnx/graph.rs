@@ -42,10 +42,7 @@ impl Node {
             // No operator of ours has a name like that.
             other => format!("{other}.{}", node.op_type),
         };
-        let each = node
-            .attribute
-            .iter()
-            .map(|a| AttributeMessage::decode(&a[..]));
+        let each = node.attribute.iter().map(|a| AttributeMessage::decode(&a[..]));
         Ok(Self {
             op,
             input: node.input,
@@ -82,8 +79,7 @@ impl Node {
 
     /// An input that the operator needs.
     pub fn needed(&self, index: usize) -> Result<&str, String> {
-        self.given(index)
-            .ok_or_else(|| self.wrong(format_args!("lacks its input {index}")))
+        self.given(index).ok_or_else(|| self.wrong(format_args!("lacks its input {index}")))
     }
 }
 
@@ -116,13 +112,8 @@ impl Graph {
     /// Reads the graph of `file`.
     pub fn read(bytes: &[u8], file: &Path) -> Result<Self, String> {
         let graph = ModelFile::decode(bytes).map_err(not_onnx)?.graph;
-        let GraphMessage {
-            node,
-            initializer,
-            input,
-            output,
-            ..
-        } = graph.ok_or("no ONNX file: there is no graph in it")?;
+        let GraphMessage { node, initializer, input, output, .. } =
+            graph.ok_or("no ONNX file: there is no graph in it")?;
         if node.len().max(initializer.len()).max(input.len()) > MOST_PARTS {
             return Err(format!("more than {MOST_PARTS} nodes or constants"));
         }
@@ -221,10 +212,7 @@ impl Graph {
 
     /// The value of a node `Constant`.
     fn written(&self, node: &Node) -> Result<Tensor, String> {
-        let list = |data: Vec<f64>| Tensor {
-            shape: vec![data.len()],
-            data,
-        };
+        let list = |data: Vec<f64>| Tensor { shape: vec![data.len()], data };
         let get = |name: &str| node.attribute(name);
         if let Some(tensor) = get("value").and_then(|a| a.t.as_ref()) {
             return self.tensor(tensor, &node.name);
@@ -317,9 +305,7 @@ impl Graph {
         let mut parts = inside.components();
         let below = matches!(parts.next(), Some(Component::Normal(_)));
         if !below || !parts.all(|c| matches!(c, Component::Normal(_))) {
-            return Err(format!(
-                "\"{name}\" is in \"{location}\", which is not beside the file"
-            ));
+            return Err(format!("\"{name}\" is in \"{location}\", which is not beside the file"));
         }
         let file = self.folder.join(inside);
         let mut read = self.beside.borrow_mut();
@@ -369,8 +355,5 @@ fn transposed(node: &Node, tensor: Tensor) -> Result<Tensor, String> {
     };
     let at = |c: usize| (0..rows).map(move |r| r * columns + c);
     let order = (0..columns).flat_map(at);
-    Ok(Tensor {
-        data: order.map(|i| tensor.data[i]).collect(),
-        shape: vec![columns, rows],
-    })
+    Ok(Tensor { data: order.map(|i| tensor.data[i]).collect(), shape: vec![columns, rows] })
 }

@@ -50,12 +50,7 @@ impl<'g> Walk<'g> {
                 bias.push(biases[row] + biases[rows + row]);
             }
         }
-        self.cells.push(Layer {
-            inputs: inputs + width,
-            weight,
-            bias,
-            then: Activation::Nothing,
-        });
+        self.cells.push(Layer { inputs: inputs + width, weight, bias, then: Activation::Nothing });
         node.needed(0)
     }
 

@@ -68,9 +68,8 @@ impl<'g> Walk<'g> {
             if let Some(input) = graph.inputs.iter().find(|i| i.name == name) {
                 return self.begin(input);
             }
-            let (node, output) = graph
-                .maker(name)
-                .ok_or_else(|| format!("nothing in it makes \"{name}\""))?;
+            let (node, output) =
+                graph.maker(name).ok_or_else(|| format!("nothing in it makes \"{name}\""))?;
             if output > 0 && !(node.op == "LSTM" && output == 1) {
                 return Err(node.wrong(format_args!("gives \"{name}\", its output {output}")));
             }
@@ -286,10 +285,7 @@ impl<'g> Walk<'g> {
         }
         let column = |c: usize| (0..rows).map(move |r| r * columns + c);
         let order = (0..columns).flat_map(column);
-        Ok(Tensor {
-            data: order.map(|i| weight.data[i]).collect(),
-            shape: vec![columns, rows],
-        })
+        Ok(Tensor { data: order.map(|i| weight.data[i]).collect(), shape: vec![columns, rows] })
     }
 
     /// A fully connected layer, with what was met behind it.
@@ -321,12 +317,7 @@ impl<'g> Walk<'g> {
             }
         }
         let then = self.then.take().map_or(Activation::Nothing, |t| t.0);
-        self.layers.push(Layer {
-            inputs,
-            weight: weight.data,
-            bias,
-            then,
-        });
+        self.layers.push(Layer { inputs, weight: weight.data, bias, then });
         node.needed(0)
     }
 

@@ -20,19 +20,11 @@ fn tensor(name: &str, dims: &[i64]) -> TensorMessage {
 }
 
 fn whole(key: &str, i: i64) -> AttributeMessage {
-    AttributeMessage {
-        name: key.into(),
-        i,
-        ..AttributeMessage::default()
-    }
+    AttributeMessage { name: key.into(), i, ..AttributeMessage::default() }
 }
 
 fn real(key: &str, f: f32) -> AttributeMessage {
-    AttributeMessage {
-        name: key.into(),
-        f,
-        ..AttributeMessage::default()
-    }
+    AttributeMessage { name: key.into(), f, ..AttributeMessage::default() }
 }
 
 /// `op: inputs -> output`, such as `Gemm first: x w b -> y`.
@@ -55,21 +47,11 @@ fn node(text: &str, attributes: &[AttributeMessage]) -> NodeMessage {
 }
 
 fn value(name: &str, dims: &[i64]) -> Vec<u8> {
-    let size = |n: &i64| DimMessage {
-        value: *n,
-        ..DimMessage::default()
-    };
-    let shape = Some(ShapeMessage {
-        dim: dims.iter().map(size).collect(),
-    });
+    let size = |n: &i64| DimMessage { value: *n, ..DimMessage::default() };
+    let shape = Some(ShapeMessage { dim: dims.iter().map(size).collect() });
     ValueMessage {
         name: name.into(),
-        kind: Some(TypeMessage {
-            tensor: Some(TensorType {
-                shape,
-                ..TensorType::default()
-            }),
-        }),
+        kind: Some(TypeMessage { tensor: Some(TensorType { shape, ..TensorType::default() }) }),
     }
     .encode_to_vec()
 }
@@ -176,31 +158,13 @@ fn any_other_graph_is_refused_with_the_node_that_does_not_fit() {
     let x = [1, 4];
     let only = |text: &str, a: &[AttributeMessage]| two(&[node(text, a)]);
     let cases: Vec<(Vec<NodeMessage>, &str)> = vec![
-        (
-            only("Conv odd: p w -> q", &[]),
-            "node \"odd\" (Conv) is no part of",
-        ),
-        (
-            only("Softmax: p -> q", &[]),
-            "node \"q\" (Softmax) is no part of",
-        ),
-        (
-            only("Add sum: p p -> q", &[]),
-            "node \"sum\" (Add) does not add constant",
-        ),
-        (
-            only("Mul by: p one -> q", &[]),
-            "node \"by\" (Mul) multiplies; factors",
-        ),
+        (only("Conv odd: p w -> q", &[]), "node \"odd\" (Conv) is no part of"),
+        (only("Softmax: p -> q", &[]), "node \"q\" (Softmax) is no part of"),
+        (only("Add sum: p p -> q", &[]), "node \"sum\" (Add) does not add constant"),
+        (only("Mul by: p one -> q", &[]), "node \"by\" (Mul) multiplies; factors"),
         (only("Div by: p one -> q", &[]), "node \"by\" (Div) divides"),
-        (
-            only("Elu e: p -> q", &[real("alpha", 2.0)]),
-            "node \"e\" (Elu) has an alpha of 2",
-        ),
-        (
-            only("Gather g: p index -> q", &[]),
-            "node \"g\" (Gather) takes a part",
-        ),
+        (only("Elu e: p -> q", &[real("alpha", 2.0)]), "node \"e\" (Elu) has an alpha of 2"),
+        (only("Gather g: p index -> q", &[]), "node \"g\" (Gather) takes a part"),
         (
             two(&[node("Tanh a: p -> t", &[]), node("Relu b: t -> q", &[])]),
             "node \"b\" (Relu) is a second activation",
@@ -221,38 +185,17 @@ fn any_other_graph_is_refused_with_the_node_that_does_not_fit() {
             vec![node("Gemm g: x w v -> y", &[whole("transB", 0)])],
             "node \"g\" (Gemm) has 4 outputs, and 2 numbers are added",
         ),
-        (
-            vec![node("Gemm g: x W b -> y", &[])],
-            "has weights of [1, 8, 4]",
-        ),
-        (
-            vec![node("Gemm g: x -> y", &[])],
-            "node \"g\" (Gemm) lacks its input 1",
-        ),
-        (
-            vec![node("Tanh t: x -> y", &[])],
-            "node \"t\" (Tanh) is not behind a layer",
-        ),
-        (
-            vec![node("Identity: x -> y", &[])],
-            "no fully connected layer",
-        ),
-        (
-            vec![node("Identity: z -> y", &[])],
-            "nothing in it makes \"z\"",
-        ),
-        (
-            vec![node("Identity: z -> y", &[]), node("Relu: y -> z", &[])],
-            "goes round in a circle",
-        ),
+        (vec![node("Gemm g: x W b -> y", &[])], "has weights of [1, 8, 4]"),
+        (vec![node("Gemm g: x -> y", &[])], "node \"g\" (Gemm) lacks its input 1"),
+        (vec![node("Tanh t: x -> y", &[])], "node \"t\" (Tanh) is not behind a layer"),
+        (vec![node("Identity: x -> y", &[])], "no fully connected layer"),
+        (vec![node("Identity: z -> y", &[])], "nothing in it makes \"z\""),
+        (vec![node("Identity: z -> y", &[]), node("Relu: y -> z", &[])], "goes round in a circle"),
         (
             vec![node("Tanh a: x -> y", &[]), node("Relu b: x -> y", &[])],
             "node \"b\" (Relu) makes \"y\", which another makes",
         ),
-        (
-            two(&[node("Split s: p -> z q", &[])]),
-            "node \"s\" (Split) gives \"q\", its output 1",
-        ),
+        (two(&[node("Split s: p -> z q", &[])]), "node \"s\" (Split) gives \"q\", its output 1"),
         (
             two(&[node("Cast c: p -> q", &[whole("to", 7)])]),
             "node \"c\" (Cast) makes numbers of ONNX's type 7",
@@ -287,10 +230,7 @@ fn inputs_that_are_several_rows_are_refused() {
         let found = read(dims, nodes, false);
         assert_eq!(found.is_ok(), ok, "{dims:?}");
         if let Err(why) = found {
-            assert!(
-                why.contains("export it for one motor and one step"),
-                "{why}"
-            );
+            assert!(why.contains("export it for one motor and one step"), "{why}");
         }
     }
 }
@@ -319,11 +259,7 @@ fn lstms_of_another_kind_are_refused() {
     }
     let cases = [
         (
-            with(
-                "LSTM l: x W R B -> p",
-                &[words("direction", &["reverse"])],
-                &squeeze,
-            ),
+            with("LSTM l: x W R B -> p", &[words("direction", &["reverse"])], &squeeze),
             "node \"l\" (LSTM) does not go forward alone",
         ),
         (
@@ -334,42 +270,20 @@ fn lstms_of_another_kind_are_refused() {
             ),
             "node \"l\" (LSTM) has activations",
         ),
-        (
-            with(
-                "LSTM l: x W R B -> p",
-                &[whole("input_forget", 1)],
-                &squeeze,
-            ),
-            "has coupled gates",
-        ),
-        (
-            with("LSTM l: x W R B s -> p", &[], &squeeze),
-            "has lengths of sequences",
-        ),
-        (
-            with("LSTM l: x W R B _ h h s -> p", &[], &squeeze),
-            "has peepholes",
-        ),
+        (with("LSTM l: x W R B -> p", &[whole("input_forget", 1)], &squeeze), "has coupled gates"),
+        (with("LSTM l: x W R B s -> p", &[], &squeeze), "has lengths of sequences"),
+        (with("LSTM l: x W R B _ h h s -> p", &[], &squeeze), "has peepholes"),
         (
             with("LSTM l: x W R B _ s h -> p", &[], &squeeze),
             "node \"l\" (LSTM) does not begin at zero",
         ),
-        (
-            with("LSTM l: x W R b -> p", &[], &squeeze),
-            "has 2 biases for 8 rows",
-        ),
-        (
-            with("LSTM l: x W W B -> p", &[], &squeeze),
-            "has weights of [1, 8, 4]",
-        ),
+        (with("LSTM l: x W R b -> p", &[], &squeeze), "has 2 biases for 8 rows"),
+        (with("LSTM l: x W W B -> p", &[], &squeeze), "has weights of [1, 8, 4]"),
         (
             with("LSTM l: x W R B -> p", &[], &[node("Tanh t: p -> q", &[])]),
             "node \"t\" (Tanh) follows an LSTM",
         ),
-        (
-            with("LSTM l: x W R B -> p z q", &[], &[]),
-            "node \"l\" (LSTM) gives \"q\", its output 2",
-        ),
+        (with("LSTM l: x W R B -> p z q", &[], &[]), "node \"l\" (LSTM) gives \"q\", its output 2"),
         (
             vec![
                 node("Gemm g: x w b -> p", &[whole("transB", 1)]),
@@ -397,21 +311,13 @@ fn numbers_that_are_not_there_or_too_many_are_refused() {
     let with = |change: &dyn Fn(&mut TensorMessage)| {
         let mut tensors = numbers();
         change(&mut tensors[0]);
-        parts(&file(&[1, 4], &nodes, &tensors), Path::new("m.onnx"), false)
-            .err()
-            .unwrap()
+        parts(&file(&[1, 4], &nodes, &tensors), Path::new("m.onnx"), false).err().unwrap()
     };
     type Change = fn(&mut TensorMessage);
-    let beside = |key: &str, at: &str| EntryMessage {
-        key: key.into(),
-        value: at.into(),
-    };
+    let beside = |key: &str, at: &str| EntryMessage { key: key.into(), value: at.into() };
     let cases: [(Change, &str); 7] = [
         (|t| t.dims = vec![i64::MAX, 4], "more than 262144 numbers"),
-        (
-            |t| t.dims = vec![1 << 40, 1 << 40],
-            "more than 262144 numbers",
-        ),
+        (|t| t.dims = vec![1 << 40, 1 << 40], "more than 262144 numbers"),
         (|t| t.dims = vec![-2, 4], "negative size"),
         (|t| t.float_data.truncate(3), "has 3 numbers"),
         (|t| t.raw_data = vec![0; 7], "numbers"),
@@ -451,17 +357,11 @@ fn numbers_beside_the_file_are_read_within_its_bounds() {
     let nodes = [node("Gemm: x w c -> y", &[whole("transB", 1)])];
     let with = |offset: &str, length: &str| {
         let mut tensors = numbers();
-        let entry = |key: &str, value: &str| EntryMessage {
-            key: key.into(),
-            value: value.into(),
-        };
+        let entry = |key: &str, value: &str| EntryMessage { key: key.into(), value: value.into() };
         tensors[0].float_data.clear();
         tensors[0].data_location = 1;
-        tensors[0].external_data = vec![
-            entry("location", "w.data"),
-            entry("offset", offset),
-            entry("length", length),
-        ];
+        tensors[0].external_data =
+            vec![entry("location", "w.data"), entry("offset", offset), entry("length", length)];
         let place = folder.path().join("m.onnx");
         parts(&file(&[1, 4], &nodes, &tensors), &place, false)
     };
@@ -469,12 +369,8 @@ fn numbers_beside_the_file_are_read_within_its_bounds() {
     let expected: Vec<f64> = (2..10).map(|i| f64::from(at(i))).collect();
     assert_eq!(found.layers[0].weight, expected);
     assert_eq!(beside, Some(folder.path().join("w.data")));
-    for (offset, length) in [
-        ("12", "32"),
-        ("8", "18446744073709551615"),
-        ("41", "0"),
-        ("-1", "32"),
-    ] {
+    for (offset, length) in [("12", "32"), ("8", "18446744073709551615"), ("41", "0"), ("-1", "32")]
+    {
         let said = with(offset, length).err().unwrap();
         assert!(said.contains("lies outside of"), "{said}");
     }
