@@ -80,7 +80,7 @@ def test_every_cell_runs():
         text = source(cell)
         pips += text.count(PIP)
         text = text.replace(PIP, "")
-        assert "%" not in re.sub(r'"[^"]*"|% 500', "", text), text
+        assert "%" not in re.sub(r'"[^"]*"|% 200', "", text), text
         minutes += text.count(MINUTE)
         text = text.replace(MINUTE, SHORT)
         value = run(text, names)
