@@ -97,10 +97,7 @@ fn the_estimate_is_near_the_truth() {
     // The difference for more environments is ours; the estimate is given in whole MiB.
     let [(estimate, own), (more, more_own)] = of_both;
     let (grown, truth) = (more - estimate, more_own - own);
-    assert!(
-        truth > 20.0 && (grown - truth).abs() < 0.1 * truth + 1.0,
-        "{grown} for {truth}"
-    );
+    assert!(truth > 20.0 && (grown - truth).abs() < 0.1 * truth + 1.0, "{grown} for {truth}");
 }
 
 /// A control group with a limit on memory.
