@@ -118,6 +118,10 @@ fn wrong_kinds_say_what_is_allowed() {
             "a/c.toml:2:14: actor.activation: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
         ),
         (
+            "[[replay.transform]]\nkind = 'half'",
+            "\"half\" is gone: observations are kept in single precision; a larger buffer lies in a file, replay.storage = \"memmap\"",
+        ),
+        (
             "[sim]\nthreads = 'all'",
             "a/c.toml:2:11: sim.threads takes \"auto\" or a whole number, 1 or more, this is the text \"all\"",
         ),
