@@ -16,6 +16,12 @@ use std::path::Path;
 mod painted;
 mod shapes;
 
+/// A model with its looks.
+fn shown(path: &Path, text: String) -> (Model, Looks) {
+    let reading = mjcf::Reading { text: Some(text), looks: true, ..Default::default() };
+    reading.read(path).unwrap()
+}
+
 #[test]
 fn labels_can_be_read_before_anything() {
     for shade in [0_u8, 40, 90, 150, 255] {
