@@ -898,7 +898,7 @@ range = [-0.1, 0.1]
         ))
     };
     for seconds in [0.02, 0.1, 10.0, 1e5] {
-        let made = task::robot(&model, &task(seconds)).unwrap();
+        let (made, _) = task::prepare(&model, &task(seconds), |_| 0.02).unwrap();
         assert_eq!(made.contact_sensors.len(), 1, "{seconds} s");
     }
 }
