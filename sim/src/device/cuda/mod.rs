@@ -7,14 +7,13 @@
 //!
 //! Reading order: [`Unavailable`] -> `driver` (the driver's functions) -> [`nvrtc`]
 //! (CUDA's compiler) -> [`compile`] (compiled programs and their cache) ->
-//! [`CudaKernels`] -> `staging` -> [`occupancy`] (how full a program fills a device).
+//! [`CudaKernels`] -> `staging`.
 
 pub mod compile;
 mod driver;
 mod kernels;
 mod memory;
 pub mod nvrtc;
-pub mod occupancy;
 mod staging;
 mod unavailable;
 
