@@ -205,6 +205,11 @@ impl Device for Cuda {
         Ok(unsafe { ring.send(from, to) }?)
     }
 
+    unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.context.copy(from, to, bytes) }?)
+    }
+
     fn fence(&self) -> Result<(), DeviceError> {
         let mut event = locked(&self.fence);
         event.record()?;
