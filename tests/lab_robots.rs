@@ -329,7 +329,8 @@ fn vertices_are_drawn_where_mujoco_has_them() {
     for (name, text) in cases {
         let file = at.join(name);
         put(&file, text);
-        let (model, looks) = mjcf::load_looks(&file, None).unwrap();
+        let (model, looks) =
+            mjcf::Reading { looks: true, ..Default::default() }.read(&file).unwrap();
         let out =
             std::process::Command::new(&python).args(["-c", THEIRS]).arg(&file).output().unwrap();
         assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));

@@ -157,6 +157,10 @@ fn play_prints_episodes_and_draws_them() {
     assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
     assert!(std::fs::read(&gif).unwrap().starts_with(b"GIF89a"));
     assert!(run.join("curve.png").is_file());
+    let out = ostler().arg("play").arg(&run).args(["--webp", "o.webp"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(said.contains("--webp is gone: --gif FILE writes the same film"), "{said}");
 }
 
 #[test]

@@ -99,7 +99,6 @@ fn policy_gradients_learn_what_they_learn_on_the_processor() {
         ),
         ("waits by an event", &["collector.cuda_sync=event"]),
         ("waits for the device", &["collector.cuda_sync=device"]),
-        ("reference path", &["learner.path=reference"]),
         ("recurrent", &["actor.rnn_type=gru", "actor.rnn_hidden_dim=6"]),
         ("normalised returns", &["ppo.normalize_returns=true", "actor.layer_norm=true"]),
         ("rapier", &["sim.backend=rapier", physics_on_the_host]),

@@ -738,7 +738,9 @@ fn contacts_and_options_are_as_if_the_file_had_them() {
     let task = cfg(CHANGES);
     let path = Path::new("things.xml");
     let plain = things("", "1", "", "", "");
-    let model = mjcf::parse_edited(path, plain, &task.edits().unwrap()).unwrap();
+    let edits = task.edits().unwrap();
+    let reading = mjcf::Reading { text: Some(plain), edits: Some(&edits), ..Default::default() };
+    let (model, _) = reading.read(path).unwrap();
     let ours = task::robot(&Arc::new(model), &task).unwrap();
     let text = things(
         r#"<geom name="floor" type="plane" size="0 0 1" pos="0 0 -0.1" contype="2147483647" conaffinity="2147483647" friction="0.7 0.01 0.001"/>"#,
@@ -774,7 +776,9 @@ fn changes_follow_mujocos_worlds() {
     let file = folder.path().join("things.xml");
     std::fs::write(&file, things("", "1", "", "", "")).unwrap();
     let task = cfg(CHANGES);
-    let model = mjcf::load_edited(&file, None, &task.edits().unwrap()).unwrap();
+    let edits = task.edits().unwrap();
+    let reading = mjcf::Reading { edits: Some(&edits), ..Default::default() };
+    let (model, _) = reading.read(&file).unwrap();
     follows(&Arc::new(model), &task, 25, 2e-3);
 }
 
@@ -894,7 +898,7 @@ range = [-0.1, 0.1]
         ))
     };
     for seconds in [0.02, 0.1, 10.0, 1e5] {
-        let made = task::robot(&model, &task(seconds)).unwrap();
+        let (made, _) = task::prepare(&model, &task(seconds), |_| 0.02).unwrap();
         assert_eq!(made.contact_sensors.len(), 1, "{seconds} s");
     }
 }

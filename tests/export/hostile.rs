@@ -265,7 +265,6 @@ fn what_is_written_under_a_known_name_goes_through_no_link() {
         ("curves.png", vec!["plot", "a"]),
         ("p.html", play("--html", "p.html")),
         ("p.gif", play("--gif", "p.gif")),
-        ("p.webp", play("--webp", "p.webp")),
         ("p.png", play("--png", "p.png")),
         ("man/ostler.1", vec!["man", "man"]),
         ("man2/ostler-train.1", vec!["man", "man2"]),

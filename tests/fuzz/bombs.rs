@@ -182,7 +182,8 @@ pub fn models() -> Target {
         corpus: Corpus::of_text(files, &WORDS),
         read: Box::new(move |bytes| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            let model = match mjcf::parse_looks(Path::new("dir/fuzz.xml"), text) {
+            let shown = mjcf::Reading { text: Some(text), looks: true, ..Default::default() };
+            let model = match shown.read(Path::new("dir/fuzz.xml")) {
                 Ok((model, _)) => Arc::new(model),
                 Err(e) => {
                     let said = e.to_string();

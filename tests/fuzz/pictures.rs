@@ -63,7 +63,9 @@ pub fn pictures() -> Target {
         read: Box::new(move |bytes| {
             let at = folder.path().join("robot.xml");
             std::fs::write(folder.path().join("t.png"), righted(bytes.to_vec())).unwrap();
-            let (model, looks) = mjcf::parse_looks(&at, ROBOT.into()).unwrap();
+            let shown =
+                mjcf::Reading { text: Some(ROBOT.into()), looks: true, ..Default::default() };
+            let (model, looks) = shown.read(&at).unwrap();
             assert_eq!(model.geoms.len(), 4);
             assert_eq!(looks.textures.len() + looks.plain.len(), 4);
             for texture in &looks.textures {

@@ -619,7 +619,8 @@ pub fn mjcf() -> Target {
         corpus,
         read: Box::new(move |bytes| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            let model = match mjcf::parse_looks(&place, text) {
+            let shown = mjcf::Reading { text: Some(text), looks: true, ..Default::default() };
+            let model = match shown.read(&place) {
                 Ok((model, _)) => Arc::new(model),
                 Err(e) => {
                     assert!(!e.to_string().is_empty());

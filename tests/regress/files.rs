@@ -108,6 +108,7 @@ fn a_suite_of_nothing_is_wrong_use() {
     refused(&suite, &["--jobs", "0"]);
     refused(&suite, &["--allow-missing", "memory"]);
     refused(&suite, &["--update-baselines", "--require-baseline"]);
+    refused(&suite, &["--against", "ostler", "--update-baselines"]);
     suite.0.fails(2, &["regress"]);
     let err = suite.0.fails(2, &["regress", "nowhere"]);
     assert!(err.contains("cannot look for regression files in nowhere"), "{err}");

@@ -150,7 +150,7 @@ fn textures_are_those_that_mujoco_compiles() {
     let out = Command::new(python).args(["-c", script]).arg(&file).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let (model, looks) = mjcf::load_looks(&file, None).unwrap();
+    let (model, looks) = mjcf::Reading { looks: true, ..Default::default() }.read(&file).unwrap();
     assert!(looks.missing.is_empty() && looks.plain.is_empty(), "{looks:?}");
     assert_eq!(looks.textures.len(), all.len());
     for texture in &looks.textures {
@@ -289,7 +289,7 @@ fn a_page_lays_textures_as_pictures_do() {
     let shot = browser.screenshot();
     assert!(browser.errors.is_empty(), "{:?}", browser.errors);
 
-    let (model, looks) = mjcf::load_looks(&file, None).unwrap();
+    let (model, looks) = mjcf::Reading { looks: true, ..Default::default() }.read(&file).unwrap();
     let scene = Scene::new(&model, &looks, Geoms::Auto);
     assert_eq!(scene.missing, None);
     let sight = target - eye;

@@ -51,9 +51,6 @@ pub(crate) struct EnvArgs {
     pub chunks: i32,
     pub _padding_2: i32,
     pub total: Address,
-    pub from: Address,
-    pub to: Address,
-    pub words: i64,
 }
 
 const _: () = assert!(size_of::<EnvArgs>() <= MAX_ARGUMENTS);
@@ -70,5 +67,5 @@ const _: () = assert!(
             + size_of::<StepBufferAddresses>()
             + size_of::<TableAddresses>()
             + size_of::<SizeWords>()
-            + (8 + 16 + 24 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
+            + (8 + 16 + 24 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8)
 );

@@ -66,7 +66,8 @@ impl Shipped {
         let mut task: TaskConfig = part("task").try_into().unwrap();
         task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
         let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
-        let model = ostler_sim::task::robot(&Arc::new(model), &task).unwrap();
+        let dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
+        let (model, _) = ostler_sim::task::prepare(&Arc::new(model), &task, dt).unwrap();
         Self { model, sim, env, task }
     }
 

@@ -149,7 +149,7 @@ def main(out):
         assert "libtorch" in (unpacked / "INSTALL.txt").read_text()
         (own,) = (bare / "lib").glob("python*/site-packages/ostler/THIRD-PARTY.txt")
         for notices in (own, unpacked / "THIRD-PARTY.txt"):
-            assert "libwebp" in notices.read_text() and "uPlot" in notices.read_text()
+            assert "plotters" in notices.read_text() and "uPlot" in notices.read_text()
         said = run(unpacked / "bin/ostler", "--version", fails=True, **seen)
         assert "libtorch_cpu.so" in said, said
         (torch,) = (whole / "lib").glob("python*/site-packages/torch")

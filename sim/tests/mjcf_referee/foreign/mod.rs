@@ -60,7 +60,8 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     }
     let edits = Edits { balance: text(robot, "meaning") == "balanced", ..Edits::default() };
     let within = robot["folder"].as_str().map(Path::new);
-    let model = match mjcf::load_edited(Path::new(text(robot, "robot")), within, &edits) {
+    let reading = mjcf::Reading { within, edits: Some(&edits), ..Default::default() };
+    let model = match reading.read(Path::new(text(robot, "robot"))).map(|r| r.0) {
         Ok(model) => model,
         Err(_) if text(robot, "meaning") == "or refused" => return Ok(()),
         Err(e) => return Err(format!("refused: {e}")),

@@ -90,8 +90,7 @@ fn compile(tasks: u32) {
     let (mut varied, mut driven, mut read) = (0, 0, 0);
     for key in 0..tasks {
         let cfg = task(key);
-        let made = crate::task::robot(&plain, &cfg)
-            .and_then(|model| Ok((Task::compile(&model, &cfg, 0.02)?, model)));
+        let made = crate::task::prepare(&plain, &cfg, |_| 0.02).map(|(model, task)| (task, model));
         let (compiled, model) = match made {
             Ok(made) => made,
             Err(error) => {
