@@ -2,6 +2,8 @@
 
 #[path = "build/columns.rs"]
 mod columns;
+#[path = "build/mirrors.rs"]
+mod mirrors;
 #[path = "build/texts.rs"]
 mod texts;
 #[path = "build/units.rs"]
@@ -106,10 +108,23 @@ const UNITS: [Unit; 11] = [
     },
 ];
 
+/// What the kernels share with Rust.
+const MIRRORS: &[mirrors::Header] = &[
+    ("api.h", "i32", &["OstlerKernel"]),
+    ("integrate.cuh", "i32", &["Solver"]),
+    ("step.cuh", "u32", &["StepArgs", "EvalArgs"]),
+    ("env/args.cuh", "u32", &["EnvArgs"]),
+    ("env/terms.cuh", "u32", &["Calls"]),
+    ("env/native.cuh", "u32", &["OstlerNative"]),
+    ("env/flag.cuh", "u32", &[]),
+    ("env.cpp", "u32", &["OstlerEnv"]),
+];
+
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build/columns.rs");
+    println!("cargo:rerun-if-changed=build/mirrors.rs");
     println!("cargo:rerun-if-changed=build/texts.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
     if let Err(error) = write_lists(Path::new("kernels"), Path::new(&out)) {
@@ -131,5 +146,6 @@ fn main() -> ExitCode {
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
     columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
     columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
+    mirrors::write(kernels, MIRRORS, &out.join("mirrors.rs"))?;
     texts::write(kernels, &out.join("texts.rs"))
 }

@@ -7,6 +7,7 @@ enum { EULER, RK4, IMPLICITFAST, IMPLICIT };
 // Settings of the solver.
 struct Solver {
   int iterations;     // most Newton iterations
+  int reserved;
   double tolerance;   // of the scaled improvement
 };
 

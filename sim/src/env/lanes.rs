@@ -2,55 +2,39 @@
 //! instruction set, over blocks of up to 64 environments. Values of expressions come
 //! from the interpreter.
 
-use super::EnvArgs;
 use super::inject::Faults;
+use crate::kernels::{Calls, EnvArgs, OstlerEnv};
 use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Inputs, Scratch};
 use crate::task::native::{Library, Native};
 use std::ffi::c_void;
-use std::os::raw::{c_int, c_ulong};
+use std::os::raw::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-
-/// `OstlerEnv` of `sim/kernels/env.cpp`.
-#[repr(C)]
-#[derive(Debug)]
-struct Api {
-    args_bytes: c_ulong,
-    calls_bytes: c_ulong,
-    act: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
-    finish: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int) -> c_int,
-    restart: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    start: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    place: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
-    begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    draw_pose: unsafe extern "C" fn(*const EnvArgs, *const Calls),
-}
 
 // Those of this build: sim/build.rs.
 unsafe extern "C" {
     #[cfg(instructions = "portable")]
-    fn ostler_env_portable() -> *const Api;
+    fn ostler_env_portable() -> *const OstlerEnv;
     #[cfg(instructions = "avx2")]
-    fn ostler_env_avx2() -> *const Api;
+    fn ostler_env_avx2() -> *const OstlerEnv;
     #[cfg(instructions = "avx512")]
-    fn ostler_env_avx512() -> *const Api;
+    fn ostler_env_avx512() -> *const OstlerEnv;
 }
 
 /// The functions for this processor. Numbers do not depend on which.
 ///
 /// # Panics
 /// There are none: environments are not built then ([`InstructionSet::widest`]).
-fn api() -> &'static Api {
-    static FOUND: OnceLock<&Api> = OnceLock::new();
+fn api() -> &'static OstlerEnv {
+    static FOUND: OnceLock<&OstlerEnv> = OnceLock::new();
     FOUND.get_or_init(|| {
         let set = InstructionSet::widest().unwrap_or_else(|e| panic!("{e}"));
         // SAFETY: each returns the address of a constant that lives as long as the program,
-        // laid out as `Api`.
-        let api: &Api = unsafe {
+        // laid out as `OstlerEnv`.
+        let api: &OstlerEnv = unsafe {
             &*match set {
                 #[cfg(instructions = "portable")]
                 InstructionSet::Portable => ostler_env_portable(),
@@ -62,20 +46,8 @@ fn api() -> &'static Api {
                 _ => unreachable!("the widest was built"),
             }
         };
-        assert_eq!(api.args_bytes as usize, size_of::<EnvArgs>());
-        assert_eq!(api.calls_bytes as usize, size_of::<Calls>());
         api
     })
-}
-
-/// `Calls` of `sim/kernels/env/terms.cuh`.
-#[repr(C)]
-pub(super) struct Calls {
-    pub context: *mut c_void,
-    pub eval: unsafe extern "C" fn(*mut c_void, u32, u32) -> *const f32,
-    pub inject: Option<unsafe extern "C" fn(*mut c_void, u32)>,
-    pub native: unsafe extern "C" fn(*mut c_void, u32, u32),
-    pub failed: u32,
 }
 
 /// Kinds of terms: `TERM_*` of `sim/kernels/env/terms.cuh`.
