@@ -111,13 +111,29 @@ const UNITS: [Unit; 11] = [
 /// What the kernels share with Rust.
 const MIRRORS: &[mirrors::Header] = &[
     ("api.h", "i32", &["OstlerKernel"]),
-    ("integrate.cuh", "i32", &["Solver"]),
+    ("integrate.cuh", "usize", &["Solver"]),
     ("step.cuh", "u32", &["StepArgs", "EvalArgs"]),
     ("env/args.cuh", "u32", &["EnvArgs"]),
     ("env/terms.cuh", "u32", &["Calls"]),
     ("env/native.cuh", "u32", &["OstlerNative"]),
-    ("env/flag.cuh", "u32", &[]),
     ("env.cpp", "u32", &["OstlerEnv"]),
+    ("env/all.cuh", "u32", &[]),
+    ("env/env.cuh", "usize", &[]),
+    ("env/event.cuh", "u32", &[]),
+    ("env/flag.cuh", "u32", &[]),
+    ("env/rng.cuh", "u32", &[]),
+    ("actuator.cuh", "i32", &[]),
+    ("contact_sensor.cuh", "i32", &[]),
+    ("derive.cuh", "i32", &[]),
+    ("fluid.cuh", "usize", &[]),
+    ("general.cuh", "i32", &[]),
+    ("meter.cuh", "i32", &[]),
+    ("motor.cuh", "i32", &[]),
+    ("rows.cuh", "i32", &[]),
+    ("smooth.cuh", "i32", &[]),
+    ("sym.cuh", "u32", &[]),
+    ("tables.cuh", "usize", &[]),
+    ("vary.cuh", "i32", &[]),
 ];
 
 fn main() -> ExitCode {

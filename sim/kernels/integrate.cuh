@@ -53,7 +53,7 @@ template<class R, class M> OSTLER_FN void advance_act(const M& m, Work<R, M>& w)
   for (int u = 0; u < m.nu; u++)
     if (m.act_state[u] >= 0) {
       const R a = next_act(m, w, u);
-      w.act[m.act_state[u]] = m.act_dyn[u] == 1 ? nearest_turn(m, w, u, a) : a;
+      w.act[m.act_state[u]] = m.act_dyn[u] == DYN_INTEGRATOR ? nearest_turn(m, w, u, a) : a;
     }
 }
 

@@ -3,7 +3,7 @@
 //! from the interpreter.
 
 use super::inject::Faults;
-use crate::kernels::{Calls, EnvArgs, OstlerEnv};
+use crate::kernels::{self, Calls, EnvArgs, OstlerEnv};
 use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
 use crate::task::Task;
@@ -50,21 +50,7 @@ fn api() -> &'static OstlerEnv {
     })
 }
 
-/// Kinds of terms: `TERM_*` of `sim/kernels/env/terms.cuh`.
-const REWARD: u32 = 0;
-const END: u32 = 1;
-const SEEN: u32 = 2;
-const CELL: u32 = 3;
-const BEGIN: u32 = 4;
-const METRIC: u32 = 5;
-const START: u32 = 6;
-
-/// When native functions are called: `NATIVE_*` of `sim/kernels/env/native.cuh`.
-const BEFORE_REWARDS: u32 = 0;
-const BEFORE_OBSERVATIONS: u32 = 1;
-const FIRST_STATE: u32 = 2;
-
-/// How a step ended for a block: `Outcome` of `sim/kernels/env/flag.cuh`.
+/// How a step ended for a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// All episodes go on.
@@ -132,8 +118,8 @@ impl Block<'_> {
         // SAFETY: the caller's promise.
         let finish = |args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) };
         match self.called(finish) {
-            0 => Outcome::GoesOn,
-            1 => Outcome::Begins,
+            kernels::GO_ON => Outcome::GoesOn,
+            kernels::BEGIN_ANEW => Outcome::Begins,
             _ => Outcome::Broke,
         }
     }
@@ -239,14 +225,15 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
         let term = term as usize;
         let evaluated = AssertUnwindSafe(|| {
             let code = match kind {
-                REWARD => task.score.reward(term),
-                END => task.score.termination(term),
-                SEEN => task.observations.code(term),
-                CELL => task.history.cells()[term].next(),
-                BEGIN => task.history.cells()[term].begin(),
-                METRIC => task.metrics.code(term),
-                START => task.reset.code(term),
-                _ => task.start.code(term),
+                kernels::TERM_REWARD => task.score.reward(term),
+                kernels::TERM_END => task.score.termination(term),
+                kernels::TERM_SEEN => task.observations.code(term),
+                kernels::TERM_CELL => task.history.cells()[term].next(),
+                kernels::TERM_BEGIN => task.history.cells()[term].begin(),
+                kernels::TERM_METRIC => task.metrics.code(term),
+                kernels::TERM_START => task.reset.code(term),
+                kernels::TERM_UNTIL => task.start.code(term),
+                _ => unreachable!("no kind of terms"),
             };
             code.eval(&block.inputs, scratch).as_ptr()
         });
@@ -272,8 +259,8 @@ unsafe extern "C" fn native(context: *mut c_void, function: u32, stage: u32) {
     let Context { calls, block } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
     let own = &block.task.natives.functions[function as usize];
     let wanted = match stage {
-        BEFORE_REWARDS => own.judged,
-        BEFORE_OBSERVATIONS => own.seen,
+        kernels::NATIVE_JUDGE => own.judged,
+        kernels::NATIVE_SEE => own.seen,
         _ => true,
     };
     if calls.failed != 0 || !wanted {
@@ -319,7 +306,7 @@ unsafe fn not_a_number(block: &Block<'_>, own: &Native, stage: u32) {
     let native = (args.episode.native as *mut f32).wrapping_add(block.first);
     for lane in 0..block.len {
         // SAFETY: the mask of one of the block's environments.
-        if stage == FIRST_STATE && unsafe { *mask.wrapping_add(lane) } == 0 {
+        if stage == kernels::NATIVE_BEGIN && unsafe { *mask.wrapping_add(lane) } == 0 {
             continue;
         }
         for row in own.rows() {
@@ -340,7 +327,9 @@ unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
         // SAFETY: the entries are the block's.
         unsafe {
             match kind {
-                REWARD => faults.reward(block.args, block.task, block.first, block.len),
+                kernels::TERM_REWARD => {
+                    faults.reward(block.args, block.task, block.first, block.len)
+                }
                 _ => faults.observe(block.args, block.task, block.first, block.len),
             }
         }
