@@ -162,6 +162,7 @@ fn main() -> ExitCode {
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
     columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
     columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
+    columns::write(&kernels.join("tables.cuh"), columns::ROBOT, &out.join("robot.rs"))?;
     mirrors::write(kernels, MIRRORS, &out.join("mirrors.rs"))?;
     texts::write(kernels, &out.join("texts.rs"))
 }
