@@ -63,6 +63,9 @@ fn enums(text: &str, numbers: &str, rust: &mut String) -> Option<()> {
                     Some((name, value)) => (name.trim_end(), number(value)),
                     None => (entry, next),
                 };
+                if name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                    return None;
+                }
                 documented(rust, says);
                 let _ = writeln!(rust, "pub const {name}: {numbers} = {value};");
                 next = format!("{name} + 1");
