@@ -2,6 +2,8 @@
 
 #[path = "build/columns.rs"]
 mod columns;
+#[path = "build/mirrors.rs"]
+mod mirrors;
 #[path = "build/texts.rs"]
 mod texts;
 #[path = "build/units.rs"]
@@ -106,10 +108,39 @@ const UNITS: [Unit; 11] = [
     },
 ];
 
+/// What the kernels share with Rust.
+const MIRRORS: &[mirrors::Header] = &[
+    ("api.h", "i32", &["OstlerKernel"]),
+    ("integrate.cuh", "usize", &["Solver"]),
+    ("step.cuh", "u32", &["StepArgs", "EvalArgs"]),
+    ("env/args.cuh", "u32", &["EnvArgs"]),
+    ("env/terms.cuh", "u32", &["Calls"]),
+    ("env/native.cuh", "u32", &["OstlerNative"]),
+    ("env.cpp", "u32", &["OstlerEnv"]),
+    ("env/all.cuh", "u32", &[]),
+    ("env/env.cuh", "usize", &[]),
+    ("env/event.cuh", "u32", &[]),
+    ("env/flag.cuh", "u32", &[]),
+    ("env/rng.cuh", "u32", &[]),
+    ("actuator.cuh", "i32", &[]),
+    ("contact_sensor.cuh", "i32", &[]),
+    ("derive.cuh", "i32", &[]),
+    ("fluid.cuh", "usize", &[]),
+    ("general.cuh", "i32", &[]),
+    ("meter.cuh", "i32", &[]),
+    ("motor.cuh", "i32", &[]),
+    ("rows.cuh", "i32", &[]),
+    ("smooth.cuh", "i32", &[]),
+    ("sym.cuh", "u32", &[]),
+    ("tables.cuh", "usize", &[]),
+    ("vary.cuh", "i32", &[]),
+];
+
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build/columns.rs");
+    println!("cargo:rerun-if-changed=build/mirrors.rs");
     println!("cargo:rerun-if-changed=build/texts.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
     if let Err(error) = write_lists(Path::new("kernels"), Path::new(&out)) {
@@ -131,5 +162,7 @@ fn main() -> ExitCode {
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
     columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
     columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
+    columns::write(&kernels.join("tables.cuh"), columns::ROBOT, &out.join("robot.rs"))?;
+    mirrors::write(kernels, MIRRORS, &out.join("mirrors.rs"))?;
     texts::write(kernels, &out.join("texts.rs"))
 }

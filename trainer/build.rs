@@ -4,6 +4,8 @@
 //! The launcher (`cargo run --bin train`) puts libtorch at `.libtorch/torch`;
 //! `.cargo/config.toml` hands that path to every build as `LIBTORCH`.
 
+#[path = "../sim/build/mirrors.rs"]
+mod mirrors;
 #[path = "../sim/build/units.rs"]
 mod units;
 
@@ -41,16 +43,34 @@ const fn unit(
 /// Headers that the engine's kernels share with the learner's.
 const BASE: &str = "../sim/kernels";
 
+/// What the kernels share with Rust.
+const MIRRORS: &[mirrors::Header] = &[
+    ("activation.cuh", "i32", &[]),
+    ("adam.cuh", "usize", &["AdamStep", "AdamConfig"]),
+    ("loss.cuh", "usize", &["Columns", "LossTerms", "PpoLoss"]),
+    ("finish.cuh", "usize", &["Tally"]),
+    ("table.h", "usize", &["Table"]),
+    (
+        "device.cuh",
+        "usize",
+        &["LossArgs", "Step", "PpoFinishArgs", "FinishArgs", "AdamArgs", "OrderArgs", "NoiseArgs"],
+    ),
+];
+
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
+    println!("cargo:rerun-if-changed=../sim/build/mirrors.rs");
     println!("cargo:rerun-if-changed=../sim/build/units.rs");
     for file in ["scalar.cuh", "lanes.cuh", "env/math.cuh", "env/rng.cuh"] {
         println!("cargo:rerun-if-changed={BASE}/{file}");
     }
+    let out = std::env::var_os("OUT_DIR").unwrap_or_default();
+    let written =
+        mirrors::write(Path::new("kernels"), MIRRORS, &Path::new(&out).join("mirrors.rs"));
     let what = "the learner's kernels";
-    if let Err(message) =
+    if let Err(message) = written.and_then(|()| {
         units::compile_all(&UNITS, &units::sets(), "ostler_learn_", what, Some(BASE))
-    {
+    }) {
         eprintln!("error: {message}");
         return ExitCode::FAILURE;
     }

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// Lists of a header, and the names of their macros.
+/// Lists of a header, and the names of their macros. Several lists of one macro are each in
+/// braces behind their name.
 pub type Lists = &'static [(&'static str, &'static str)];
 
 /// Those of `kernels/state.h`.
@@ -20,23 +21,34 @@ pub const STATE: Lists = &[
 #[allow(dead_code)]
 pub const SHAPES: Lists = &[("OSTLER_SHAPES", "shapes"), ("OSTLER_PAIRS", "pairs_of_shapes")];
 
+/// Those of `kernels/tables.cuh`.
+#[allow(dead_code)]
+pub const ROBOT: Lists =
+    &[("OSTLER_COUNTS OSTLER_SCALARS OSTLER_INTS OSTLER_REALS", "robot_tables")];
+
 /// Writes the macros of a header's lists into a file.
 pub fn write(header: &Path, lists: Lists, path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(header)
         .map_err(|e| format!("cannot read {}: {e}", header.display()))?;
     let mut rust = String::new();
-    for (list, name) in lists {
+    for (names, name) in lists {
         let _ = writeln!(
             rust,
             "macro_rules! {name} {{ ($then:ident $($first:tt)*) => {{ $then! {{ $($first)*"
         );
-        for line in lines(&text, list)? {
-            let items = items(line).ok_or_else(|| format!("{list}: cannot read `{line}`"))?;
-            let _ = write!(rust, "({} {}", items[0], camel(items[0]));
-            for item in &items[1..] {
-                let _ = write!(rust, " {item}");
+        for list in names.split(' ') {
+            let (open, close) =
+                if *names == list { (String::new(), "") } else { (format!("{list} {{"), "}\n") };
+            rust.push_str(&open);
+            for line in lines(&text, list)? {
+                let items = items(line).ok_or_else(|| format!("{list}: cannot read `{line}`"))?;
+                let _ = write!(rust, "({} {}", items[0], camel(items[0]));
+                for item in &items[1..] {
+                    let _ = write!(rust, " {item}");
+                }
+                rust.push_str(")\n");
             }
-            rust.push_str(")\n");
+            rust.push_str(close);
         }
         rust.push_str("} } }\n");
     }

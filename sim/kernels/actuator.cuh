@@ -12,6 +12,9 @@ enum {
   ARMS_CRANK,     // 0: spot of the crank, 1: of the slider, 2: as ARMS_SITE
 };
 
+// act_dyn: how activations follow.
+enum { DYN_NONE, DYN_INTEGRATOR, DYN_FILTER, DYN_FILTER_EXACT, DYN_MUSCLE };
+
 // A muscle's curves: the first 8 are the gain's, the others the bias's.
 //   RANGE0 start of the operating range, LENGTH0 actuator length there, SCALE 1 over the
 //   optimal length, PEAK minus the peak force, LMIN LMAX ends of the force-length curve,
@@ -235,8 +238,8 @@ template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w,
   if (m.act_ctrlhi[u] < OSTLER_UNLIMITED) input = min_(input, bc<R>(m.act_ctrlhi[u]));
   const int s = m.act_state[u];
   if (s >= 0) {
-    if (m.act_dyn[u] == 4) w.act_dot[s] = muscle_rate(m, u, input, w.act[s]);
-    else w.act_dot[s] = m.act_dyn[u] == 1 ? input : (input - w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
+    if (m.act_dyn[u] == DYN_MUSCLE) w.act_dot[s] = muscle_rate(m, u, input, w.act[s]);
+    else w.act_dot[s] = m.act_dyn[u] == DYN_INTEGRATOR ? input : (input - w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
     input = m.act_early[u] ? next_act(m, w, u) : w.act[s];
   }
   return nearest_turn(m, w, u, input);

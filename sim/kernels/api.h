@@ -1,6 +1,5 @@
 // How a program meets a kernel: a table of functions, the same for the generic
 // kernels that are linked and for specialised ones that are loaded.
-// Mirrored by sim/src/physics/native/ffi.rs.
 #ifndef OSTLER_API_H
 #define OSTLER_API_H
 

@@ -13,24 +13,20 @@ namespace OSTLER_JOIN(on_, OSTLER_NAME) {
 #include "env/all.cuh"
 #include "env/phases.cuh"
 
-// Mirrored by sim/src/env/lanes.rs.
+// Environments first .. first+len-1.
 struct OstlerEnv {
-  unsigned long args_bytes, calls_bytes;
-  void (*act)(const void* args, int first, int len);
-  int (*finish)(const void* args, const void* calls, int first, int len);
-  void (*restart)(const void* args, const void* calls, int first, int len);
+  void (*act)(const EnvArgs* args, int first, int len);
+  unsigned (*finish)(const EnvArgs* args, const Calls* calls, int first, int len);  // an Outcome
+  void (*restart)(const EnvArgs* args, const Calls* calls, int first, int len);
   // Its parts.
-  void (*start)(const void* args, const void* calls, int first, int len);
-  void (*place)(const void* args, int first, int len);
-  void (*begin)(const void* args, const void* calls, int first, int len);
+  void (*start)(const EnvArgs* args, const Calls* calls, int first, int len);
+  void (*place)(const EnvArgs* args, int first, int len);
+  void (*begin)(const EnvArgs* args, const Calls* calls, int first, int len);
   // For one environment at a time.
-  void (*observe)(const void* args, const void* calls, int first, int len);
+  void (*observe)(const EnvArgs* args, const Calls* calls, int first, int len);
   // The pose of one environment by the tables and expressions alone.
-  void (*draw_pose)(const void* args, const void* calls);
+  void (*draw_pose)(const EnvArgs* args, const Calls* calls);
 };
-
-static const EnvArgs& args_of(const void* args) { return *(const EnvArgs*)args; }
-static Terms terms_of(const void* args, const void* calls) { return {args_of(args), *(const Calls*)calls}; }
 
 // A full block has a length that compilers know.
 template<class F> OSTLER_FN auto in_block(int first, int len, F f) {
@@ -38,35 +34,35 @@ template<class F> OSTLER_FN auto in_block(int first, int len, F f) {
   return f(Block{first, len});
 }
 
-static void act_(const void* args, int first, int len) {
-  in_block(first, len, [&](Block b) OSTLER_INLINE { act(args_of(args), b); });
+static void act_(const EnvArgs* args, int first, int len) {
+  in_block(first, len, [&](Block b) OSTLER_INLINE { act(*args, b); });
 }
-static int finish_(const void* args, const void* calls, int first, int len) {
-  const Terms terms = terms_of(args, calls);
-  return in_block(first, len, [&](Block b) OSTLER_INLINE { return finish(args_of(args), b, terms); });
+static unsigned finish_(const EnvArgs* args, const Calls* calls, int first, int len) {
+  const Terms terms = {*args, *calls};
+  return in_block(first, len, [&](Block b) OSTLER_INLINE { return finish(*args, b, terms); });
 }
-static void restart_(const void* args, const void* calls, int first, int len) {
-  restart(args_of(args), Block{first, len}, terms_of(args, calls));
+static void restart_(const EnvArgs* args, const Calls* calls, int first, int len) {
+  restart(*args, Block{first, len}, Terms{*args, *calls});
 }
-static Chosen chosen(const void* args, int first, int len) { return {Block{first, len}, args_of(args).mask}; }
-static void start_(const void* args, const void* calls, int first, int len) {
-  begin_events(args_of(args), Block{first, len});
-  start(args_of(args), Block{first, len}, chosen(args, first, len), terms_of(args, calls));
+static Chosen chosen(const EnvArgs* args, int first, int len) { return {Block{first, len}, args->mask}; }
+static void start_(const EnvArgs* args, const Calls* calls, int first, int len) {
+  begin_events(*args, Block{first, len});
+  start(*args, Block{first, len}, chosen(args, first, len), Terms{*args, *calls});
 }
-static void place_(const void* args, int first, int len) { place(args_of(args), chosen(args, first, len)); }
-static void begin_(const void* args, const void* calls, int first, int len) {
-  begin_pushes(args_of(args), chosen(args, first, len));
-  begin(args_of(args), Block{first, len}, chosen(args, first, len), terms_of(args, calls));
+static void place_(const EnvArgs* args, int first, int len) { place(*args, chosen(args, first, len)); }
+static void begin_(const EnvArgs* args, const Calls* calls, int first, int len) {
+  begin_pushes(*args, chosen(args, first, len));
+  begin(*args, Block{first, len}, chosen(args, first, len), Terms{*args, *calls});
 }
-static void observe_(const void* args, const void* calls, int first, int len) {
-  observe(args_of(args), Block{first, len}, terms_of(args, calls));
+static void observe_(const EnvArgs* args, const Calls* calls, int first, int len) {
+  observe(*args, Block{first, len}, Terms{*args, *calls});
 }
-static void draw_pose_(const void* args, const void* calls) {
+static void draw_pose_(const EnvArgs* args, const Calls* calls) {
   const unsigned one = 1;
-  draw_pose(args_of(args), Chosen(0, 1, &one), terms_of(args, calls), 0);
+  draw_pose(*args, Chosen(0, 1, &one), Terms{*args, *calls}, 0);
 }
 
-static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
+static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
 }
 
 extern "C" const void* OSTLER_JOIN(ostler_, OSTLER_NAME)() { return &OSTLER_JOIN(on_, OSTLER_NAME)::functions; }

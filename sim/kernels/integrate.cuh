@@ -7,6 +7,7 @@ enum { EULER, RK4, IMPLICITFAST, IMPLICIT };
 // Settings of the solver.
 struct Solver {
   int iterations;     // most Newton iterations
+  int reserved;
   double tolerance;   // of the scaled improvement
 };
 
@@ -52,7 +53,7 @@ template<class R, class M> OSTLER_FN void advance_act(const M& m, Work<R, M>& w)
   for (int u = 0; u < m.nu; u++)
     if (m.act_state[u] >= 0) {
       const R a = next_act(m, w, u);
-      w.act[m.act_state[u]] = m.act_dyn[u] == 1 ? nearest_turn(m, w, u, a) : a;
+      w.act[m.act_state[u]] = m.act_dyn[u] == DYN_INTEGRATOR ? nearest_turn(m, w, u, a) : a;
     }
 }
 

@@ -5,14 +5,17 @@
 // Everything a control step reads and writes. Buffers are [k][stride], the
 // environment fastest; a block starts at environment `first` of `count`.
 template<class T> struct StepArgs {
-  int stride, substeps;
-  Solver solver;
-  const T *top_speed, *top_place;  // [nv], [nq] limits of a world that is well; infinite: none
+  int stride;             // from an entry of a world to its next
+  int substeps;           // time steps
+  Solver solver;          // its settings
+  const T* top_speed;     // [nv] limits of a world that is well; infinite: none
+  const T* top_place;     // [nq] the same
   const T* ctrl;          // [nu]
   const T* delays;        // [substeps][nredrawn], or null
   typedef T real;
   typedef unsigned word;
-  OSTLER_WORLD(OSTLER_POINTER)  // a broken world stays as it is
+  // The worlds' columns; a broken world stays as it is.
+  OSTLER_WORLD(OSTLER_POINTER)
 };
 enum { FAULT_NON_FINITE = 1, FAULT_SPEED = 2, FAULT_POSITION = 4, FAULT_CONTROL = 8 };
 
@@ -224,7 +227,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
 
 // Dynamics of given states, for comparisons: [k][stride] buffers, as above.
 template<class T> struct EvalArgs {
-  int stride;
+  int stride, reserved;
   Solver solver;
   const T *qpos, *qvel, *act, *ctrl, *varied;
   T *qacc, *sense, *qpos_next, *qvel_next, *act_next;

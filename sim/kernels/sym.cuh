@@ -20,7 +20,7 @@ void ostler_sym_begin(const char* name);
 void ostler_sym_end(void);
 }
 
-// The same numbers as in ffi.rs.
+// Operations.
 enum SymOp : unsigned {
   SYM_NEG = 1, SYM_SQRT = 2, SYM_RECIP = 3, SYM_ABS = 4, SYM_SIN = 5, SYM_COS = 6,
   SYM_RINT = 7, SYM_NOT = 8,

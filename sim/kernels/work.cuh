@@ -7,7 +7,7 @@
 // Sizes as template constants; -1 where they are known at run time only.
 template<class M> struct Sizes {
   enum { fixed = 1 };
-#define X(name) static constexpr int name = M::name;
+#define X(name, says) static constexpr int name = M::name;
   OSTLER_COUNTS(X)
 #undef X
 };

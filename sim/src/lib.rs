@@ -8,6 +8,7 @@ pub mod config;
 pub mod device;
 pub mod env;
 pub mod files;
+pub(crate) mod kernels;
 pub mod math;
 pub mod memory;
 pub mod model;

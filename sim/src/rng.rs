@@ -4,30 +4,32 @@
 //! step): nothing is advanced, so threads, order and batch do not matter.
 //! Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
+use crate::kernels;
+
 /// Purpose of a draw. Different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)]
 pub enum Purpose {
-    Reset = 1,
-    Command = 2,
-    ObservationNoise = 3,
-    ActionNoise = 4,
-    Permutation = 5,
+    Reset = kernels::DRAW_RESET,
+    Command = kernels::DRAW_COMMAND,
+    ObservationNoise = kernels::DRAW_NOISE,
+    ActionNoise = kernels::DRAW_ACTION,
+    Permutation = kernels::DRAW_PERMUTATION,
     Initialisation = 6,
-    EpisodeStart = 7,
-    Event = 8,
+    EpisodeStart = kernels::DRAW_START,
+    Event = kernels::DRAW_EVENT,
     Replay = 9,
     Injection = 10,
     ReplayDraw = 11,
     ReplayPass = 12,
-    UpdateNoise = 13,
+    UpdateNoise = kernels::DRAW_UPDATE_NOISE,
     ReplayNoise = 14,
     PriorityDraw = 15,
-    ObservationBias = 32,
-    Delay = 33,
-    CommandTimer = 34,
-    Native = 37,
+    ObservationBias = kernels::DRAW_BIAS,
+    Delay = kernels::DRAW_LAG,
+    CommandTimer = kernels::DRAW_TIMER,
+    Native = kernels::DRAW_NATIVE,
     Custom = 64,
 }
 

@@ -123,8 +123,8 @@ macro_rules! sizes_struct {
             }
 
             /// As kernels take them: `TaskSizes` of `kernels/env/args.cuh`.
-            pub(crate) fn words(&self) -> SizeWords {
-                let mut words = SizeWords::zeroed();
+            pub(crate) fn words(&self) -> TaskSizes {
+                let mut words = TaskSizes::zeroed();
                 let named = self.named().map(|(_, size)| i32::try_from(size).unwrap_or(i32::MAX));
                 words.0.iter_mut().zip(named).for_each(|(word, size)| *word = size);
                 words
@@ -137,12 +137,12 @@ sizes!(sizes_struct);
 /// [`Sizes`] as kernels take them, in a whole number of eight bytes.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct SizeWords([i32; Sizes::SAYS.len().next_multiple_of(2)]);
+pub(crate) struct TaskSizes([i32; Sizes::SAYS.len().next_multiple_of(2)]);
 
 // SAFETY: whole numbers side by side, whatever their bits.
-unsafe impl Zeroable for SizeWords {}
+unsafe impl Zeroable for TaskSizes {}
 // SAFETY: as above; there is nothing between them.
-unsafe impl Pod for SizeWords {}
+unsafe impl Pod for TaskSizes {}
 
 impl Sizes {
     /// Those of the worlds of a robot; its task's are 0.

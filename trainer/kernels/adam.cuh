@@ -4,20 +4,20 @@
 
 // The same for all parameters of a step.
 struct AdamStep {
-  float scale;  // of the gradient
-  float rate;   // learning rate over the first bias correction
-  float root;   // 1 / sqrt(the second bias correction)
-  float keep;   // 1 - learning rate * weight decay
-  float one_less_beta1;
-  float one_less_beta2;
-  float epsilon;
+  float scale;           // of the gradient
+  float rate;            // learning rate over the first bias correction
+  float root;            // 1 / sqrt(the second bias correction)
+  float keep;            // 1 - learning rate * weight decay
+  float one_less_beta1;  // 1 - beta1
+  float one_less_beta2;  // 1 - beta2
+  float epsilon;         // added to the root of the second moment
 };
 
 // The same for all steps.
 struct AdamConfig {
-  double beta1;
-  double beta2;
-  double epsilon;
+  double beta1;         // decay of the first moment
+  double beta2;         // decay of the second moment
+  double epsilon;       // added to the root of the second moment
   double weight_decay;  // the share that a step takes off per unit of learning rate
   double limit;         // longest gradient
 };

@@ -98,7 +98,7 @@ OSTLER_FN void loss_of(const LossArgs& a, long long i) {
   float stats[OSTLER_STATS] = {};
   ppo_loss<float>(with_terms(a.loss), i, stats);
   // Without a valid sample no number is one.
-  const float any = a.loss.terms && a.loss.terms[0] == 0.0f ? 0.0f / a.loss.terms[0] : 1.0f;
+  const float any = a.loss.in_memory && a.loss.in_memory[0] == 0.0f ? 0.0f / a.loss.in_memory[0] : 1.0f;
   for (int k = 0; k < OSTLER_STATS; k++) a.stats[k * a.rows + i] = stats[k] * any;
 }
 
@@ -140,7 +140,7 @@ OSTLER_FN void noise_of(const NoiseArgs& a, long long i) {
   const long long fours = (a.width + 3) / 4;
   const long long row = i / fours, four = i - row * fours;
   float x[4];
-  draws::normal_four(draws::philox(a.seed, (unsigned)row, DRAW_UPDATE_NOISE, a.step, (unsigned)four), x);
+  draws::normal_four(draws::philox(a.seed, (unsigned)row, draws::DRAW_UPDATE_NOISE, a.step, (unsigned)four), x);
   for (int k = 0; k < 4; k++)
     if (4 * four + k < a.width) a.to[row * a.width + 4 * four + k] = x[k];
 }

@@ -14,7 +14,8 @@ struct Tally {
   int clipped;      // place of: 1 where a gradient was longer than the limit
 };
 
-// Places in the row of PPO, behind those of loss.cuh: `Accumulator` in ppo/stats.rs.
+// Places in the row of PPO, behind those of loss.cuh: norms of the actor's and the critic's
+// gradient, whether one of them was clipped, 1 where the policy takes the step.
 enum { OSTLER_GRAD_NORM = OSTLER_STATS, OSTLER_CRITIC_NORM, OSTLER_CLIPPED, OSTLER_POLICY };
 
 OSTLER_FN bool finite_(float x) { return (word_(x) & 0x7f800000u) != 0x7f800000u; }

@@ -16,12 +16,11 @@
 #include "loss.cuh"
 #include "finish.cuh"
 #include "order.cuh"
+#include "table.h"
 
 typedef Vec<OSTLER_LANES> V;
 enum { N = OSTLER_LANES };
 
-// Rows that a block of columns has: ActorPass.
-enum { ROWS = 32 };
 // Outputs of a layer that are computed together for two vectors of rows: as many as the
 // registers hold.
 enum { OUTPUTS = OSTLER_LANES == 16 ? 8 : 4 };
@@ -390,31 +389,6 @@ static void columns_norm(const float* gain, const float* shift, float* x, size_t
     }
   }
 }
-
-// In the order of `Table` in learner/nn/host/kernels.rs.
-struct Table {
-  void (*forward)(int, const float*, float*, size_t, size_t);
-  void (*backward)(int, const float*, float*, float*, size_t, size_t);
-  void (*norm_forward)(int, const float*, const float*, const float*, float*, float*, float*, size_t, size_t);
-  void (*norm_backward)(int, const float*, const float*, const float*, const float*, float*, float*, float*, float*, size_t, size_t);
-  void (*gru_forward)(const float*, const float*, float*, float*, const float*, float*, size_t, size_t);
-  void (*gru_backward)(float*, float*, const float*, float*, size_t, size_t);
-  void (*sum_rows)(const float*, float*, size_t, size_t);
-  void (*loss)(const PpoLoss*, size_t, double*);
-  void (*adam)(const AdamStep*, float*, float*, float*, float*, size_t);
-  float (*sum)(const float*, size_t);
-  double (*squares)(const float*, size_t);
-  void (*adam_begin)(const AdamConfig*, double, double, double*, AdamStep*);
-  int (*tally)(const Tally*);
-  int (*policy_goes_on)(float, double, double*);
-  int (*judge)(const Tally*, int, double);
-  void (*add)(float*, const float*, size_t);
-  void (*columns_layer)(const float*, const float*, size_t, size_t, const float*, float*);
-  void (*columns_norm)(const float*, const float*, float*, size_t);
-  int (*gather_rows)(const float*, size_t, size_t, const long long*, size_t, float*);
-  int (*gather_columns)(const float*, size_t, size_t, const long long*, size_t, float*, size_t);
-  void (*fill_order)(unsigned long long, unsigned long long, unsigned, size_t, long long*);
-};
 
 #define OSTLER_JOIN_(a, b) a##b
 #define OSTLER_JOIN(a, b) OSTLER_JOIN_(a, b)

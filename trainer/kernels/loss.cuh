@@ -5,55 +5,68 @@
 // and 9; the clipped value loss is that of the authors' code.
 #pragma once
 
-// Sums over samples, in order: learner/ppo/loss.rs.
-enum { OSTLER_KL, OSTLER_CLIP_FRACTION, OSTLER_SURROGATE, OSTLER_VALUE, OSTLER_ENTROPY, OSTLER_IMITATION, OSTLER_STATS };
+// Sums over samples, in order.
+enum {
+  OSTLER_KL,
+  OSTLER_CLIP_FRACTION,  // finite unless no sample was valid
+  OSTLER_SURROGATE,
+  OSTLER_VALUE,
+  OSTLER_ENTROPY,
+  OSTLER_IMITATION,
+  OSTLER_STATS,  // how many there are
+};
 enum ValueLoss { OSTLER_MSE, OSTLER_HUBER };
 
 // Columns of samples: number `c` of sample `r` is p[c * column + r * row].
 struct Columns {
-  float* p;
-  long long column;
-  long long row;
+  float* p;          // number 0 of sample 0
+  long long column;  // numbers from a column to the next
+  long long row;     // numbers from a sample to the next; 0: all have the same
 };
 
+// The numbers of a minibatch's loss.
+struct LossTerms {
+  float clip;             // `ppo.clip_param`
+  float value_clip;       // how far a value may move
+  float value_coef;       // `ppo.value_loss_coef`
+  float entropy_coef;     // `ppo.entropy_coef`
+  float imitation_coef;   // how much the distance from a teacher counts
+  float samples;          // valid samples of the minibatch
+  float advantage_mean;   // a number that is subtracted from advantages,
+  float advantage_scale;  // which are then multiplied by this
+};
+
+// The loss of samples.
 struct PpoLoss {
   // Columns: action, mean or logits, standard deviation, a teacher's mean or logits,
   // log-probability, advantage, return, value, validity, weight of the advantage.
   Columns packed;
-  // The outputs of the networks.
-  Columns dist;
-  Columns log_std;  // row 0: the same for all samples
-  Columns value;
-  // Gradients of these.
-  Columns d_dist;
-  Columns d_log_std;
-  Columns d_value;
-  int actions;
-  int dists;
-  int stds;     // 0: a categorical policy
-  int targets;  // 0: no teacher
-  int value_loss;
-  int clip_value;  // whether the value's loss is clipped
-  int policy;      // 0: values alone
-  float clip;
-  float value_clip;
-  float value_coef;
-  float entropy_coef;
-  float imitation_coef;
-  float samples;          // valid ones
-  float advantage_mean;   // subtracted from advantages,
-  float advantage_scale;  // which are then multiplied
-  // The last three and the value's clip in a device's memory, where they are known there only.
-  const float* terms;
+  Columns dist;       // means or logits
+  Columns log_std;    // logarithms of standard deviations; row 0: the same for all samples
+  Columns value;      // values
+  Columns d_dist;     // gradients of `dist`
+  Columns d_log_std;  // gradients of `log_std`
+  Columns d_value;    // gradients of `value`
+  int actions;        // numbers of an action
+  int dists;          // means or logits
+  int stds;           // standard deviations; 0: a categorical policy
+  int targets;        // a teacher's means or logits; 0: no teacher
+  int value_loss;     // a ValueLoss
+  int clip_value;     // whether the value's loss is clipped
+  int policy;         // 0: values alone
+  LossTerms terms;    // the numbers of the minibatch
+  int unused;         // padding
+  // Where a device has four of the terms: samples, mean, scale, `value_clip`; or 0.
+  const float* in_memory;
 };
 
 // With the terms that are in memory.
 OSTLER_FN PpoLoss with_terms(PpoLoss a) {
-  if (a.terms) {
-    a.samples = a.terms[0];
-    a.advantage_mean = a.terms[1];
-    a.advantage_scale = a.terms[2];
-    a.value_clip = a.terms[3];
+  if (a.in_memory) {
+    a.terms.samples = a.in_memory[0];
+    a.terms.advantage_mean = a.in_memory[1];
+    a.terms.advantage_scale = a.in_memory[2];
+    a.terms.value_clip = a.in_memory[3];
   }
   return a;
 }
@@ -81,7 +94,7 @@ template<class R> OSTLER_FN R point_loss(int kind, R error, R& slope) {
 template<class R> OSTLER_FN R value_loss(const PpoLoss& a, R now, R before, R target, R& slope) {
   const R loss = point_loss(a.value_loss, now - target, slope);
   if (!a.clip_value) return loss;
-  const R moved = now - before, most = bc<R>(a.value_clip);
+  const R moved = now - before, most = bc<R>(a.terms.value_clip);
   const R held = min_(most, max_(-most, moved));
   R other;
   const R held_loss = point_loss(a.value_loss, before + held - target, other);
@@ -155,31 +168,31 @@ template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&sta
   const int taught = a.actions + a.dists + a.stds, tail = taught + a.targets;
   const R zero = bc<R>(0.0);
   const R valid = column<R>(a.packed, tail + 4, r);
-  const R weight = valid / bc<R>(a.samples);
+  const R weight = valid / bc<R>(a.terms.samples);
   const auto on = valid > zero;
 
   R slope;
   const R value = value_loss(a, column<R>(a.value, 0, r), column<R>(a.packed, tail + 3, r),
                              column<R>(a.packed, tail + 2, r), slope);
-  put(a.d_value, 0, r, sel(on, slope * bc<R>(a.value_coef) * weight, zero));
+  put(a.d_value, 0, r, sel(on, slope * bc<R>(a.terms.value_coef) * weight, zero));
   stats[OSTLER_VALUE] = sel(on, value * weight, zero);
   if (!a.policy) return;
 
   const Judged<R> j = a.stds > 0 ? gaussian<R>(a, r) : categorical<R>(a, r);
-  const R advantage = (column<R>(a.packed, tail + 1, r) - bc<R>(a.advantage_mean)) *
-                      bc<R>(a.advantage_scale) * column<R>(a.packed, tail + 5, r);
+  const R advantage = (column<R>(a.packed, tail + 1, r) - bc<R>(a.terms.advantage_mean)) *
+                      bc<R>(a.terms.advantage_scale) * column<R>(a.packed, tail + 5, r);
   // Surrogate: the larger of the two losses; the clipped one has no slope.
   const R ratio = exp_(j.log_prob - column<R>(a.packed, tail, r));
-  const R low = bc<R>(1.0 - (double)a.clip), high = bc<R>(1.0 + (double)a.clip);
+  const R low = bc<R>(1.0 - (double)a.terms.clip), high = bc<R>(1.0 + (double)a.terms.clip);
   const R clipped = min_(high, max_(low, ratio));
   const R free = -advantage * ratio, bound = -advantage * clipped;
   const auto moves = free >= bound;
   // d(-A ratio) / d(log prob) is -A ratio itself. NaN stays NaN.
   const R d_log_prob = sel(bound > free, zero, free) * weight;
-  const R d_entropy = bc<R>(-a.entropy_coef) * weight;
+  const R d_entropy = bc<R>(-a.terms.entropy_coef) * weight;
   // How far the policy is from a teacher: the squares' mean, or KL(teacher || policy).
   R apart = zero;
-  const R imitated = bc<R>(a.imitation_coef) * weight;
+  const R imitated = bc<R>(a.terms.imitation_coef) * weight;
   if (a.stds > 0) {
     const R each = bc<R>(1.0 / a.dists);
     for (int k = 0; k < a.actions; k++) {

@@ -39,7 +39,7 @@ OSTLER_FN Order order_of(unsigned long long seed, unsigned long long update, uns
   o.columns = (Half)(1u << o.bits);
   o.rows = (Half)((room + o.columns - 1) >> o.bits);
   for (int k = 0; k < OSTLER_ORDER_ROUNDS; k += 4) {
-    const draws::Words four = draws::philox(seed, epoch, DRAW_PERMUTATION, update, (unsigned)k / 4);
+    const draws::Words four = draws::philox(seed, epoch, draws::DRAW_PERMUTATION, update, (unsigned)k / 4);
     for (int j = 0; j < 4; j++) o.keys[k + j] = four.w[j];
   }
   return o;

@@ -1,4 +1,4 @@
-// Arguments of the entries; mirrored by sim/src/env/args.rs.
+// Arguments of the entries, and their numbers. Rust's are read from here: sim/build/mirrors.rs.
 #pragma once
 
 // Words of a break record before its columns (see `record_break`).
@@ -55,7 +55,7 @@ struct EnvArgs {
   float *obs, *critic_obs;     // [n][nobs]
   float *reward, *terminated, *truncated, *valid; // [n][nagent]
   float *final_obs, *final_critic; // [slots][n][nobs]
-  int slots;
+  int slots, padding;
   int* final_slot;             // [n][nagent]
   // Random numbers for the policy's next step.
   float* noise;                // [n][nagent][noise_width], or null
@@ -64,6 +64,6 @@ struct EnvArgs {
   unsigned long long noise_seed, noise_step;
   // Sums of the statistics.
   double* partial;             // [TALLY + 2][chunks]
-  int chunks;
+  int chunks, padding_2;
   double* total;               // [TALLY + 2], then 4 words a chunk
 };

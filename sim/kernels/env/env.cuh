@@ -44,7 +44,7 @@ OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
   (void)l;
 }
 
-// The order of the statistics; mirrored by sim/src/env/on_device/tally.rs.
+// The order of the statistics.
 enum { TALLY_EPISODES, TALLY_RETURN, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_FAULT, TALLY_REWARD = TALLY_FAULT + 6 };
 OSTLER_FN void count(const EnvArgs& a, const long e, int what, double x) { a.tally[what * (long)a.n + e] += x; }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 // When; the meaning of an event's numbers; how a number acts on the robot's own; distributions.
-// Mirrored by sim/src/task/tables.rs.
 enum { EVENT_STARTUP, EVENT_RESET, EVENT_INTERVAL };
 enum { FORM_FIELDS, FORM_PSEUDO, FORM_PUSH };
 enum { OPERATION_ABS, OPERATION_ADD, OPERATION_SCALE };

@@ -2,7 +2,7 @@
 // docs/native.md. The same text stands in front of the functions on a host and on a device.
 #pragma once
 
-// Of this view and of how functions are called; mirrored by sim/src/task/native/library.rs.
+// Of this view and of how functions are called.
 enum { OSTLER_NATIVE_VERSION = 1 };
 
 // In front of every function of a header.
@@ -18,7 +18,7 @@ enum { NATIVE_JUDGE, NATIVE_SEE, NATIVE_BEGIN };
 
 // Elementary functions with the same bits on hosts and devices, and small vectors.
 namespace ostler {
-enum : int { native_version = OSTLER_NATIVE_VERSION };
+constexpr int native_version = OSTLER_NATIVE_VERSION;
 constexpr float pi = 3.14159265f;
 OSTLER_FN float exp(float x) { return exp_(x); }
 OSTLER_FN float log(float x) { return ln_(x); }
@@ -135,3 +135,12 @@ OSTLER_FN void call_native(const EnvArgs& a, const long e, unsigned function, un
   if (stage == NATIVE_JUDGE) return;
   for (int i = 0; i < MEMORY; i++) a.native_memory[(kept + i) * n + e] = memory[i];
 }
+
+// The compiled functions of a task on a host.
+struct OstlerNative {
+  unsigned version, functions;
+  unsigned long args_bytes;
+  // Calls a function for environments first .. first+len-1, of those that begin anew only the
+  // ones in the mask. Its inputs are [inputs][64].
+  void (*call)(const EnvArgs* args, unsigned function, unsigned stage, long first, int len, const float* inputs);
+};

@@ -8,7 +8,7 @@ enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC, TER
 typedef TaskSizes Task;
 OSTLER_FN const Task& task_of(const EnvArgs& a) { return a.size; }
 
-// The host's side, mirrored by sim/src/env/lanes.rs.
+// The host's side.
 struct Calls {
   void* context;
   // A term's values [components][OSTLER_BLOCK].

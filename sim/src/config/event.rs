@@ -1,6 +1,7 @@
 //! `[[task.event]]`: changes of the robot and pushes, by chance.
 
 use super::OneOrMany;
+use crate::kernels;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.event]]`.
@@ -44,28 +45,30 @@ pub struct EventTerm {
 }
 
 /// When an event happens.
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventTime {
     /// Once for every environment, before its first episode.
-    Startup,
+    Startup = kernels::EVENT_STARTUP,
     /// Where an episode begins.
-    Reset,
+    Reset = kernels::EVENT_RESET,
     /// Again and again within an episode; the clock starts with it.
-    Interval,
+    Interval = kernels::EVENT_INTERVAL,
 }
 
 /// How a drawn number acts on the robot's own (of velocities: on the present one).
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// It replaces it.
     #[default]
-    Abs,
+    Abs = kernels::OPERATION_ABS,
     /// It is added.
-    Add,
+    Add = kernels::OPERATION_ADD,
     /// It is a factor.
-    Scale,
+    Scale = kernels::OPERATION_SCALE,
 }
 
 /// How an event's numbers are distributed.

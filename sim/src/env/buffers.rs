@@ -1,7 +1,8 @@
 //! Buffers that live as long as the environments.
 
-use super::{EnvArgs, EnvSpec, EpisodeStats};
+use super::{EnvSpec, EpisodeStats};
 use crate::device::Address;
+use crate::kernels::EnvArgs;
 use crate::memory::{MemoryError, zeroed};
 use crate::physics::Shortfalls;
 use crate::physics::per_thread::PerThread;

@@ -1,9 +1,9 @@
 //! Faults on purpose: numbers that are not finite and panics, where they would arise,
 //! so that a run can be drilled.
 
-use super::EnvArgs;
 use super::{BatchEnv, EnvError};
 use crate::config::ConfigError;
+use crate::kernels::EnvArgs;
 use crate::memory::{MemoryError, zeroed};
 use crate::physics::{Part, fault};
 use crate::rng::{Purpose, philox, unit};

@@ -2,55 +2,39 @@
 //! instruction set, over blocks of up to 64 environments. Values of expressions come
 //! from the interpreter.
 
-use super::EnvArgs;
 use super::inject::Faults;
+use crate::kernels::{self, Calls, EnvArgs, OstlerEnv};
 use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Inputs, Scratch};
 use crate::task::native::{Library, Native};
 use std::ffi::c_void;
-use std::os::raw::{c_int, c_ulong};
+use std::os::raw::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-
-/// `OstlerEnv` of `sim/kernels/env.cpp`.
-#[repr(C)]
-#[derive(Debug)]
-struct Api {
-    args_bytes: c_ulong,
-    calls_bytes: c_ulong,
-    act: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
-    finish: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int) -> c_int,
-    restart: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    start: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    place: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
-    begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    draw_pose: unsafe extern "C" fn(*const EnvArgs, *const Calls),
-}
 
 // Those of this build: sim/build.rs.
 unsafe extern "C" {
     #[cfg(instructions = "portable")]
-    fn ostler_env_portable() -> *const Api;
+    fn ostler_env_portable() -> *const OstlerEnv;
     #[cfg(instructions = "avx2")]
-    fn ostler_env_avx2() -> *const Api;
+    fn ostler_env_avx2() -> *const OstlerEnv;
     #[cfg(instructions = "avx512")]
-    fn ostler_env_avx512() -> *const Api;
+    fn ostler_env_avx512() -> *const OstlerEnv;
 }
 
 /// The functions for this processor. Numbers do not depend on which.
 ///
 /// # Panics
 /// There are none: environments are not built then ([`InstructionSet::widest`]).
-fn api() -> &'static Api {
-    static FOUND: OnceLock<&Api> = OnceLock::new();
+fn api() -> &'static OstlerEnv {
+    static FOUND: OnceLock<&OstlerEnv> = OnceLock::new();
     FOUND.get_or_init(|| {
         let set = InstructionSet::widest().unwrap_or_else(|e| panic!("{e}"));
         // SAFETY: each returns the address of a constant that lives as long as the program,
-        // laid out as `Api`.
-        let api: &Api = unsafe {
+        // laid out as `OstlerEnv`.
+        let api: &OstlerEnv = unsafe {
             &*match set {
                 #[cfg(instructions = "portable")]
                 InstructionSet::Portable => ostler_env_portable(),
@@ -62,37 +46,11 @@ fn api() -> &'static Api {
                 _ => unreachable!("the widest was built"),
             }
         };
-        assert_eq!(api.args_bytes as usize, size_of::<EnvArgs>());
-        assert_eq!(api.calls_bytes as usize, size_of::<Calls>());
         api
     })
 }
 
-/// `Calls` of `sim/kernels/env/terms.cuh`.
-#[repr(C)]
-pub(super) struct Calls {
-    pub context: *mut c_void,
-    pub eval: unsafe extern "C" fn(*mut c_void, u32, u32) -> *const f32,
-    pub inject: Option<unsafe extern "C" fn(*mut c_void, u32)>,
-    pub native: unsafe extern "C" fn(*mut c_void, u32, u32),
-    pub failed: u32,
-}
-
-/// Kinds of terms: `TERM_*` of `sim/kernels/env/terms.cuh`.
-const REWARD: u32 = 0;
-const END: u32 = 1;
-const SEEN: u32 = 2;
-const CELL: u32 = 3;
-const BEGIN: u32 = 4;
-const METRIC: u32 = 5;
-const START: u32 = 6;
-
-/// When native functions are called: `NATIVE_*` of `sim/kernels/env/native.cuh`.
-const BEFORE_REWARDS: u32 = 0;
-const BEFORE_OBSERVATIONS: u32 = 1;
-const FIRST_STATE: u32 = 2;
-
-/// How a step ended for a block: `Outcome` of `sim/kernels/env/flag.cuh`.
+/// How a step ended for a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// All episodes go on.
@@ -160,8 +118,8 @@ impl Block<'_> {
         // SAFETY: the caller's promise.
         let finish = |args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) };
         match self.called(finish) {
-            0 => Outcome::GoesOn,
-            1 => Outcome::Begins,
+            kernels::GO_ON => Outcome::GoesOn,
+            kernels::BEGIN_ANEW => Outcome::Begins,
             _ => Outcome::Broke,
         }
     }
@@ -267,14 +225,15 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
         let term = term as usize;
         let evaluated = AssertUnwindSafe(|| {
             let code = match kind {
-                REWARD => task.score.reward(term),
-                END => task.score.termination(term),
-                SEEN => task.observations.code(term),
-                CELL => task.history.cells()[term].next(),
-                BEGIN => task.history.cells()[term].begin(),
-                METRIC => task.metrics.code(term),
-                START => task.reset.code(term),
-                _ => task.start.code(term),
+                kernels::TERM_REWARD => task.score.reward(term),
+                kernels::TERM_END => task.score.termination(term),
+                kernels::TERM_SEEN => task.observations.code(term),
+                kernels::TERM_CELL => task.history.cells()[term].next(),
+                kernels::TERM_BEGIN => task.history.cells()[term].begin(),
+                kernels::TERM_METRIC => task.metrics.code(term),
+                kernels::TERM_START => task.reset.code(term),
+                kernels::TERM_UNTIL => task.start.code(term),
+                _ => unreachable!("no kind of terms"),
             };
             code.eval(&block.inputs, scratch).as_ptr()
         });
@@ -300,8 +259,8 @@ unsafe extern "C" fn native(context: *mut c_void, function: u32, stage: u32) {
     let Context { calls, block } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
     let own = &block.task.natives.functions[function as usize];
     let wanted = match stage {
-        BEFORE_REWARDS => own.judged,
-        BEFORE_OBSERVATIONS => own.seen,
+        kernels::NATIVE_JUDGE => own.judged,
+        kernels::NATIVE_SEE => own.seen,
         _ => true,
     };
     if calls.failed != 0 || !wanted {
@@ -347,7 +306,7 @@ unsafe fn not_a_number(block: &Block<'_>, own: &Native, stage: u32) {
     let native = (args.episode.native as *mut f32).wrapping_add(block.first);
     for lane in 0..block.len {
         // SAFETY: the mask of one of the block's environments.
-        if stage == FIRST_STATE && unsafe { *mask.wrapping_add(lane) } == 0 {
+        if stage == kernels::NATIVE_BEGIN && unsafe { *mask.wrapping_add(lane) } == 0 {
             continue;
         }
         for row in own.rows() {
@@ -368,7 +327,9 @@ unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
         // SAFETY: the entries are the block's.
         unsafe {
             match kind {
-                REWARD => faults.reward(block.args, block.task, block.first, block.len),
+                kernels::TERM_REWARD => {
+                    faults.reward(block.args, block.task, block.first, block.len)
+                }
                 _ => faults.observe(block.args, block.task, block.first, block.len),
             }
         }

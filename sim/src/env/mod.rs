@@ -1,6 +1,5 @@
 //! Physics and task joined: actions in, observations and rewards out.
 
-mod args;
 mod buffers;
 mod causes;
 mod change;
@@ -26,7 +25,6 @@ use crate::task::Task;
 use crate::task::event::EventCost;
 use crate::task::native::Library;
 use crate::task::pose::Pose;
-pub(crate) use args::EnvArgs;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Faults;

@@ -1,9 +1,9 @@
 //! The pose in which episodes begin, by the tables and expressions of a task that is not built
 //! yet.
 
-use super::EnvArgs;
-use super::lanes::{Calls, draw};
+use super::lanes::draw;
 use crate::device::Address;
+use crate::kernels::{Calls, EnvArgs};
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::State;

@@ -1,6 +1,7 @@
 //! Inputs and outputs of environments.
 
 use crate::config::EventTime;
+use crate::kernels;
 use crate::task::Task;
 use crate::task::metrics::MetricRow;
 
@@ -104,11 +105,10 @@ pub struct EventSpec {
 }
 
 impl EventSpec {
-    /// A break is soon after an event up to so many control steps after it: `EVENT_SOON` of
-    /// `kernels/env/event.cuh`.
-    pub const SOON: u32 = 10;
-    /// Breaks after which an environment breaks again and again: `BREAKS_AGAIN` there.
-    pub const AGAIN: u32 = 3;
+    /// A break is soon after an event up to so many control steps after it.
+    pub const SOON: u32 = kernels::EVENT_SOON;
+    /// Breaks after which an environment breaks again and again.
+    pub const AGAIN: u32 = kernels::BREAKS_AGAIN;
 
     /// How many of `broken` environments would count for the event if it had nothing to do
     /// with them. `steps`: control steps of all environments; `episodes`: episodes that

@@ -35,6 +35,7 @@ pub(crate) use shape::{ShapePair, WORDS, on_all_lanes};
 pub use sensor::{FrameQuantity, Sensor, SensorFrame, SensorKind};
 pub use varied::{Field, Varied};
 
+use crate::kernels;
 use crate::names::nearest;
 use std::path::PathBuf;
 
@@ -231,17 +232,18 @@ pub struct Body {
 }
 
 /// Kind of a joint.
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JointKind {
     /// 7 positions (x, y, z, quaternion), 6 velocities (linear in the world's
     /// frame, angular in the body's frame).
-    Free,
+    Free = kernels::JOINT_FREE,
     /// 4 positions (quaternion), 3 velocities (in the body's frame).
-    Ball,
+    Ball = kernels::JOINT_BALL,
     /// 1 position (m).
-    Slide,
+    Slide = kernels::JOINT_SLIDE,
     /// 1 position (rad).
-    Hinge,
+    Hinge = kernels::JOINT_HINGE,
 }
 
 impl JointKind {

@@ -3,6 +3,7 @@
 //! MuJoCo motor.
 
 use super::{Field, Model};
+use crate::kernels;
 use std::collections::BTreeMap;
 
 /// The law of an actuator whose control is a target of its joint's position (m, rad).
@@ -124,19 +125,20 @@ pub struct Layer {
 }
 
 /// A function of every output of a layer.
+#[repr(i32)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    Nothing,
-    Relu,
-    Elu,
-    Tanh,
-    Softsign,
-    Sigmoid,
-    Silu,
-    LeakyRelu,
+    Nothing = kernels::THEN_NOTHING,
+    Relu = kernels::THEN_RELU,
+    Elu = kernels::THEN_ELU,
+    Tanh = kernels::THEN_TANH,
+    Softsign = kernels::THEN_SOFTSIGN,
+    Sigmoid = kernels::THEN_SIGMOID,
+    Silu = kernels::THEN_SILU,
+    LeakyRelu = kernels::THEN_LEAKY_RELU,
 }
 
 impl Network {

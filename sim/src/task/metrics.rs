@@ -4,6 +4,7 @@ use super::expr::{Code, Program, Scope, Type, Unit};
 use super::team::{AgentIndex, Team};
 use super::{program, unique};
 use crate::config::{ConfigError, MetricTerm, Over};
+use crate::kernels;
 use std::collections::HashSet;
 
 /// The compiled metrics.
@@ -152,13 +153,13 @@ fn checked(
     Ok((program, unit.to_string()))
 }
 
-/// The number by which kernels know it: `OVER_*` of `kernels/env/args.cuh`.
+/// The number by which kernels know it.
 pub(super) fn number(over: Over) -> u32 {
     match over {
-        Over::Mean => 0,
-        Over::Last => 1,
-        Over::Max | Over::Any => 2,
-        Over::Min => 3,
-        Over::Sum => 4,
+        Over::Mean => kernels::OVER_MEAN,
+        Over::Last => kernels::OVER_LAST,
+        Over::Max | Over::Any => kernels::OVER_MAX,
+        Over::Min => kernels::OVER_MIN,
+        Over::Sum => kernels::OVER_SUM,
     }
 }

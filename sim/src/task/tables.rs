@@ -12,42 +12,10 @@ use super::observe::{Error, Observations, Sight, Spot, Term};
 use super::reset::{Chance, Change, Reset, ResetPlace};
 use super::score::Score;
 use crate::env::ActionSpace;
+use crate::kernels::{self, NOWHERE};
 use crate::math::normalized;
 use crate::model::{Field, Model};
 use crate::state::{Sizes, Tables};
-
-/// `NOWHERE` of `kernels/env/args.cuh`.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
-/// `DRIVE_*` there.
-enum Drives {
-    Held,
-    Affine,
-    Choice,
-    Binary,
-}
-
-/// `PLACE_*` there.
-enum Target {
-    Position,
-    Velocity,
-    Yaw,
-    TurnX,
-    TurnY,
-    TurnZ,
-    Rotation,
-}
-
-/// `CHANCE_*` there.
-pub(super) enum Draws {
-    Nothing,
-    Uniform,
-    Normal,
-    Log,
-    Exponential,
-    Bernoulli,
-    Choice,
-}
 
 impl Task {
     /// Sizes of the task's tables and of environments with this robot, whose control steps are
@@ -158,18 +126,18 @@ fn actions(t: &mut Tables, actions: &Actions) {
         }
     }
     for &(actuator, control) in &actions.held {
-        t.drive(Drives::Held, actuator, 0, [control; 2], [0.0, control]);
+        t.drive(kernels::DRIVE_HELD, actuator, 0, [control; 2], [0.0, control]);
     }
     for drive in &actions.drives {
         let (u, output, limits) = (drive.actuator, drive.output, drive.ctrlrange);
         match &drive.law {
             Law::Affine { scale, offset, .. } => {
-                t.drive(Drives::Affine, u, output, limits, [*scale, *offset]);
+                t.drive(kernels::DRIVE_AFFINE, u, output, limits, [*scale, *offset]);
             }
             Law::Choice(controls) | Law::Binary(controls) => {
                 let law = match drive.law {
-                    Law::Binary(_) => Drives::Binary,
-                    _ => Drives::Choice,
+                    Law::Binary(_) => kernels::DRIVE_BINARY,
+                    _ => kernels::DRIVE_CHOICE,
                 };
                 let d = t.drive(law, u, output, limits, [0.0; 2]);
                 t.drive_choice[d] = t.choice.len() as u32;
@@ -220,7 +188,6 @@ impl Tables {
             t.body_at.extend(body.pos.map(|x| x as f32));
             t.body_turn.extend(normalized(body.quat.map(|x| x as f32)));
             for joint in &model.joints[body.joints.clone()] {
-                // The kinds are in the order of `JOINT_*` of args.cuh.
                 t.joint_kind.push(joint.kind as u32);
                 t.joint_pos.extend(joint.pos.map(|x| x as f32));
                 t.joint_axis.extend(joint.axis.map(|x| x as f32));
@@ -238,19 +205,19 @@ impl Tables {
     /// A control more; returns its place.
     fn drive(
         &mut self,
-        law: Drives,
+        law: u32,
         actuator: usize,
         output: usize,
         [low, high]: [f32; 2],
         [scale, offset]: [f32; 2],
     ) -> usize {
         let late = match law {
-            Drives::Held => None,
+            kernels::DRIVE_HELD => None,
             _ => self.late_output.iter().position(|o| *o as usize == output),
         };
         for (column, number) in [
             (&mut self.drive_late, late.map_or(NOWHERE, |at| at as u32)),
-            (&mut self.drive_law, law as u32),
+            (&mut self.drive_law, law),
             (&mut self.drive_actuator, actuator as u32),
             (&mut self.drive_output, output as u32),
             (&mut self.drive_choice, 0),
@@ -275,13 +242,13 @@ fn commands(t: &mut Tables, commands: &Commands) {
     for c in &commands.components {
         let unlimited = [f32::NEG_INFINITY, f32::INFINITY];
         let (chance, [low, high], [least, most]) = match c.draw {
-            Draw::Nothing => (Draws::Nothing, [0.0; 2], unlimited),
-            Draw::Uniform(range) => (Draws::Uniform, range, unlimited),
-            Draw::Log(range) => (Draws::Log, range, unlimited),
-            Draw::Normal { mean, sigma, clip } => (Draws::Normal, [mean, sigma], clip),
-            Draw::Exponential { mean, clip } => (Draws::Exponential, [mean, 0.0], clip),
-            Draw::Bernoulli(p) => (Draws::Bernoulli, [p, 0.0], unlimited),
-            Draw::Choice { .. } => (Draws::Choice, [0.0; 2], unlimited),
+            Draw::Nothing => (kernels::CHANCE_NONE, [0.0; 2], unlimited),
+            Draw::Uniform(range) => (kernels::CHANCE_UNIFORM, range, unlimited),
+            Draw::Log(range) => (kernels::CHANCE_LOG, range, unlimited),
+            Draw::Normal { mean, sigma, clip } => (kernels::CHANCE_NORMAL, [mean, sigma], clip),
+            Draw::Exponential { mean, clip } => (kernels::CHANCE_EXPONENTIAL, [mean, 0.0], clip),
+            Draw::Bernoulli(p) => (kernels::CHANCE_BERNOULLI, [p, 0.0], unlimited),
+            Draw::Choice { .. } => (kernels::CHANCE_CHOICE, [0.0; 2], unlimited),
         };
         let (interval, timer) = match c.when {
             When::Every(steps) => (steps, NOWHERE),
@@ -294,7 +261,7 @@ fn commands(t: &mut Tables, commands: &Commands) {
             first_of = *first as u32;
         }
         t.option_end.push(t.option.len() as u32);
-        t.command_chance.push(chance as u32);
+        t.command_chance.push(chance);
         t.command_low.push(low);
         t.command_high.push(high);
         t.command_least.push(least);
@@ -324,34 +291,33 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
     t.quaternion = reset.quaternions.iter().map(|&i| i as u32).collect();
     for op in &reset.operations {
         let (target, index) = match op.place {
-            ResetPlace::Position(i) => (Target::Position, i),
-            ResetPlace::Velocity(i) => (Target::Velocity, i),
-            ResetPlace::Yaw(i) => (Target::Yaw, i),
-            ResetPlace::Turn(i, 0) => (Target::TurnX, i),
-            ResetPlace::Turn(i, 1) => (Target::TurnY, i),
-            ResetPlace::Turn(i, _) => (Target::TurnZ, i),
-            ResetPlace::Rotation(i) => (Target::Rotation, i),
+            ResetPlace::Position(i) => (kernels::PLACE_POSITION, i),
+            ResetPlace::Velocity(i) => (kernels::PLACE_VELOCITY, i),
+            ResetPlace::Yaw(i) => (kernels::PLACE_YAW, i),
+            ResetPlace::Turn(i, 0) => (kernels::PLACE_TURN_X, i),
+            ResetPlace::Turn(i, 1) => (kernels::PLACE_TURN_Y, i),
+            ResetPlace::Turn(i, _) => (kernels::PLACE_TURN_Z, i),
+            ResetPlace::Rotation(i) => (kernels::PLACE_ROTATION, i),
         };
         let (chance, [low, high]) = match &op.chance {
-            Chance::None => (Draws::Nothing, [0.0; 2]),
-            Chance::Uniform(range) => (Draws::Uniform, *range),
-            Chance::Log(range) => (Draws::Log, *range),
-            Chance::Normal(sigma) => (Draws::Normal, [0.0, *sigma]),
+            Chance::None => (kernels::CHANCE_NONE, [0.0; 2]),
+            Chance::Uniform(range) => (kernels::CHANCE_UNIFORM, *range),
+            Chance::Log(range) => (kernels::CHANCE_LOG, *range),
+            Chance::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, *sigma]),
             Chance::Choice(values) => {
                 t.place_option.extend(values);
-                (Draws::Choice, [0.0; 2])
+                (kernels::CHANCE_CHOICE, [0.0; 2])
             }
         };
-        // `CHANGE_*` of args.cuh.
         let (change, value, part) = match op.change {
-            Change::Add => (0, 0.0, NOWHERE),
-            Change::Set(value) => (1, value, NOWHERE),
-            Change::Part(part) => (1, 0.0, part as u32),
-            Change::Scale => (2, 0.0, NOWHERE),
+            Change::Add => (kernels::CHANGE_ADD, 0.0, NOWHERE),
+            Change::Set(value) => (kernels::CHANGE_SET, value, NOWHERE),
+            Change::Part(part) => (kernels::CHANGE_SET, 0.0, part as u32),
+            Change::Scale => (kernels::CHANGE_SCALE, 0.0, NOWHERE),
         };
-        t.place_target.push(target as u32);
+        t.place_target.push(target);
         t.place_index.push(index as u32);
-        t.place_chance.push(chance as u32);
+        t.place_chance.push(chance);
         t.place_draw.push(op.draw);
         t.place_change.push(change);
         t.place_value.push(value);
@@ -454,20 +420,20 @@ impl Tables {
     /// A place of a term.
     fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
         let (kind, middle, size) = match sight.noise {
-            None => (Draws::Nothing, 0.0, 0.0),
+            None => (kernels::CHANCE_NONE, 0.0, 0.0),
             Some(Error::Uniform([low, high])) => {
                 // Half-widths as they are written, to the last bit.
                 let [middle, half] = match low == -high {
                     true => [0.0, high],
                     false => [(low + high) / 2.0, (high - low) / 2.0],
                 };
-                (Draws::Uniform, middle, half)
+                (kernels::CHANCE_UNIFORM, middle, half)
             }
-            Some(Error::Normal(sigma)) => (Draws::Normal, 0.0, sigma),
+            Some(Error::Normal(sigma)) => (kernels::CHANCE_NORMAL, 0.0, sigma),
         };
         self.sink_critic.push(u32::from(critic));
         self.sink_at.push(spot.newest() as u32);
-        self.sink_kind.push(kind as u32);
+        self.sink_kind.push(kind);
         self.sink_middle.push(middle);
         self.sink_size.push(size);
         self.sink_bias.push(bias);
@@ -476,10 +442,10 @@ impl Tables {
     /// A number that is drawn for an episode, or once for an environment.
     fn bias(&mut self, error: Error, once: bool) {
         let (kind, [low, high]) = match error {
-            Error::Uniform(range) => (Draws::Uniform, range),
-            Error::Normal(sigma) => (Draws::Normal, [0.0, sigma]),
+            Error::Uniform(range) => (kernels::CHANCE_UNIFORM, range),
+            Error::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, sigma]),
         };
-        self.bias_kind.push(kind as u32);
+        self.bias_kind.push(kind);
         self.bias_once.push(u32::from(once));
         self.bias_low.push(low);
         self.bias_high.push(high);
@@ -537,7 +503,6 @@ fn events(t: &mut Tables, events: &Events) {
     t.drawn_shown = places.map(|p| p.map_or(NOWHERE, |p| p as u32)).collect();
     t.shown_base = events.shown_base();
     for event in &events.events {
-        // In the order of `EVENT_*` and `FORM_*` of event.cuh.
         t.event_when.push(event.when as u32);
         t.event_form.push(event.form as u32);
         t.event_low.push(event.interval[0]);
@@ -547,11 +512,11 @@ fn events(t: &mut Tables, events: &Events) {
         t.event_quat.push(event.quat.map_or(NOWHERE, |q| q as u32));
         t.event_dof.push(event.dof.map_or(NOWHERE, |d| d as u32));
         for drawn in &event.drawn {
-            let (spread, low, high): (u32, f32, f32) = match &drawn.chance {
-                Spread::Uniform([a, b]) => (0, *a, *b),
-                Spread::LogUniform([a, b]) => (1, *a, *b),
-                Spread::Normal { mean, std } => (2, *mean, *std),
-                Spread::Choice(_) => (3, 0.0, 0.0),
+            let (spread, low, high) = match &drawn.chance {
+                Spread::Uniform([a, b]) => (kernels::SPREAD_UNIFORM, *a, *b),
+                Spread::LogUniform([a, b]) => (kernels::SPREAD_LOG, *a, *b),
+                Spread::Normal { mean, std } => (kernels::SPREAD_NORMAL, *mean, *std),
+                Spread::Choice(_) => (kernels::SPREAD_CHOICE, 0.0, 0.0),
             };
             t.drawn_row.push(drawn.row as u32);
             t.drawn_operation.push(drawn.operation as u32);

@@ -4,7 +4,7 @@
 //! in the snapshot's order, four bytes a number. `work` holds the results of a rollout.
 
 use crate::device::{Address, Block, Memory};
-use crate::env::EnvArgs;
+use crate::kernels::EnvArgs;
 use crate::memory::MemoryError;
 use crate::state::{EpisodeAddresses, STEP, Sizes, StepBufferAddresses, WorldAddresses, width};
 use crate::task::emit::BREAKS;

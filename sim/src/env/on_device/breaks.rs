@@ -9,7 +9,8 @@ use crate::device::transfer::Reader;
 use crate::env::causes::{CausePlace, Kind};
 use crate::env::examine::DESCRIBED;
 use crate::env::{BatchEnv, Break};
-use crate::task::emit::{BREAK_HEAD, BREAKS};
+use crate::kernels::BREAK_HEAD;
+use crate::task::emit::BREAKS;
 use bytemuck::pod_read_unaligned;
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl DeviceEnv {
             return unknown;
         }
         let s = &self.sizes;
-        let mut rest = &record[4 * BREAK_HEAD..];
+        let mut rest = &record[4 * BREAK_HEAD as usize..];
         let mut floats = |k: usize| -> Vec<f32> {
             let (head, tail) = rest.split_at(4 * k);
             rest = tail;

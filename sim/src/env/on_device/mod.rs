@@ -16,10 +16,11 @@ mod in_place;
 mod snapshot;
 mod tally;
 
-use super::{BatchEnv, EnvArgs, EnvSpec, EpisodeStats, Groups};
+use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::device::transfer::Reader;
 use crate::device::{Address, Device, DeviceError, Kernels, Traffic};
+use crate::kernels::EnvArgs;
 use crate::model::Model;
 use crate::physics::Shortfalls;
 use crate::physics::native::lower::LowerOptions;

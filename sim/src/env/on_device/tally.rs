@@ -4,8 +4,10 @@ use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::DeviceError;
 use crate::env::{Finished, Starts};
+use crate::kernels::{
+    TALLY_EPISODES, TALLY_FAULT, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_RETURN, TALLY_REWARD,
+};
 use crate::physics::{Shortfalls, fault};
-use crate::task::emit::TALLY_REWARD;
 use bytemuck::pod_read_unaligned;
 
 /// An episode that ended, as a chunk has it.
@@ -51,12 +53,12 @@ impl DeviceEnv {
         let s = &self.sizes;
         let total = |i: usize| -> f64 { pod_read_unaligned(&bytes[8 * i..8 * i + 8]) };
         let stats = &mut self.twin.live.stats;
-        stats.episodes += total(0) as u64;
-        stats.return_sum += total(1);
-        stats.length_sum += total(2);
-        stats.final_overflow += total(3) as u64;
+        stats.episodes += total(TALLY_EPISODES) as u64;
+        stats.return_sum += total(TALLY_RETURN);
+        stats.length_sum += total(TALLY_LENGTH);
+        stats.final_overflow += total(TALLY_OVERFLOW) as u64;
         for (bit, count) in stats.faults.iter_mut().enumerate().take(fault::COUNT) {
-            *count += total(4 + bit) as u64;
+            *count += total(TALLY_FAULT + bit) as u64;
         }
         for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
             *sum += total(TALLY_REWARD + k);

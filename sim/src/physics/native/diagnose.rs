@@ -5,7 +5,8 @@
 //! the bad number shows.
 
 use super::engine::NativePhysics;
-use super::ffi::EvalArgs;
+use crate::device::Address;
+use crate::kernels::EvalArgs;
 use crate::physics::evidence::{self, Evidence, Part};
 use crate::physics::fault;
 
@@ -68,7 +69,7 @@ impl NativePhysics {
             qpos: vec![0.0; now.qpos.len()],
             qvel: vec![0.0; now.qvel.len()],
             act: vec![0.0; now.act.len()],
-            varied: now.varied.clone(),
+            varied: now.varied.clone() as Address,
         };
         let mut qacc = vec![0.0; now.qvel.len()];
         let mut sense = vec![0.0; self.state.sensordata.len() / self.state.num_envs.max(1)];
@@ -76,19 +77,20 @@ impl NativePhysics {
         let args = EvalArgs {
             stride: 1,
             solver: super::engine::SOLVER,
-            qpos: now.qpos.as_ptr(),
-            qvel: now.qvel.as_ptr(),
-            act: now.act.as_ptr(),
-            ctrl: ctrl.as_ptr(),
-            varied: now.varied.as_ptr(),
-            qacc: qacc.as_mut_ptr(),
-            sense: sense.as_mut_ptr(),
-            qpos_next: next.qpos.as_mut_ptr(),
-            qvel_next: next.qvel.as_mut_ptr(),
-            act_next: next.act.as_mut_ptr(),
-            ncon: ncon.as_mut_ptr(),
-            iterations: iterations.as_mut_ptr(),
-            flags: flags.as_mut_ptr(),
+            reserved: 0,
+            qpos: now.qpos.as_ptr() as Address,
+            qvel: now.qvel.as_ptr() as Address,
+            act: now.act.as_ptr() as Address,
+            ctrl: ctrl.as_ptr() as Address,
+            varied: now.varied.as_ptr() as Address,
+            qacc: qacc.as_mut_ptr() as Address,
+            sense: sense.as_mut_ptr() as Address,
+            qpos_next: next.qpos.as_mut_ptr() as Address,
+            qvel_next: next.qvel.as_mut_ptr() as Address,
+            act_next: next.act.as_mut_ptr() as Address,
+            ncon: ncon.as_mut_ptr() as Address,
+            iterations: iterations.as_mut_ptr() as Address,
+            flags: flags.as_mut_ptr() as Address,
         };
         self.with_work(|robot, work| {
             // SAFETY: `work` is this robot's; the buffers are [k][1] with the robot's k,

@@ -1,14 +1,15 @@
 //! N worlds stepped by a kernel, behind [`Physics`].
 
 use super::choose::{Choice, choose, tell};
-use super::ffi::{Robot, Solver, Work};
+use super::ffi::{Robot, Work};
 use super::lower::{LowerOptions, lower};
 use super::specialize::Background;
 use super::tables::RobotTables;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
-use crate::env::{EnvArgs, place};
+use crate::env::place;
+use crate::kernels::{EnvArgs, Solver};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::per_thread::PerThread;
@@ -29,7 +30,8 @@ pub(crate) const ITERATIONS: i32 = 12;
 /// precision.
 pub(crate) const TOLERANCE: f64 = 1e-8;
 /// How constraints are solved.
-pub(super) const SOLVER: Solver = Solver { iterations: ITERATIONS, tolerance: TOLERANCE };
+pub(super) const SOLVER: Solver =
+    Solver { iterations: ITERATIONS, reserved: 0, tolerance: TOLERANCE };
 
 /// N worlds of one robot.
 #[derive(Debug)]
@@ -146,8 +148,7 @@ impl NativePhysics {
     fn args(&mut self) -> StepArgs {
         StepArgs {
             stride: self.state.num_envs as i32,
-            iterations: SOLVER.iterations,
-            tolerance: SOLVER.tolerance,
+            solver: SOLVER,
             top_speed: self.limits.speed.as_ptr() as Address,
             top_place: self.limits.position.as_ptr() as Address,
             world: self.state.addresses_mut(),

@@ -1,12 +1,14 @@
 //! Dynamics of given states: for comparisons with other engines.
 
 use super::choose::{choose, tell};
-use super::ffi::{self, EvalArgs, Functions, Linked, Robot, Solver};
+use super::ffi::{self, Functions, Linked, Robot};
 use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
 use super::tables::{RobotTables, Scalar};
 use super::unsupported;
 use crate::config::{SimConfig, Specialize};
+use crate::device::Address;
+use crate::kernels::{EvalArgs, Solver};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::evaluate::{Evaluation, Precision, States};
@@ -124,20 +126,22 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         solver: Solver {
             iterations: i32::try_from(options.iterations).unwrap_or(i32::MAX),
             tolerance: options.tolerance,
+            ..Solver::zeroed()
         },
-        qpos: qpos.as_ptr(),
-        qvel: qvel.as_ptr(),
-        act: act.as_ptr(),
-        ctrl: ctrl.as_ptr(),
-        varied: varied.as_ptr(),
-        qacc: qacc.as_mut_ptr(),
-        sense: sense.as_mut_ptr(),
-        qpos_next: qpos_next.as_mut_ptr(),
-        qvel_next: qvel_next.as_mut_ptr(),
-        act_next: act_next.as_mut_ptr(),
-        ncon: ncon.as_mut_ptr(),
-        iterations: iterations.as_mut_ptr(),
-        flags: flags.as_mut_ptr(),
+        reserved: 0,
+        qpos: qpos.as_ptr() as Address,
+        qvel: qvel.as_ptr() as Address,
+        act: act.as_ptr() as Address,
+        ctrl: ctrl.as_ptr() as Address,
+        varied: varied.as_ptr() as Address,
+        qacc: qacc.as_mut_ptr() as Address,
+        sense: sense.as_mut_ptr() as Address,
+        qpos_next: qpos_next.as_mut_ptr() as Address,
+        qvel_next: qvel_next.as_mut_ptr() as Address,
+        act_next: act_next.as_mut_ptr() as Address,
+        ncon: ncon.as_mut_ptr() as Address,
+        iterations: iterations.as_mut_ptr() as Address,
+        flags: flags.as_mut_ptr() as Address,
     };
     // SAFETY: `work` is this robot's; the buffers are [rows][k] as laid out above,
     // borrowed here alone until the call returns.

@@ -3,40 +3,23 @@
 
 use super::specialize::{Library, SpecializeError};
 use super::tables::{RawTables, RealTables, RobotTables, Scalar};
-use crate::physics::StepArgs;
+use crate::kernels::{EvalArgs, OSTLER_KERNEL_VERSION, OstlerKernel, StepArgs};
 use std::alloc::Layout;
 use std::ffi::CStr;
-use std::os::raw::{c_char, c_int, c_long, c_ulong, c_void};
+use std::os::raw::{c_char, c_int, c_long};
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 6;
-
-/// `OstlerKernel` of `api.h`.
-#[repr(C)]
-#[derive(Debug)]
-pub(super) struct Api {
-    pub version: c_int,
-    pub lanes: c_int,
-    pub real_bytes: c_int,
-    pub specialised: c_int,
-    work_bytes: unsafe extern "C" fn(*const c_void) -> c_ulong,
-    work_init: unsafe extern "C" fn(*const c_void, *mut c_void),
-    step: unsafe extern "C" fn(*const c_void, *mut c_void, *const c_void, c_int, c_int),
-    evaluate: unsafe extern "C" fn(*const c_void, *mut c_void, *const c_void, c_int, c_int),
-}
 
 // Those of this build: sim/build.rs.
 unsafe extern "C" {
     #[cfg(instructions = "portable")]
-    fn ostler_kernel_portable() -> *const Api;
+    fn ostler_kernel_portable() -> *const OstlerKernel;
     #[cfg(instructions = "avx2")]
-    fn ostler_kernel_avx2() -> *const Api;
+    fn ostler_kernel_avx2() -> *const OstlerKernel;
     #[cfg(instructions = "avx512")]
-    fn ostler_kernel_avx512() -> *const Api;
+    fn ostler_kernel_avx512() -> *const OstlerKernel;
     #[cfg(feature = "double")]
-    fn ostler_kernel_double() -> *const Api;
+    fn ostler_kernel_double() -> *const OstlerKernel;
 }
 
 /// Which of the linked kernels.
@@ -49,11 +32,11 @@ pub(super) enum Linked {
 }
 
 /// A linked kernel's functions; none where this build left it out.
-pub(super) fn linked(which: Linked) -> Option<&'static Api> {
+pub(super) fn linked(which: Linked) -> Option<&'static OstlerKernel> {
     // SAFETY: each returns the address of a constant that lives as long as the
-    // program, laid out as `Api` (the kernels' own test compares sizes).
+    // program, laid out as `OstlerKernel`.
     unsafe {
-        let api: *const Api = match which {
+        let api: *const OstlerKernel = match which {
             #[cfg(instructions = "portable")]
             Linked::Portable => ostler_kernel_portable(),
             #[cfg(instructions = "avx2")]
@@ -72,12 +55,12 @@ pub(super) fn linked(which: Linked) -> Option<&'static Api> {
 /// A kernel's functions, and the library they are in unless they are linked.
 #[derive(Debug, Clone)]
 pub(super) struct Functions {
-    api: &'static Api,
+    api: &'static OstlerKernel,
     _library: Option<Arc<Library>>,
 }
 
-impl From<&'static Api> for Functions {
-    fn from(api: &'static Api) -> Self {
+impl From<&'static OstlerKernel> for Functions {
+    fn from(api: &'static OstlerKernel) -> Self {
         Self { api, _library: None }
     }
 }
@@ -103,41 +86,13 @@ pub(super) fn loaded(
         });
     }
     // SAFETY: `generate` gives this name this signature.
-    let entry =
-        unsafe { library.function::<unsafe extern "C" fn() -> *const Api>("ostler_kernel") }?;
+    let entry = unsafe {
+        library.function::<unsafe extern "C" fn() -> *const OstlerKernel>("ostler_kernel")
+    }?;
     // SAFETY: as above; the constant it points to lives as long as the library, which
     // `Functions` keeps beside it and which no copy of `api` outlives.
     let api = unsafe { &*(entry.get())() };
     Ok(Functions { api, _library: Some(Arc::clone(library)) })
-}
-
-/// `Solver` of `integrate.cuh`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Solver {
-    pub iterations: c_int,
-    pub tolerance: f64,
-}
-
-/// `EvalArgs<T>` of `step.cuh`.
-#[repr(C)]
-#[derive(Debug)]
-pub(super) struct EvalArgs<T> {
-    pub stride: c_int,
-    pub solver: Solver,
-    pub qpos: *const T,
-    pub qvel: *const T,
-    pub act: *const T,
-    pub ctrl: *const T,
-    pub varied: *const T,
-    pub qacc: *mut T,
-    pub sense: *mut T,
-    pub qpos_next: *mut T,
-    pub qvel_next: *mut T,
-    pub act_next: *mut T,
-    pub ncon: *mut u32,
-    pub iterations: *mut u32,
-    pub flags: *mut u32,
 }
 
 /// One thread's working memory for a robot.
@@ -171,7 +126,8 @@ impl<T: Scalar> Robot<T> {
     pub(super) fn new(functions: impl Into<Functions>, plan: RobotTables) -> Option<Self> {
         let functions = functions.into();
         let api = functions.api;
-        let fits = api.version == VERSION && api.real_bytes as usize == size_of::<T>();
+        let fits =
+            api.version == OSTLER_KERNEL_VERSION && api.real_bytes as usize == size_of::<T>();
         fits.then(|| Self { functions, reals: RealTables::new(&plan), plan })
     }
 
@@ -215,7 +171,7 @@ impl<T: Scalar> Robot<T> {
     ///
     /// # Safety
     /// As for [`step`](Self::step).
-    pub(super) unsafe fn evaluate(&self, work: &mut Work, args: &EvalArgs<T>, count: usize) {
+    pub(super) unsafe fn evaluate(&self, work: &mut Work, args: &EvalArgs, count: usize) {
         let tables = self.tables();
         let lanes = self.lanes();
         for start in (0..count).step_by(lanes) {

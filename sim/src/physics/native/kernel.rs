@@ -1,6 +1,7 @@
 //! Which kernel steps a robot.
 
-use super::ffi::{self, Api, Linked};
+use super::ffi::{self, Linked};
+use crate::kernels::OstlerKernel;
 use crate::processor;
 
 /// Instructions a kernel was compiled for.
@@ -105,7 +106,7 @@ impl InstructionSet {
         }
     }
 
-    fn linked(self) -> Option<&'static Api> {
+    fn linked(self) -> Option<&'static OstlerKernel> {
         ffi::linked(match self {
             Self::Portable => Linked::Portable,
             Self::Avx2 => Linked::Avx2,
@@ -117,7 +118,7 @@ impl InstructionSet {
     ///
     /// # Errors
     /// The processor has not these instructions; the program was built without it.
-    pub(super) fn generic(self) -> Result<&'static Api, Unusable> {
+    pub(super) fn generic(self) -> Result<&'static OstlerKernel, Unusable> {
         if !self.is_available() {
             return Err(Unusable::Processor(self.name()));
         }

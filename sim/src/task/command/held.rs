@@ -63,9 +63,9 @@ impl Commands {
         for (c, &value) in all.zip(values) {
             // Drawn in every step, from a range of one number.
             tables.command_interval[c] = 1;
-            tables.command_timer[c] = super::super::tables::NOWHERE;
+            tables.command_timer[c] = crate::kernels::NOWHERE;
             if course.is_none() {
-                tables.command_chance[c] = super::super::tables::Draws::Uniform as u32;
+                tables.command_chance[c] = crate::kernels::CHANCE_UNIFORM;
                 tables.command_low[c] = value;
                 tables.command_high[c] = value;
             }

@@ -12,6 +12,7 @@ pub use numbers::Numbers;
 use super::Task;
 use super::expr::{Code, Remembered};
 use crate::device::SourceRange;
+use crate::kernels::{BREAK_HEAD, TALLY_REWARD};
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
@@ -19,11 +20,6 @@ use std::fmt::Write;
 /// Broken environments of which the device keeps a record for the host to examine: as many
 /// as it examines of its own.
 pub const BREAKS: usize = 256;
-/// Words of a record before its columns: `BREAK_HEAD` of `args.cuh`.
-pub const BREAK_HEAD: usize = 8;
-/// Statistics before the reward terms: `TALLY_REWARD` of `env.cuh`.
-pub const TALLY_REWARD: usize = 10;
-
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
@@ -54,7 +50,7 @@ impl Sizes {
     /// Words of a break record.
     pub fn break_record(&self) -> usize {
         let step = self.nraw + self.nu + self.nagent + self.nhistory;
-        BREAK_HEAD + step + self.live() + self.physics()
+        BREAK_HEAD as usize + step + self.live() + self.physics()
     }
 }
 

@@ -13,6 +13,7 @@ use super::expr::{EventNumbers, EventValue, Unit};
 use super::unique;
 use crate::config::{ConfigError, EventTerm, EventTime, Operation, TaskConfig};
 use crate::env::EventSpec;
+use crate::kernels;
 use crate::model::{Field, Model, Motor, Varied};
 use crate::physics::native;
 use compile::Compiler;
@@ -29,12 +30,13 @@ pub struct Events {
     pub(super) base: Vec<f32>,
 }
 
-/// What the numbers of an event are: `FORM_*` of `event.cuh`.
+/// What the numbers of an event are.
+#[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    Fields,
-    Pseudo,
-    Push,
+    Fields = kernels::FORM_FIELDS,
+    Pseudo = kernels::FORM_PSEUDO,
+    Push = kernels::FORM_PUSH,
 }
 
 /// One event.

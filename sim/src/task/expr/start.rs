@@ -5,6 +5,7 @@ use super::dag::{Id, Node, Seen, Source};
 use super::place::Place;
 use super::program::{Code, Step};
 use super::{Definitions, ExprError};
+use crate::kernels::{READS_BODIES, READS_POSE, READS_STEERED};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::Range;
@@ -209,16 +210,13 @@ impl Definitions<'_> {
 /// Inputs of an expression of a start beside commands, parameters and draws: `READS_*` of
 /// `kernels/env/args.cuh`. `steered`: commands may follow the robot.
 pub(in crate::task) fn reads(code: &Code, steered: bool) -> u32 {
-    const POSE: u32 = 1;
-    const BODIES: u32 = 2;
-    const STEERED: u32 = 4;
     let of = |step: &Step| match step {
-        Step::Load(Source::World(Seen::Qpos | Seen::Qvel), _) => POSE,
+        Step::Load(Source::World(Seen::Qpos | Seen::Qvel), _) => READS_POSE,
         Step::Load(
             Source::World(Seen::BodyPos | Seen::BodyQuat | Seen::BodyLinVel | Seen::BodyAngVel),
             _,
-        ) => POSE | BODIES,
-        Step::Load(Source::Command, _) if steered => POSE | BODIES | STEERED,
+        ) => READS_POSE | READS_BODIES,
+        Step::Load(Source::Command, _) if steered => READS_POSE | READS_BODIES | READS_STEERED,
         _ => 0,
     };
     code.steps.iter().fold(0, |all, (step, _)| all | of(step))

@@ -3,37 +3,19 @@
 
 use super::Natives;
 use crate::config::ConfigError;
-use crate::env::EnvArgs;
+use crate::kernels::{EnvArgs, OSTLER_NATIVE_VERSION, OstlerNative};
 use crate::physics::native::generate::native_text;
 use crate::physics::native::specialize::{Function, SpecializeError, Specializer};
-use std::ffi::c_void;
 use std::fmt::Write;
-use std::os::raw::{c_int, c_long, c_ulong};
-
-/// `OSTLER_NATIVE_VERSION` of `kernels/env/native.cuh`.
-const VERSION: c_int = 1;
-
-/// `OstlerNative` of the text below.
-#[repr(C)]
-struct Api {
-    version: c_int,
-    functions: c_int,
-    args_bytes: c_ulong,
-    call: Call,
-}
-
-/// Calls a function for environments `first..first + len`, of those that begin anew only the
-/// ones in the mask. Its inputs are `[inputs][64]`.
-type Call = unsafe extern "C" fn(*const c_void, u32, u32, c_long, c_int, *const f32);
+use std::os::raw::{c_int, c_long};
 
 /// The entry of the library.
-type Entry = unsafe extern "C" fn() -> *const Api;
+type Entry = unsafe extern "C" fn() -> *const OstlerNative;
 
 /// The compiled functions of a task.
 #[derive(Debug)]
 pub(crate) struct Library {
-    call: Call,
-    functions: u32,
+    api: OstlerNative,
     /// Keeps the code loaded.
     _entry: Function<Entry>,
 }
@@ -54,9 +36,9 @@ impl Library {
         let kernel = specializer.load_text(text(natives)).map_err(failed)?;
         // SAFETY: the text below defines it with this signature.
         let entry = unsafe { kernel.library.function::<Entry>("ostler_native") }.map_err(failed)?;
-        // SAFETY: it returns the address of a constant of the library, laid out as `Api`.
+        // SAFETY: it returns the address of a constant of the library, laid out as `OstlerNative`.
         let api = unsafe { &*(entry.get())() };
-        let fits = api.version == VERSION
+        let fits = api.version == OSTLER_NATIVE_VERSION
             && api.args_bytes as usize == size_of::<EnvArgs>()
             && api.functions as usize == natives.functions.len();
         if !fits {
@@ -64,7 +46,7 @@ impl Library {
             return Err(ConfigError::new("task.native[0].file", why)
                 .help("remove the cache of compiled kernels (`ostler doctor` names it)"));
         }
-        Ok(Some(Self { call: api.call, functions: api.functions as u32, _entry: entry }))
+        Ok(Some(Self { api: *api, _entry: entry }))
     }
 
     /// Calls a function for environments `first..first + len`.
@@ -81,19 +63,11 @@ impl Library {
         (first, len): (usize, usize),
         inputs: &[f32],
     ) {
-        assert!(function < self.functions, "a function of another task");
-        let args: *const EnvArgs = args;
+        assert!(function < self.api.functions, "a function of another task");
         // SAFETY: the caller's promise; `args` is laid out as the library has it (its size was
         // compared).
         unsafe {
-            (self.call)(
-                args.cast(),
-                function,
-                stage,
-                first as c_long,
-                len as c_int,
-                inputs.as_ptr(),
-            );
+            (self.api.call)(args, function, stage, first as c_long, len as c_int, inputs.as_ptr());
         }
     }
 }
@@ -107,8 +81,8 @@ fn text(natives: &Natives) -> String {
          template<class F> static inline void of_block(const EnvArgs& a, unsigned stage, long first, int len, F f) {{\n  \
          for (int l = 0; l < len; l++)\n    \
          if (stage != NATIVE_BEGIN || a.mask[first + l]) f(first + l, l);\n}}\n\
-         static void call_block(const void* args, unsigned function, unsigned stage, long first, int len, const float* in) {{\n  \
-         const EnvArgs& a = *(const EnvArgs*)args;\n  (void)in;\n  switch (function) {{"
+         static void call_block(const EnvArgs* args, unsigned function, unsigned stage, long first, int len, const float* in) {{\n  \
+         const EnvArgs& a = *args;\n  (void)in;\n  switch (function) {{"
     );
     for (k, native) in natives.functions.iter().enumerate() {
         let width = native.width();
@@ -125,8 +99,6 @@ fn text(natives: &Natives) -> String {
         text,
         "  }}\n}}\n\
          static_assert(sizeof(EnvArgs) == {}, \"as Rust has it\");\n\
-         struct OstlerNative {{\n  int version, functions;\n  unsigned long args_bytes;\n  \
-         void (*call)(const void*, unsigned, unsigned, long, int, const float*);\n}};\n\
          static const OstlerNative functions = {{OSTLER_NATIVE_VERSION, {}, sizeof(EnvArgs), call_block}};\n\
          }}  // namespace\n\
          extern \"C\" __attribute__((visibility(\"default\"))) const OstlerNative* ostler_native() {{ return &functions; }}",

@@ -8,10 +8,10 @@
 use super::device::{Entry, LearnKernels, address, not_loaded};
 use super::host::Vectors;
 use super::host::kernels::{AdamConfig, AdamStep};
+use super::shared::{AdamArgs, Step};
 use super::{Params, zeros};
 use crate::learner::LearnError;
 use crate::learner::state::{Holds, State};
-use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
 use ostler_sim::device::Address;
 use std::ops::Range;
@@ -60,26 +60,6 @@ pub struct OnDevice<'a> {
     pub powers: Address,
     /// Numbers of the steps `[K]`.
     pub steps: Address,
-}
-
-/// `Step` of `device.cuh`.
-#[repr(C)]
-struct Step {
-    _numbers: AdamStep,
-    _taken: f32,
-}
-
-/// `AdamArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct AdamArgs {
-    steps: Address,
-    theta: Address,
-    grad: Address,
-    m: Address,
-    v: Address,
-    front: i64,
-    len: i64,
 }
 
 impl Adam {

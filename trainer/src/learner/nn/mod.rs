@@ -8,6 +8,7 @@ pub mod init;
 pub mod layer;
 pub mod norm;
 pub mod params;
+pub(crate) mod shared;
 
 pub use adam::{Adam, HostAdam};
 pub use gru::Gru;

@@ -3,10 +3,9 @@
 
 use crate::learner::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
+use crate::learner::nn::shared::NoiseArgs;
 use crate::learner::nn::zeros;
-use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
-use ostler_sim::device::Address;
 use ostler_sim::rng::{Purpose, fill_normal};
 use tch::{Device, Kind, Tensor};
 
@@ -30,17 +29,6 @@ enum By {
     /// The processor, in the tensor's memory.
     Host(HostRows<f32>),
     Device(LearnKernels),
-}
-
-/// `NoiseArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct NoiseArgs {
-    seed: u64,
-    step: u64,
-    rows: i64,
-    width: i64,
-    to: Address,
 }
 
 impl Noise {

@@ -4,11 +4,10 @@
 use crate::learner::LearnError;
 use crate::learner::nn::device::{Entry, address, not_loaded};
 use crate::learner::nn::host::Vectors;
-use crate::learner::nn::host::kernels::{AdamConfig, Tally as Gathered, TallyShape};
+use crate::learner::nn::host::kernels::TallyShape;
+use crate::learner::nn::shared::FinishArgs;
 use crate::learner::nn::{Adam, Params};
-use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
-use ostler_sim::device::Address;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Places in a row. The first three have to be finite for a step; the reason why one was
@@ -21,18 +20,6 @@ const CLIPPED: usize = 3;
 const COUNT: usize = 4;
 /// Numbers of the network's own.
 const OWN: usize = 5;
-
-/// `FinishArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct FinishArgs {
-    tally: Gathered,
-    adam: AdamConfig,
-    lr: Address,
-    powers: Address,
-    step: Address,
-    norm: i64,
-}
 
 /// Losses, the gradient's judge and the sums of one network.
 #[derive(Debug)]

@@ -6,20 +6,10 @@ use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::{STATS, centred};
 use crate::learner::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address};
-use crate::learner::nn::host::kernels::{Columns, LossShape, PpoLoss};
+use crate::learner::nn::host::kernels::{Columns, LossShape};
+use crate::learner::nn::shared::LossArgs;
 use crate::learner::nn::zeros;
-use bytemuck::{Pod, Zeroable};
-use ostler_sim::device::Address;
 use tch::{Kind, TchError, Tensor};
-
-/// `LossArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct LossArgs {
-    loss: PpoLoss,
-    stats: Address,
-    rows: i64,
-}
 
 /// The kernel, loaded, and room for its results for every sample.
 #[derive(Debug)]

@@ -1,21 +1,22 @@
 //! Names of the loss's means, and what is worked out before it: log-probabilities of the
 //! actions, normalised advantages. The loss itself is `trainer/kernels/loss.cuh`.
 
+use crate::learner::nn::shared;
 use tch::{Kind, TchError, Tensor};
 
 /// `ln(2 pi) / 2`.
 pub(super) const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// Means over a minibatch that the loss gives, in order.
-pub const KL: usize = 0;
+pub const KL: usize = shared::OSTLER_KL;
 /// Finite unless no sample was valid.
-pub const CLIP_FRACTION: usize = 1;
-pub const SURROGATE: usize = 2;
-pub const VALUE: usize = 3;
-pub const ENTROPY: usize = 4;
-pub const IMITATION: usize = 5;
+pub const CLIP_FRACTION: usize = shared::OSTLER_CLIP_FRACTION;
+pub const SURROGATE: usize = shared::OSTLER_SURROGATE;
+pub const VALUE: usize = shared::OSTLER_VALUE;
+pub const ENTROPY: usize = shared::OSTLER_ENTROPY;
+pub const IMITATION: usize = shared::OSTLER_IMITATION;
 /// How many there are.
-pub const STATS: usize = 6;
+pub const STATS: usize = shared::OSTLER_STATS;
 
 /// Log-probability `[M,1]` of the actions under the distribution that drew them.
 pub fn old_log_prob(

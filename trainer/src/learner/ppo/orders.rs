@@ -6,10 +6,9 @@
 use crate::learner::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
 use crate::learner::nn::host::Vectors;
+use crate::learner::nn::shared::OrderArgs;
 use crate::learner::nn::zeros;
-use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
-use ostler_sim::device::Address;
 use tch::{Device, Kind, Tensor};
 
 /// Orders of `M` samples for `E` epochs.
@@ -26,17 +25,6 @@ enum By {
     /// The processor, in the tensor's memory.
     Host(HostRows<i64>),
     Device(LearnKernels),
-}
-
-/// `OrderArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct OrderArgs {
-    seed: u64,
-    update: u64,
-    epochs: i64,
-    count: i64,
-    to: Address,
 }
 
 impl Orders {

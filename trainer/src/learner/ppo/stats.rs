@@ -4,42 +4,27 @@ use super::loss::{CLIP_FRACTION, ENTROPY, IMITATION, KL, STATS, SURROGATE, VALUE
 use crate::learner::nn::adam::OnDevice;
 use crate::learner::nn::device::{Entry, address};
 use crate::learner::nn::host::Vectors;
-use crate::learner::nn::host::kernels::{AdamConfig, Tally, TallyShape};
+use crate::learner::nn::host::kernels::TallyShape;
+use crate::learner::nn::shared::{self, PpoFinishArgs};
 use crate::learner::{LearnError, UpdateStats};
-use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_doubles;
-use ostler_sim::device::{Address, Counts};
+use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Places behind the losses' means, as in `finish.cuh`: norms of the actor's and the critic's
-/// gradient, whether one of them was clipped, 1 where the policy takes the step, 1.
-const GRAD_NORM: usize = STATS;
-const CRITIC_NORM: usize = STATS + 1;
-const CLIPPED: usize = STATS + 2;
-const POLICY: usize = STATS + 3;
-const COUNT: usize = STATS + 4;
-const WIDTH: usize = STATS + 5;
+/// Places behind the losses' means: norms of the actor's and the critic's gradient, whether one
+/// of them was clipped, 1 where the policy takes the step, 1.
+const GRAD_NORM: usize = shared::OSTLER_GRAD_NORM;
+const CRITIC_NORM: usize = shared::OSTLER_CRITIC_NORM;
+const CLIPPED: usize = shared::OSTLER_CLIPPED;
+const POLICY: usize = shared::OSTLER_POLICY;
+const COUNT: usize = POLICY + 1;
+const WIDTH: usize = POLICY + 2;
 /// Entries that have to be finite for a step, in the order in which a reason is looked for:
 /// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradients' norms.
 const DECISIVE: usize = CRITIC_NORM + 1 - CLIP_FRACTION;
 const SHAPE: TallyShape =
     TallyShape { width: WIDTH, first: CLIP_FRACTION, decisive: DECISIVE, clipped: CLIPPED };
-
-/// `PpoFinishArgs` of `device.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct FinishArgs {
-    tally: Tally,
-    adam: AdamConfig,
-    norms: [Address; 2],
-    stop: Address,
-    end: Address,
-    lr: Address,
-    powers: Address,
-    steps: Address,
-    parts: i64,
-}
 
 /// Sums over minibatches that were not skipped.
 #[derive(Debug)]
@@ -176,7 +161,7 @@ impl Accumulator {
         norms: &[Tensor],
     ) -> Result<(), LearnError> {
         let norm = |part: usize| norms.get(part).map_or(0, address);
-        let args = FinishArgs {
+        let args = PpoFinishArgs {
             tally: SHAPE.at(address(&self.row), address(&self.sum), address(&self.passed)),
             adam: adam.config,
             norms: [norm(0), norm(1)],

@@ -4,20 +4,13 @@ use super::soft::MIN_VALUE;
 use super::spots::{FixedFrame, FixedFrames, movers, tree};
 use super::tendons::Tendons;
 use super::{Context, LowerError};
+use crate::kernels;
 use crate::model::rotation::dot;
 use crate::model::{Actuator, Dynamics, JointKind, Muscle, TendonKind, Transmission};
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 
 /// No limit on either side.
 const FREE: [f64; 2] = [-UNLIMITED, UNLIMITED];
-
-/// `act_arms` of `actuator.cuh`.
-const CONSTANT: i32 = 0;
-const TENDON: i32 = 1;
-const BALL: i32 = 2;
-const FREE_JOINT: i32 = 3;
-const SITE: i32 = 4;
-const CRANK: i32 = 5;
 
 /// Writes actuators and the limits on their sum at each joint and tendon.
 pub(super) fn write(
@@ -109,8 +102,8 @@ fn arms(
             let joint = &c.model.joints[j];
             let dofs = joint.dof_adr..joint.dof_adr + joint.kind.nv();
             let kind = match joint.kind {
-                JointKind::Free => FREE_JOINT,
-                JointKind::Ball => BALL,
+                JointKind::Free => kernels::ARMS_FREE,
+                JointKind::Ball => kernels::ARMS_BALL,
                 JointKind::Hinge | JointKind::Slide => {
                     let mut arms = constant(vec![(j, gear)], c);
                     arms.ints[0] = 1 + joint.dof_adr as i32;
@@ -132,7 +125,7 @@ fn arms(
                 return constant(scaled.collect(), c);
             }
             Arms {
-                kind: TENDON,
+                kind: kernels::ARMS_TENDON,
                 ints: [t as i32, 0, 0],
                 entries: tendons.row(t).iter().map(|(d, _)| entry(*d)).collect(),
             }
@@ -143,12 +136,12 @@ fn arms(
             let mut movers = movers(c, &both);
             // A dof that moves both does not move one relative to the other.
             movers.retain(|m| m.1 != 3);
-            between(SITE, &both, movers, spots, plan)
+            between(kernels::ARMS_SITE, &both, movers, spots, plan)
         }
         Transmission::SliderCrank { crank, slider, .. } => {
             let both = [FixedFrame::site(c, crank), FixedFrame::site(c, slider)];
             let movers = movers(c, &both);
-            between(CRANK, &both, movers, spots, plan)
+            between(kernels::ARMS_CRANK, &both, movers, spots, plan)
         }
     }
 }
@@ -159,7 +152,11 @@ fn constant(parts: Vec<(usize, f64)>, c: &Context) -> Arms {
         let joint = &c.model.joints[joint];
         Arm { qpos: joint.qpos_adr as i32, dof: joint.dof_adr, coef, moves: 0 }
     };
-    Arms { kind: CONSTANT, ints: [0; 3], entries: parts.into_iter().map(entry).collect() }
+    Arms {
+        kind: kernels::ARMS_CONSTANT,
+        ints: [0; 3],
+        entries: parts.into_iter().map(entry).collect(),
+    }
 }
 
 /// Arms that follow from one or two spots.
@@ -218,13 +215,13 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
     plan.act_lo.push(lo);
     plan.act_hi.push(hi);
     let dynamics = match actuator.dynamics {
-        Dynamics::None => 0,
-        Dynamics::Integrator => 1,
-        Dynamics::Filter => 2,
-        Dynamics::FilterExact => 3,
-        Dynamics::Muscle => 4,
+        Dynamics::None => kernels::DYN_NONE,
+        Dynamics::Integrator => kernels::DYN_INTEGRATOR,
+        Dynamics::Filter => kernels::DYN_FILTER,
+        Dynamics::FilterExact => kernels::DYN_FILTER_EXACT,
+        Dynamics::Muscle => kernels::DYN_MUSCLE,
     };
-    plan.act_dyn.push(if on { dynamics } else { 0 });
+    plan.act_dyn.push(if on { dynamics } else { kernels::DYN_NONE });
     let state = actuator.act_adr.filter(|_| on);
     plan.act_state.push(state.map_or(-1, |s| s as i32));
     plan.act_early.push(i32::from(actuator.actearly));
@@ -247,8 +244,8 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
     plan.act_curve.extend(muscle.map_or([0.0; CURVE], |m| curves(&m)));
 }
 
-/// Numbers of a muscle's curves: `MUSCLE` of `actuator.cuh`.
-const CURVE: usize = 13;
+/// Numbers of a muscle's curves.
+const CURVE: usize = kernels::MUSCLE as usize;
 
 /// A muscle's curves as the kernels take them (`MUSCLE_*` of `actuator.cuh`).
 fn curves(m: &Muscle) -> [f64; CURVE] {

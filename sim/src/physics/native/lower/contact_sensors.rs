@@ -1,6 +1,7 @@
 //! Contact sensors of a task: `kernels/contact_sensor.cuh`.
 
 use super::{Context, LowerError, LowerOptions, lower};
+use crate::kernels;
 use crate::model::{ContactReading, Model};
 use crate::physics::native::tables::RobotTables;
 
@@ -20,15 +21,14 @@ pub fn contact_pairs(model: &Model) -> Result<Vec<usize>, LowerError> {
 /// Writes all of them; the pairs of geoms are written.
 pub(super) fn write(c: &Context, plan: &mut RobotTables) {
     for sensor in &c.model.contact_sensors {
-        // `CONTACT_*` of `contact_sensor.cuh`.
         let (kind, above) = match sensor.reads {
-            ContactReading::Force => (0, 0.0),
-            ContactReading::Net => (1, 0.0),
-            ContactReading::Place => (2, 0.0),
-            ContactReading::Normal => (3, 0.0),
-            ContactReading::Count(above) => (4, above),
-            ContactReading::TimeIn => (5, 0.0),
-            ContactReading::TimeOut => (6, 0.0),
+            ContactReading::Force => (kernels::CONTACT_FORCE, 0.0),
+            ContactReading::Net => (kernels::CONTACT_NET, 0.0),
+            ContactReading::Place => (kernels::CONTACT_PLACE, 0.0),
+            ContactReading::Normal => (kernels::CONTACT_NORMAL, 0.0),
+            ContactReading::Count(above) => (kernels::CONTACT_COUNT, above),
+            ContactReading::TimeIn => (kernels::CONTACT_HELD, 0.0),
+            ContactReading::TimeOut => (kernels::CONTACT_FREE, 0.0),
         };
         plan.csensor_kind.push(kind);
         plan.csensor_last.push(i32::from(sensor.last));
@@ -50,7 +50,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
             plan.csensor_side.push(side);
         }
         // Contacts that are kept by body have their places stored already.
-        let places = matches!(kind, 1..=3);
+        let places = matches!(kind, kernels::CONTACT_NET..=kernels::CONTACT_NORMAL);
         plan.felt = plan.felt.max(usize::from(places && plan.npslot > 0));
     }
     plan.csensor_adr.push(plan.ncread as i32);

@@ -5,6 +5,7 @@
 
 use super::Context;
 use super::soft::MIN_VALUE;
+use crate::kernels;
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{Geom, Options};
 use crate::physics::native::tables::RobotTables;
@@ -52,8 +53,8 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
     plan.nell = plan.ell_body.len();
 }
 
-/// An ellipsoid in the order of `fluid.cuh`.
-fn numbers(o: &Options, geom: &Geom, fluid: &[f64; 11]) -> [f64; 19] {
+/// An ellipsoid.
+fn numbers(o: &Options, geom: &Geom, fluid: &[f64; 11]) -> [f64; kernels::ELL] {
     let [blunt, slender, angular, kutta, magnus, ..] = *fluid;
     let axes = geom.kind.semi_axes(geom.size);
     let [a, b, c] = axes;
@@ -72,20 +73,20 @@ fn numbers(o: &Options, geom: &Geom, fluid: &[f64; 11]) -> [f64; 19] {
     let moments = [turning(a, b, c), turning(b, c, a), turning(c, a, b)];
     // Nothing resists turning if both coefficients are zero.
     let drill = moments.into_iter().fold(0.0, |x: f64, m| x.max(m.abs()));
-    let mut out = [0.0; 19];
+    let mut out = [0.0; kernels::ELL];
     for i in 0..6 {
-        out[i] = o.density * fluid[5 + i];
+        out[kernels::ELL_MASS + i] = o.density * fluid[5 + i];
     }
     for i in 0..3 {
-        out[6 + i] = areas[i] / widest;
-        out[15 + i] = if drill > 0.0 { moments[i] / drill } else { 0.0 };
+        out[kernels::ELL_AREA + i] = areas[i] / widest;
+        out[kernels::ELL_MOMENT + i] = if drill > 0.0 { moments[i] / drill } else { 0.0 };
     }
-    out[9] = magnus * o.density * 4.0 / 3.0 * PI * a * b * c;
-    out[10] = kutta * o.density * PI * widest.sqrt();
-    out[11] = (blunt - slender) * o.density * PI * widest.sqrt();
-    out[12] = slender * o.density * PI * largest * middle;
-    out[13] = o.viscosity * 3.0 * PI * diameter;
-    out[14] = o.viscosity * PI * diameter.powi(3);
-    out[18] = o.density * drill;
+    out[kernels::ELL_MAGNUS] = magnus * o.density * 4.0 / 3.0 * PI * a * b * c;
+    out[kernels::ELL_KUTTA] = kutta * o.density * PI * widest.sqrt();
+    out[kernels::ELL_BLUNT] = (blunt - slender) * o.density * PI * widest.sqrt();
+    out[kernels::ELL_SLENDER] = slender * o.density * PI * largest * middle;
+    out[kernels::ELL_STILL_LIN] = o.viscosity * 3.0 * PI * diameter;
+    out[kernels::ELL_STILL_ANG] = o.viscosity * PI * diameter.powi(3);
+    out[kernels::ELL_DRILL] = o.density * drill;
     out
 }

@@ -9,18 +9,13 @@
 
 use super::Context;
 use super::tree::{RigidMass, Tree};
+use crate::kernels::{
+    METER_ACCELEROMETER, METER_ANGULAR, METER_FORCE, METER_LINEAR, METER_TORQUE, METER_TOUCH,
+};
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{FrameQuantity, GeomKind, Model, SensorFrame, SensorKind, Vec3};
 use crate::physics::native::tables::RobotTables;
 use std::collections::BTreeMap;
-
-/// `meter_kind`.
-const ACCELEROMETER: i32 = 0;
-const LINEAR: i32 = 1;
-const ANGULAR: i32 = 2;
-const FORCE: i32 = 3;
-const TORQUE: i32 = 4;
-const TOUCH: i32 = 5;
 
 /// Writes all sensors that are measured. `held`: the model's bodies that each item of the
 /// general rows holds together.
@@ -45,7 +40,7 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
         let of_geom = |g: &i32| i32::from(inside[c.model.geoms[*g as usize].body]);
         let geoms: Vec<i32> = plan.cg_geom.iter().map(of_geom).collect();
         plan.meter_geom.extend(geoms);
-        let transmits = matches!(kind, FORCE | TORQUE);
+        let transmits = matches!(kind, METER_FORCE | METER_TORQUE);
         for bodies in held {
             let holds = |b: usize| i32::from(transmits && inside[b]);
             plan.meter_item.extend(bodies.map_or([0; 2], |pair| pair.map(holds)));
@@ -58,20 +53,20 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
     }
     plan.nmeter = plan.meter_kind.len();
     // Contacts that are kept by body have their places stored already.
-    let touched = plan.meter_kind.iter().any(|kind| *kind >= FORCE);
+    let touched = plan.meter_kind.iter().any(|kind| *kind >= METER_FORCE);
     plan.felt = usize::from(touched && plan.npslot > 0);
 }
 
 /// How a sensor is measured, and the frame of the model's body in which it is.
 fn measured(model: &Model, sensor: &SensorKind) -> Option<(i32, usize, Pose)> {
     let (kind, frame) = match *sensor {
-        SensorKind::Accelerometer(s) => (ACCELEROMETER, SensorFrame::Site(s)),
-        SensorKind::Force(s) => (FORCE, SensorFrame::Site(s)),
-        SensorKind::Torque(s) => (TORQUE, SensorFrame::Site(s)),
-        SensorKind::Touch(s) => (TOUCH, SensorFrame::Site(s)),
+        SensorKind::Accelerometer(s) => (METER_ACCELEROMETER, SensorFrame::Site(s)),
+        SensorKind::Force(s) => (METER_FORCE, SensorFrame::Site(s)),
+        SensorKind::Torque(s) => (METER_TORQUE, SensorFrame::Site(s)),
+        SensorKind::Touch(s) => (METER_TOUCH, SensorFrame::Site(s)),
         SensorKind::Frame { quantity, frame, .. } => match quantity {
-            FrameQuantity::LinAcc => (LINEAR, frame),
-            FrameQuantity::AngAcc => (ANGULAR, frame),
+            FrameQuantity::LinAcc => (METER_LINEAR, frame),
+            FrameQuantity::AngAcc => (METER_ANGULAR, frame),
             _ => return None,
         },
         _ => return None,
@@ -91,12 +86,12 @@ fn volume(model: &Model, sensor: &SensorKind) -> (GeomKind, Vec3) {
 /// For each body of the model, whether what touches it counts for a sensor at `body`.
 fn counted(model: &Model, kind: i32, body: usize) -> Vec<bool> {
     let mut inside = vec![false; model.bodies.len()];
-    if kind < FORCE {
+    if kind < METER_FORCE {
         return inside;
     }
     for b in 0..model.bodies.len() {
         // Parents come first.
-        let below = kind != TOUCH && b > 0 && inside[model.bodies[b].parent];
+        let below = kind != METER_TOUCH && b > 0 && inside[model.bodies[b].parent];
         inside[b] = b == body || below;
     }
     inside

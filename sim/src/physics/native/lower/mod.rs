@@ -32,6 +32,7 @@ mod weights;
 pub use contact_sensors::contact_pairs;
 
 use super::tables::RobotTables;
+use crate::kernels;
 use crate::model::{Cone, Integrator, Model, Varied};
 use flags::Flags;
 use soft::Packer;
@@ -175,10 +176,10 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
         elliptic: usize::from(context.cone == Cone::Elliptic),
         scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
         integrator: match integrator {
-            Integrator::Euler => 0,
-            Integrator::Rk4 => 1,
-            Integrator::ImplicitFast => 2,
-            Integrator::Implicit => 3,
+            Integrator::Euler => kernels::EULER,
+            Integrator::Rk4 => kernels::RK4,
+            Integrator::ImplicitFast => kernels::IMPLICITFAST,
+            Integrator::Implicit => kernels::IMPLICIT,
         },
         ..RobotTables::default()
     };

@@ -1,14 +1,9 @@
 //! Motors with laws of their own: `kernels/motor.cuh`.
 
 use super::{Context, LowerError};
+use crate::kernels;
 use crate::model::{Field, Layer, MotorLaw, Network, NetworkKind};
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
-
-/// `MOTOR_*` of `motor.cuh`.
-const DELAYED: i32 = 0;
-const PD: i32 = 1;
-const MLP: i32 = 2;
-const LSTM: i32 = 3;
 
 pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
     let model = c.model;
@@ -27,11 +22,11 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
             ));
         };
         let (law, network) = match &motor.law {
-            MotorLaw::MuJoCo => (DELAYED, 0),
-            MotorLaw::Pd { .. } => (PD, 0),
+            MotorLaw::MuJoCo => (kernels::MOTOR_DELAYED, 0),
+            MotorLaw::Pd { .. } => (kernels::MOTOR_PD, 0),
             MotorLaw::Network { network, .. } => match model.networks[*network].kind {
-                NetworkKind::Mlp { .. } => (MLP, *network),
-                NetworkKind::Lstm { .. } => (LSTM, *network),
+                NetworkKind::Mlp { .. } => (kernels::MOTOR_MLP, *network),
+                NetworkKind::Lstm { .. } => (kernels::MOTOR_LSTM, *network),
             },
         };
         let depth = motor.most_delay;
@@ -39,7 +34,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.motor_int.extend([law, network as i32, at as i32, depth as i32]);
         // MuJoCo's own law has its fields in the tables of actuators.
         let own = |field| match law {
-            DELAYED => -1,
+            kernels::MOTOR_DELAYED => -1,
             _ => c.row(field, u),
         };
         plan.motor_int.push(c.row(Field::Delay, u));

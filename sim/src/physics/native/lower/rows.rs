@@ -39,22 +39,10 @@ use super::soft::{Soft, Spec};
 use super::tendons::Tendons;
 use super::vary::Weigh;
 use super::{Context, LowerError, MAX_ENTRIES};
+use crate::kernels;
 use crate::model::rotation::mul;
 use crate::model::{Equality, EqualityKind, JointKind, Quat, Vec3};
 use crate::physics::native::tables::RobotTables;
-
-const JOINT: i32 = 0;
-const TENDON: i32 = 1;
-const CONNECT: i32 = 2;
-const WELD: i32 = 3;
-const TENDON_LIMIT: i32 = 4;
-const TENDON_FRICTION: i32 = 5;
-const BALL_LIMIT: i32 = 6;
-
-/// `row_kind`.
-const EQUALITY: i32 = 0;
-const FRICTION: i32 = 1;
-const LIMIT: i32 = 2;
 
 /// Numbers of an item.
 const INTS: usize = 4;
@@ -172,7 +160,16 @@ fn equality_item(
     let spec = Spec { of: &of, solref: equality.solref, solimp: equality.solimp };
     let soft = |diag: f64| c.packer.position(spec, 0.0, diag);
     let item = |kind, lists, ints, reals, soft, weigh| {
-        Ok(Some(Item { kind, lists, ints, reals, row_kind: EQUALITY, loss: 0.0, soft, weigh }))
+        Ok(Some(Item {
+            kind,
+            lists,
+            ints,
+            reals,
+            row_kind: kernels::ROW_EQUALITY,
+            loss: 0.0,
+            soft,
+            weigh,
+        }))
     };
     match equality.kind {
         EqualityKind::Joint { joint1, joint2, polycoef } => {
@@ -191,7 +188,7 @@ fn equality_item(
             let mut reals = polycoef.to_vec();
             reals.extend([reference(joint1), joint2.map_or(0.0, reference)]);
             item(
-                JOINT,
+                kernels::ITEM_JOINT,
                 [vec![dof(joint1)], joint2.map(dof).into_iter().collect()],
                 [qpos(joint1), joint2.map_or(-1, qpos)],
                 reals,
@@ -206,7 +203,7 @@ fn equality_item(
             let mut reals = polycoef.to_vec();
             reals.extend([length0(tendon1), tendon2.map_or(0.0, length0)]);
             item(
-                TENDON,
+                kernels::ITEM_TENDON,
                 [dofs(tendon1), tendon2.map_or(Vec::new(), dofs)],
                 [tendon1 as i32, tendon2.map_or(-1, |t| t as i32)],
                 reals,
@@ -220,7 +217,7 @@ fn equality_item(
             };
             let packed = soft(joined.weight[0])?;
             item(
-                CONNECT,
+                kernels::ITEM_CONNECT,
                 joined.lists,
                 joined.ints,
                 joined.anchors.concat(),
@@ -239,7 +236,7 @@ fn equality_item(
             reals.extend(joined.quats[1]);
             reals.push(torquescale);
             item(
-                WELD,
+                kernels::ITEM_WELD,
                 joined.lists,
                 joined.ints,
                 reals,
@@ -295,11 +292,11 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables, out: 
         let of = format!("the friction of tendon \"{}\"", tendon.name);
         let spec = Spec { of: &of, solref: tendon.solref_friction, solimp: tendon.solimp_friction };
         let item = Item {
-            kind: TENDON_FRICTION,
+            kind: kernels::ITEM_TENDON_FRICTION,
             lists: [tendon_dofs(tendons, t), Vec::new()],
             ints: [t as i32, 0],
             reals: Vec::new(),
-            row_kind: FRICTION,
+            row_kind: kernels::ROW_FRICTION,
             loss: tendon.frictionloss,
             soft: vec![c.packer.friction(spec, tendons.weight(c, t))],
             weigh: vec![[Some(Weigh::Tendon(t)), None]],
@@ -316,11 +313,11 @@ fn ball_limits(c: &Context, plan: &mut RobotTables, out: &mut Written) -> Result
         let first = joint.dof_adr;
         let soft = super::limits::packed(c, joint)?;
         let item = Item {
-            kind: BALL_LIMIT,
+            kind: kernels::ITEM_BALL_LIMIT,
             lists: [(first..first + 3).collect(), Vec::new()],
             ints: [joint.qpos_adr as i32, first as i32],
             reals: vec![lo.max(hi)],
-            row_kind: LIMIT,
+            row_kind: kernels::ROW_LIMIT,
             loss: 0.0,
             soft: vec![soft],
             weigh: vec![[Some(Weigh::Dof(first)), None]],
@@ -345,11 +342,11 @@ fn tendon_limits(
         let soft = c.packer.position(spec, tendon.margin, tendons.weight(c, t))?;
         for [lo, hi] in super::limits::sides([lo, hi], tendon.margin) {
             let item = Item {
-                kind: TENDON_LIMIT,
+                kind: kernels::ITEM_TENDON_LIMIT,
                 lists: [tendon_dofs(tendons, t), Vec::new()],
                 ints: [t as i32, 0],
                 reals: vec![lo, hi],
-                row_kind: LIMIT,
+                row_kind: kernels::ROW_LIMIT,
                 loss: 0.0,
                 soft: vec![soft],
                 weigh: vec![[Some(Weigh::Tendon(t)), None]],

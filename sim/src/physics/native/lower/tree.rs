@@ -1,6 +1,7 @@
 //! The moving tree: bodies without joints merged into the bodies that they are welded to.
 
 use super::LowerError;
+use crate::kernels;
 use crate::model::rotation::{Pose, add, dot, turned};
 use crate::model::{JointKind, Model, Quat, Vec3};
 use crate::physics::native::tables::RobotTables;
@@ -109,10 +110,10 @@ impl Tree {
         self.write_bodies(model, plan);
         for (j, joint) in model.joints.iter().enumerate() {
             plan.jnt_type.push(match joint.kind {
-                JointKind::Free => 0,
-                JointKind::Ball => 1,
-                JointKind::Slide => 2,
-                JointKind::Hinge => 3,
+                JointKind::Free => kernels::JNT_FREE,
+                JointKind::Ball => kernels::JNT_BALL,
+                JointKind::Slide => kernels::JNT_SLIDE,
+                JointKind::Hinge => kernels::JNT_HINGE,
             });
             plan.jnt_body.push(self.carrier[joint.body].index());
             plan.jnt_qpos.push(joint.qpos_adr as i32);

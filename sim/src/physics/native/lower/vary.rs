@@ -7,6 +7,7 @@
 use super::rows::Written;
 use super::tree::RigidMass;
 use super::{Context, LowerError};
+use crate::kernels;
 use crate::model::rotation::{matrix, turned};
 use crate::model::simple::only_slides;
 use crate::model::{EqualityKind, Field, MotorLaw};
@@ -23,15 +24,6 @@ pub(super) enum Weigh {
     /// Of a degree of freedom.
     Dof(usize),
     Tendon(usize),
-}
-
-/// `WEIGH_*` of `derive.cuh`.
-enum Kind {
-    Shift,
-    Turn,
-    Dof,
-    Tendon,
-    Mass,
 }
 
 impl Context<'_> {
@@ -298,27 +290,27 @@ impl Weighs<'_, '_> {
                 };
                 match (w, slides(b)) {
                     (Weigh::Turn(_), true) => return -1,
-                    (_, true) => (Kind::Mass, lumps.index(moving), 1),
-                    (Weigh::Turn(_), false) => (Kind::Turn, moving, 3),
+                    (_, true) => (kernels::WEIGH_MASS, lumps.index(moving), 1),
+                    (Weigh::Turn(_), false) => (kernels::WEIGH_TURN, moving, 3),
                     _ => {
                         piece = lumps.piece(b);
                         pos = c.tree.carrier[b].pose.point(model.bodies[b].ipos);
-                        (Kind::Shift, moving, 3)
+                        (kernels::WEIGH_SHIFT, moving, 3)
                     }
                 }
             }
             Weigh::Dof(d) => {
                 let joint = &model.joints[c.tree.dof_joint[d]];
                 match (slides(joint.body), c.tree.carrier[joint.body].body) {
-                    (true, Some(moving)) => (Kind::Mass, lumps.index(moving), 1),
-                    _ if joint.is_scalar() => (Kind::Dof, d, 1),
-                    _ => (Kind::Dof, d, 3),
+                    (true, Some(moving)) => (kernels::WEIGH_MASS, lumps.index(moving), 1),
+                    _ if joint.is_scalar() => (kernels::WEIGH_DOF, d, 1),
+                    _ => (kernels::WEIGH_DOF, d, 3),
                 }
             }
-            Weigh::Tendon(t) => (Kind::Tendon, t, 1),
+            Weigh::Tendon(t) => (kernels::WEIGH_TENDON, t, 1),
         };
         let index = plan.weigh_kind.len() as i32;
-        plan.weigh_kind.push(kind as i32);
+        plan.weigh_kind.push(kind);
         plan.weigh_what.push(what as i32);
         plan.weigh_count.push(count);
         plan.weigh_piece.push(piece);

@@ -7,6 +7,7 @@
 use super::node::Val;
 use super::program::{Array, Program};
 use super::record::{Recorder, TapeError};
+use crate::kernels;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 
@@ -19,7 +20,7 @@ pub const NO_VALUE: u32 = u32::MAX;
 
 /// With this bit, a number stands for an element as the open function finds it, by its
 /// place in all arrays one behind the other: it is loaded where it is used first.
-pub const ELEMENT: u32 = 1 << 31;
+pub const ELEMENT: u32 = kernels::SYM_ELEMENT;
 
 /// The value behind a number; none if it is an element that cannot be had.
 fn value(recorder: &mut Recorder, raw: u32) -> Option<Val> {
@@ -66,54 +67,6 @@ pub fn function(name: &str, body: impl FnOnce()) {
     with((), |recorder| recorder.begin(name));
     body();
     with((), Recorder::end);
-}
-
-/// Names of operations by number, as in `sym.cuh`.
-pub mod op {
-    /// One operand.
-    pub const NEG: u32 = 1;
-    /// √a.
-    pub const SQRT: u32 = 2;
-    /// 1/a.
-    pub const RECIP: u32 = 3;
-    /// |a|.
-    pub const ABS: u32 = 4;
-    /// sin a.
-    pub const SIN: u32 = 5;
-    /// cos a.
-    pub const COS: u32 = 6;
-    /// Nearest integer.
-    pub const RINT: u32 = 7;
-    /// Mask: not a.
-    pub const NOT: u32 = 8;
-    /// Two operands: a + b.
-    pub const ADD: u32 = 16;
-    /// a - b.
-    pub const SUB: u32 = 17;
-    /// a b.
-    pub const MUL: u32 = 18;
-    /// a / b.
-    pub const DIV: u32 = 19;
-    /// a if a < b, else b.
-    pub const MIN: u32 = 20;
-    /// a if a > b, else b.
-    pub const MAX: u32 = 21;
-    /// Mask: a < b.
-    pub const LT: u32 = 22;
-    /// Mask: a <= b.
-    pub const LE: u32 = 23;
-    /// Mask: both.
-    pub const AND: u32 = 24;
-    /// Mask: either.
-    pub const OR: u32 = 25;
-    /// Mask: exactly one.
-    pub const XOR: u32 = 26;
-    /// Angle of the vector (b, a), a not negative.
-    pub const ATAN2: u32 = 27;
-    /// Three operands: a b + c.
-    pub const FMA: u32 = 32;
-    /// Where mask a holds b, else c.
-    pub const SEL: u32 = 33;
 }
 
 fn with<T>(otherwise: T, body: impl FnOnce(&mut Recorder) -> T) -> T {
@@ -195,19 +148,19 @@ pub extern "C" fn ostler_sym_mask(holds: u32) -> u32 {
 pub extern "C" fn ostler_sym_op1(op: u32, a: u32) -> u32 {
     with(NO_VALUE, |r| {
         let what = "an operation on one value";
-        let Some([a]) = operands(r, what, [a], [op == op::NOT]) else {
+        let Some([a]) = operands(r, what, [a], [op == kernels::SYM_NOT]) else {
             return NO_VALUE;
         };
         let graph = r.graph();
         let value = match op {
-            op::NEG => graph.neg(a),
-            op::NOT => a.flip(),
-            op::SQRT => graph.sqrt(a),
-            op::RECIP => graph.recip(a),
-            op::ABS => graph.abs(a),
-            op::SIN => graph.sin(a),
-            op::COS => graph.cos(a),
-            op::RINT => graph.rint(a),
+            kernels::SYM_NEG => graph.neg(a),
+            kernels::SYM_NOT => a.flip(),
+            kernels::SYM_SQRT => graph.sqrt(a),
+            kernels::SYM_RECIP => graph.recip(a),
+            kernels::SYM_ABS => graph.abs(a),
+            kernels::SYM_SIN => graph.sin(a),
+            kernels::SYM_COS => graph.cos(a),
+            kernels::SYM_RINT => graph.rint(a),
             _ => {
                 r.fail(TapeError::UnknownOperation(op));
                 return NO_VALUE;
@@ -222,24 +175,24 @@ pub extern "C" fn ostler_sym_op1(op: u32, a: u32) -> u32 {
 pub extern "C" fn ostler_sym_op2(op: u32, a: u32, b: u32) -> u32 {
     with(NO_VALUE, |r| {
         let what = "an operation on two values";
-        let masks = matches!(op, op::AND | op::OR | op::XOR);
+        let masks = matches!(op, kernels::SYM_AND | kernels::SYM_OR | kernels::SYM_XOR);
         let Some([a, b]) = operands(r, what, [a, b], [masks; 2]) else {
             return NO_VALUE;
         };
         let graph = r.graph();
         let value = match op {
-            op::ADD => graph.add(a, b),
-            op::SUB => graph.sub(a, b),
-            op::MUL => graph.mul(a, b),
-            op::DIV => graph.div(a, b),
-            op::MIN => graph.min(a, b),
-            op::MAX => graph.max(a, b),
-            op::LT => graph.lt(a, b),
-            op::LE => graph.le(a, b),
-            op::AND => graph.and(a, b),
-            op::OR => graph.or(a, b),
-            op::XOR => graph.xor(a, b),
-            op::ATAN2 => graph.atan2(a, b),
+            kernels::SYM_ADD => graph.add(a, b),
+            kernels::SYM_SUB => graph.sub(a, b),
+            kernels::SYM_MUL => graph.mul(a, b),
+            kernels::SYM_DIV => graph.div(a, b),
+            kernels::SYM_MIN => graph.min(a, b),
+            kernels::SYM_MAX => graph.max(a, b),
+            kernels::SYM_LT => graph.lt(a, b),
+            kernels::SYM_LE => graph.le(a, b),
+            kernels::SYM_AND => graph.and(a, b),
+            kernels::SYM_OR => graph.or(a, b),
+            kernels::SYM_XOR => graph.xor(a, b),
+            kernels::SYM_ATAN2 => graph.atan2(a, b),
             _ => {
                 r.fail(TapeError::UnknownOperation(op));
                 return NO_VALUE;
@@ -254,14 +207,14 @@ pub extern "C" fn ostler_sym_op2(op: u32, a: u32, b: u32) -> u32 {
 pub extern "C" fn ostler_sym_op3(op: u32, a: u32, b: u32, c: u32) -> u32 {
     with(NO_VALUE, |r| {
         let what = "an operation on three values";
-        let masks = [op == op::SEL, false, false];
+        let masks = [op == kernels::SYM_SEL, false, false];
         let Some([a, b, c]) = operands(r, what, [a, b, c], masks) else {
             return NO_VALUE;
         };
         let graph = r.graph();
         let value = match op {
-            op::FMA => graph.fma(a, b, c),
-            op::SEL => graph.sel(a, b, c),
+            kernels::SYM_FMA => graph.fma(a, b, c),
+            kernels::SYM_SEL => graph.sel(a, b, c),
             _ => {
                 r.fail(TapeError::UnknownOperation(op));
                 return NO_VALUE;

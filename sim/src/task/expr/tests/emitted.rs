@@ -3,7 +3,7 @@
 use super::fixture::{ACTIONS, MAX_STEPS, STEP_DT, World};
 use crate::device::host::Host;
 use crate::device::{Address, Device, Program as Text};
-use crate::env::EnvArgs;
+use crate::kernels::EnvArgs;
 use crate::math;
 use crate::physics::StepArgs;
 use crate::physics::native::generate::env_prelude;

@@ -4,8 +4,15 @@
 //! With vectors of 8 and of 16 a row has the same bits wherever nothing is summed over rows
 //! or along them. Without AVX2 nothing is fused, and bits are others.
 
+pub use crate::learner::nn::shared::{
+    AdamConfig, AdamStep, Columns, LossTerms, PpoLoss, ROWS, Tally,
+};
+use crate::learner::nn::shared::{
+    OSTLER_ELU, OSTLER_HUBER, OSTLER_MSE, OSTLER_POLICY, OSTLER_RELU, OSTLER_STATS, OSTLER_TANH,
+    Table,
+};
 use crate::learner::policy::Activation;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use ostler_sim::device::Address;
 use ostler_sim::physics::native::InstructionSet;
 use std::sync::OnceLock;
@@ -22,80 +29,11 @@ pub enum Vectors {
     Sixteen,
 }
 
-/// Rows of a block of columns.
-pub const ROWS: usize = 32;
-
 /// Samples that [`Vectors::order`] can order.
 pub const MOST_IN_ORDER: usize = 1 << 30;
 
 /// Means that the loss of PPO gives: `learner/ppo/loss.rs`.
-pub const STATS: usize = 6;
-
-/// Columns of samples: number `c` of sample `r` is at `c * column + r * row`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct Columns {
-    /// Where number 0 of sample 0 is.
-    pub p: Address,
-    /// Numbers from a column to the next.
-    pub column: i64,
-    /// Numbers from a sample to the next; 0: all have the same.
-    pub row: i64,
-}
-
-/// `PpoLoss` of `loss.cuh`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct PpoLoss {
-    /// Columns from the rollout.
-    pub packed: Columns,
-    /// Means or logits.
-    pub dist: Columns,
-    /// Logarithms of standard deviations.
-    pub log_std: Columns,
-    /// Values.
-    pub value: Columns,
-    /// Gradients of `dist`.
-    pub d_dist: Columns,
-    /// Gradients of `log_std`.
-    pub d_log_std: Columns,
-    /// Gradients of `value`.
-    pub d_value: Columns,
-    actions: i32,
-    dists: i32,
-    stds: i32,
-    targets: i32,
-    value_loss: i32,
-    clip_value: i32,
-    policy: i32,
-    /// The numbers of the minibatch.
-    pub terms: LossTerms,
-    unused: u32,
-    /// Where a device has four of the terms: samples, mean, scale, `value_clip`; or 0.
-    pub in_memory: Address,
-}
-
-/// The numbers of a minibatch's loss.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct LossTerms {
-    /// `ppo.clip_param`.
-    pub clip: f32,
-    /// How far a value may move.
-    pub value_clip: f32,
-    /// `ppo.value_loss_coef`.
-    pub value_coef: f32,
-    /// `ppo.entropy_coef`.
-    pub entropy_coef: f32,
-    /// How much the distance from a teacher counts.
-    pub imitation_coef: f32,
-    /// Valid samples of the minibatch.
-    pub samples: f32,
-    /// A number that is subtracted from advantages,
-    pub advantage_mean: f32,
-    /// which are then multiplied by this.
-    pub advantage_scale: f32,
-}
+pub const STATS: usize = OSTLER_STATS;
 
 /// Kinds of the loss and widths of its columns.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +60,7 @@ impl LossShape {
             dists: self.dists as i32,
             stds: self.stds as i32,
             targets: self.targets as i32,
-            value_loss: i32::from(self.huber),
+            value_loss: if self.huber { OSTLER_HUBER } else { OSTLER_MSE } as i32,
             clip_value: i32::from(self.clip_value),
             policy: 1,
             ..PpoLoss::zeroed()
@@ -152,56 +90,6 @@ pub struct LossBlock<'a> {
     pub d_log_std: &'a mut [f32],
     /// Gradients of `value`.
     pub d_value: &'a mut [f32],
-}
-
-/// `AdamStep` of `adam.cuh`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct AdamStep {
-    /// Factor of the gradient.
-    pub scale: f32,
-    /// Learning rate over the first bias correction.
-    pub rate: f32,
-    /// `1 / sqrt(the second bias correction)`.
-    pub root: f32,
-    /// `1 - learning rate * weight decay`.
-    pub keep: f32,
-    /// `1 - beta_1`.
-    pub one_less_beta1: f32,
-    /// `1 - beta_2`.
-    pub one_less_beta2: f32,
-    /// Added to the root of the second moment.
-    pub epsilon: f32,
-}
-
-/// `AdamConfig` of `adam.cuh`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct AdamConfig {
-    /// Decay of the first moment.
-    pub beta1: f64,
-    /// Decay of the second moment.
-    pub beta2: f64,
-    /// Added to the root of the second moment.
-    pub epsilon: f64,
-    /// The share that a step takes off every parameter per unit of learning rate.
-    pub weight_decay: f64,
-    /// Longest gradient.
-    pub limit: f64,
-}
-
-/// `Tally` of `finish.cuh`: a row of numbers about a gradient step, and what is gathered of
-/// all steps of an update.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub struct Tally {
-    row: Address,
-    sum: Address,
-    passed: Address,
-    width: i32,
-    first: i32,
-    decisive: i32,
-    clipped: i32,
 }
 
 /// Places in the row of a [`Tally`].
@@ -250,64 +138,6 @@ pub struct NormWeights<'a> {
     pub shift: &'a [f32],
 }
 
-/// `Table` of `host.cpp`.
-#[repr(C)]
-struct Table {
-    forward: unsafe extern "C" fn(i32, *const f32, *mut f32, usize, usize),
-    backward: unsafe extern "C" fn(i32, *const f32, *mut f32, *mut f32, usize, usize),
-    norm_forward: unsafe extern "C" fn(
-        i32,
-        *const f32,
-        *const f32,
-        *const f32,
-        *mut f32,
-        *mut f32,
-        *mut f32,
-        usize,
-        usize,
-    ),
-    norm_backward: unsafe extern "C" fn(
-        i32,
-        *const f32,
-        *const f32,
-        *const f32,
-        *const f32,
-        *mut f32,
-        *mut f32,
-        *mut f32,
-        *mut f32,
-        usize,
-        usize,
-    ),
-    gru_forward: unsafe extern "C" fn(
-        *const f32,
-        *const f32,
-        *mut f32,
-        *mut f32,
-        *const f32,
-        *mut f32,
-        usize,
-        usize,
-    ),
-    gru_backward: unsafe extern "C" fn(*mut f32, *mut f32, *const f32, *mut f32, usize, usize),
-    sum_rows: unsafe extern "C" fn(*const f32, *mut f32, usize, usize),
-    loss: unsafe extern "C" fn(*const PpoLoss, usize, *mut f64),
-    adam: unsafe extern "C" fn(*const AdamStep, *mut f32, *mut f32, *mut f32, *mut f32, usize),
-    sum: unsafe extern "C" fn(*const f32, usize) -> f32,
-    squares: unsafe extern "C" fn(*const f32, usize) -> f64,
-    adam_begin: unsafe extern "C" fn(*const AdamConfig, f64, f64, *mut f64, *mut AdamStep),
-    tally: unsafe extern "C" fn(*const Tally) -> i32,
-    policy_goes_on: unsafe extern "C" fn(f32, f64, *mut f64) -> i32,
-    judge: unsafe extern "C" fn(*const Tally, i32, f64) -> i32,
-    add: unsafe extern "C" fn(*mut f32, *const f32, usize),
-    columns_layer: unsafe extern "C" fn(*const f32, *const f32, usize, usize, *const f32, *mut f32),
-    columns_norm: unsafe extern "C" fn(*const f32, *const f32, *mut f32, usize),
-    gather_rows: unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32) -> i32,
-    gather_columns:
-        unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32, usize) -> i32,
-    fill_order: unsafe extern "C" fn(u64, u64, u32, usize, *mut i64),
-}
-
 // Those of this build: trainer/build.rs.
 unsafe extern "C" {
     #[cfg(instructions = "portable")]
@@ -319,12 +149,12 @@ unsafe extern "C" {
 }
 
 impl Activation {
-    /// `Activation` of `activation.cuh`.
+    /// Its number in kernels.
     fn code(self) -> i32 {
         match self {
-            Self::Elu => 0,
-            Self::Relu => 1,
-            Self::Tanh => 2,
+            Self::Elu => OSTLER_ELU,
+            Self::Relu => OSTLER_RELU,
+            Self::Tanh => OSTLER_TANH,
         }
     }
 }
@@ -627,7 +457,7 @@ impl Vectors {
         passed: &mut [f64],
         (policy, limit): (bool, f64),
     ) -> bool {
-        assert!(row.len() > STATS + 3, "losses, two norms, clipped, policy");
+        assert!(row.len() > OSTLER_POLICY, "losses, two norms, clipped, policy");
         let tally = shape.of(row, sum, passed);
         // SAFETY: `of` has checked the lengths, and the row has PPO's places.
         unsafe { (self.table().judge)(&raw const tally, i32::from(policy), limit) != 0 }

@@ -13,6 +13,7 @@ mod shape;
 use super::soft::Spec;
 use super::tree::Tree;
 use super::{Context, LowerError, MAX_ENTRIES};
+use crate::kernels;
 use crate::model::{Cone, Field, Model, Pair, ShapePair};
 use crate::physics::native::tables::{RobotTables, soft};
 use filter::candidates;
@@ -159,15 +160,16 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
     Ok(())
 }
 
-/// `MIX_*` of `vary.cuh`, where `g1` is the first geom in the tables: 0 unless an event changes
-/// the friction.
+/// Whose friction is a contact's, where `g1` is the first geom in the tables: the table's unless
+/// an event changes it.
 fn mixed(c: &Context, candidate: &Candidate, g1: usize) -> i32 {
     let varies = |g: &usize| c.varies(Field::Friction, *g);
     match candidate.mix {
-        _ if candidate.rules.condim == 1 => 0,
-        Mix::Of(g) if varies(&g) => 1 + i32::from(g != g1),
-        Mix::Larger if candidate.geoms.iter().any(varies) => 3,
-        _ => 0,
+        _ if candidate.rules.condim == 1 => kernels::MIX_TABLE,
+        Mix::Of(g) if varies(&g) && g == g1 => kernels::MIX_FIRST,
+        Mix::Of(g) if varies(&g) => kernels::MIX_SECOND,
+        Mix::Larger if candidate.geoms.iter().any(varies) => kernels::MIX_LARGER,
+        _ => kernels::MIX_TABLE,
     }
 }
 

@@ -1,6 +1,7 @@
-use super::super::ffi::{self, NO_VALUE, op};
+use super::super::ffi::{self, NO_VALUE};
 use super::super::{Array, Init, Recorder, TapeError};
 use super::arrays;
+use crate::kernels;
 
 fn mistake(body: impl FnOnce()) -> TapeError {
     ffi::record(arrays(2, 2), body).unwrap_err()
@@ -9,7 +10,7 @@ fn mistake(body: impl FnOnce()) -> TapeError {
 #[test]
 fn mistakes_are_reported_not_undefined() {
     let x = || ffi::ELEMENT;
-    let add = |a, b| ffi::ostler_sym_op2(op::ADD, a, b);
+    let add = |a, b| ffi::ostler_sym_op2(kernels::SYM_ADD, a, b);
     let outside = mistake(|| {
         add(x(), x());
     });
@@ -26,7 +27,7 @@ fn mistakes_are_reported_not_undefined() {
     assert_eq!(stale, TapeError::UnknownValue { raw: old });
     let kind = mistake(|| {
         ffi::function("f", || {
-            let mask = ffi::ostler_sym_op2(op::LT, x(), ffi::ostler_sym_const(1.0));
+            let mask = ffi::ostler_sym_op2(kernels::SYM_LT, x(), ffi::ostler_sym_const(1.0));
             add(mask, x());
         });
     });
@@ -83,7 +84,7 @@ fn constants_hold_in_every_function_and_can_be_asked_for() {
     let program = ffi::record(arrays(1, 2), || {
         let two = ffi::ostler_sym_const(2.0);
         ffi::function("f", || {
-            let y = ffi::ostler_sym_op2(op::MUL, two, ffi::ELEMENT);
+            let y = ffi::ostler_sym_op2(kernels::SYM_MUL, two, ffi::ELEMENT);
             ffi::ostler_sym_store(1, 0, y);
             let mut value = 0.0;
             // SAFETY: the pointer is to a number.
