@@ -4,11 +4,8 @@ use super::*;
 use crate::model::looks::{LookKind, Looks, Surface};
 use crate::model::rotation::{Pose, rotate};
 use crate::model::{GeomKind, Model};
-use meshes::{put, wedge};
+use crate::test_support::meshes::{put, wedge};
 use std::path::PathBuf;
-
-#[path = "../../../../../tests/support/meshes.rs"]
-pub(super) mod meshes;
 
 fn names(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let inner = |p: &PathBuf| p.strip_prefix(folder).unwrap().to_path_buf();
