@@ -8,7 +8,6 @@ use crate::Groups;
 use crate::config::{Auto, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::env::{BatchEnv, EnvError, EpisodeStats, StepOut};
 use crate::model::Model;
-use crate::task::Task;
 use crate::task::emit::{Numbers, emit};
 use crate::task::expr::Scratch;
 use std::sync::Arc;
