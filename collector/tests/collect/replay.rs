@@ -2,7 +2,7 @@
 //! the files that it leaves behind. Each test that needs a process of its own starts this
 //! program again, as one of the ignored tests whose names begin with `child`.
 
-use crate::support::disk;
+use crate::support::{alone, disk};
 use ostler_collector::replay::{
     Field, Layout, OnFullDisk, ReplayBuffer, ReplayConfig, ReplayError, Setup, StorageKind,
 };

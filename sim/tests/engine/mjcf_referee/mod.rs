@@ -12,6 +12,7 @@ pub mod attached;
 mod constraints;
 mod features;
 mod foreign;
+mod meshes;
 mod sensors;
 mod urdf;
 
@@ -104,12 +105,12 @@ fn every_feature_means_what_mujoco_says() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    for (name, bytes) in crate::support::meshes::files() {
+    for (name, bytes) in meshes::files() {
         std::fs::write(folder.path().join(name), bytes).unwrap();
     }
     let paths: Vec<_> = features::MODELS
         .iter()
-        .chain(crate::support::meshes::MODELS)
+        .chain(meshes::MODELS)
         .chain(urdf::MODELS)
         .chain(attached::MODELS)
         .map(|(name, text)| {
@@ -299,7 +300,7 @@ fn bodies(m: &Model, c: &Check) {
         c.quat("body_quat", i, b.quat);
         let fitted = c.theirs["fitted"].as_bool().unwrap();
         if fitted {
-            crate::support::meshes::near("body_mass", &[b.mass], &row(c.theirs, "body_mass", i), c);
+            meshes::near("body_mass", &[b.mass], &row(c.theirs, "body_mass", i), c);
         } else {
             c.field("body_mass", i, &[b.mass]);
         }
@@ -315,13 +316,8 @@ fn bodies(m: &Model, c: &Check) {
         if b.mass > 0.0 {
             let ours = tensor(b.iquat, b.inertia);
             if fitted {
-                crate::support::meshes::near(
-                    "body_ipos",
-                    &b.ipos,
-                    &row(c.theirs, "body_ipos", i),
-                    c,
-                );
-                crate::support::meshes::near("tensor", &ours, &row(c.theirs, "tensor", i), c);
+                meshes::near("body_ipos", &b.ipos, &row(c.theirs, "body_ipos", i), c);
+                meshes::near("tensor", &ours, &row(c.theirs, "tensor", i), c);
             } else {
                 c.field("body_ipos", i, &b.ipos);
                 c.field("tensor", i, &ours);
@@ -399,16 +395,16 @@ fn geoms(m: &Model, c: &Check) {
         c.field("geom_type", i, &[kind]);
         c.field("geom_bodyid", i, &[g.body as f64]);
         if let GeomKind::Mesh(mesh) = g.kind {
-            crate::support::meshes::same_hull(m, g, mesh, i, c);
+            meshes::same_hull(m, g, mesh, i, c);
         } else if m.meshes.is_empty() && !c.theirs["fitted"].as_bool().unwrap() {
             c.field("geom_pos", i, &g.pos);
             c.quat("geom_quat", i, g.quat);
             c.same("geom_size", &g.size[..sizes], &row(c.theirs, "geom_size", i)[..sizes]);
         } else {
-            crate::support::meshes::same_place(g, &g.size[..sizes], i, c);
+            meshes::same_place(g, &g.size[..sizes], i, c);
         }
         if let GeomKind::Hfield(h) = g.kind {
-            crate::support::meshes::same_field(&m.hfields[h], i, c);
+            meshes::same_field(&m.hfields[h], i, c);
         }
         c.field("geom_contype", i, &[g.contype.into()]);
         c.field("geom_conaffinity", i, &[g.conaffinity.into()]);
@@ -426,7 +422,7 @@ fn geoms(m: &Model, c: &Check) {
             for part in [0..5, 5..8, 8..11] {
                 let (ours, theirs) = (&ours[part.clone()], &fluid[1..][part]);
                 if c.theirs["fitted"].as_bool().unwrap() {
-                    crate::support::meshes::near("geom_fluid", ours, theirs, c);
+                    meshes::near("geom_fluid", ours, theirs, c);
                 } else {
                     c.same("geom_fluid", ours, theirs);
                 }
