@@ -18,7 +18,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-sys.path.append(str(Path(__file__).parent.parent / "referee"))
+sys.path.append(str(Path(__file__).parents[2] / "referee"))
 import exported
 
 exported.SHIM += """

@@ -7,6 +7,7 @@
 use super::same_run::differing;
 use crate::config::load;
 use crate::run::error::RunError;
+use crate::run::load::robot;
 use crate::run::store::checkpoint::Meta;
 use crate::run::store::dir::{self, RunDir};
 use ostler_sim::files;
@@ -30,7 +31,7 @@ pub(super) fn own_config(dir: &RunDir, meta: &Meta) -> Result<Option<String>, Ru
         return Ok(None);
     }
     let own = path.display();
-    if let Err(e) = load(&path, &[]) {
+    if let Some(why) = damage(&path, &read, meta) {
         let at = RunError::file("write into", dir.path());
         let aside = dir.path().join("config.damaged");
         let put = || {
@@ -38,7 +39,6 @@ pub(super) fn own_config(dir: &RunDir, meta: &Meta) -> Result<Option<String>, Ru
             files::replace(&path, files::SHARED, meta.config.as_bytes())
         };
         put().map_err(at)?;
-        let why = e.to_string();
         return Ok(Some(format!(
             "{own} could not be used ({}): the newest checkpoint's is in its place, and what was \
              there is {}",
@@ -58,6 +58,18 @@ pub(super) fn own_config(dir: &RunDir, meta: &Meta) -> Result<Option<String>, Ru
             keys.join("\n  ")
         )
     }))
+}
+
+/// Why a configuration is none, or not of its robot. It has all keys, so that one which only
+/// breaks off would be another one in silence.
+fn damage(path: &Path, read: &[u8], meta: &Meta) -> Option<String> {
+    if meta.config.as_bytes().starts_with(read) {
+        return Some("it is cut short".into());
+    }
+    match load(path, &[]).map_err(RunError::from).and_then(|loaded| robot(&loaded)) {
+        Err(RunError::Config(e)) => Some(e.to_string()),
+        _ => None,
+    }
 }
 
 /// A line where the robot's files are not those of the checkpoint.
