@@ -77,6 +77,16 @@ runner.algorithm = "sac"
 runner.algorithm = "td3"
 "#;
 
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// `ostler`, wherever.
+pub fn ostler() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
 /// A folder with `pole.toml` and its robot.
 pub struct Place(pub tempfile::TempDir);
 
@@ -89,7 +99,7 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let robots = dir.path().join("robots");
         std::fs::create_dir(&robots).unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/cartpole.xml");
+        let source = root().join("configs/robots/cartpole.xml");
         std::fs::copy(source, robots.join("cartpole.xml")).unwrap();
         std::fs::write(dir.path().join("pole.toml"), task).unwrap();
         Self(dir)
@@ -101,7 +111,7 @@ impl Place {
 
     /// `ostler ARGS` in the folder.
     pub fn ostler(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
+        let mut command = ostler();
         command.current_dir(self.0.path()).args(args);
         command
     }

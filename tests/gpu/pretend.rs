@@ -1,19 +1,19 @@
 //! What a GPU would show, the pretend one shows: each mistake is made in a process of its own.
 
 use crate::place::place;
+use crate::support::alone;
 use crate::support::pretended::libraries;
 use ostler_collector::device::Stream;
 use ostler_sim::device::transfer::Reader;
 use ostler_sim::device::{Address, Program};
 use ostler_trainer::torch::CudaStream;
-use std::process::{Command, Output};
+use std::process::Output;
 use tch::{Kind, Tensor};
 
 /// A test of this program, alone, on the pretend GPU.
-fn alone(test: &str, variables: &[(&str, &str)]) -> Option<Output> {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+fn on_pretend(test: &str, variables: &[(&str, &str)]) -> Option<Output> {
+    let mut command = alone::command(&[], test);
     command
-        .args(["--exact", "--include-ignored", "--nocapture", test])
         .envs(libraries()?.variables())
         .env("OSTLER_GPU_TESTS", "cuda:0")
         .env("OSTLER_GPU_SIZES", "small")
@@ -28,7 +28,7 @@ fn text(out: &Output) -> String {
 
 /// A mistake ends the process, or fails the test, with these words.
 fn caught(mistake: &str, words: &str) {
-    let Some(out) = alone(&format!("pretend::{mistake}"), &[]) else {
+    let Some(out) = on_pretend(&format!("pretend::{mistake}"), &[]) else {
         return;
     };
     let said = text(&out);
@@ -60,7 +60,7 @@ fn mistakes_are_caught() {
 /// What it does not forbid is as on the processor.
 #[test]
 fn numbers_cross_and_come_back() {
-    let Some(out) = alone("pretend::moves_and_computes", &[]) else {
+    let Some(out) = on_pretend("pretend::moves_and_computes", &[]) else {
         return;
     };
     assert!(out.status.success(), "{}", text(&out));
@@ -69,7 +69,7 @@ fn numbers_cross_and_come_back() {
 #[test]
 fn no_memory_is_an_error_of_libtorch() {
     let small = [("FAKE_MEMORY", "1000000")];
-    let Some(out) = alone("pretend::runs_out_of_memory", &small) else {
+    let Some(out) = on_pretend("pretend::runs_out_of_memory", &small) else {
         return;
     };
     assert!(out.status.success(), "{}", text(&out));

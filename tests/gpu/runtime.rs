@@ -4,7 +4,7 @@
 //! Libraries that are loaded later, as libtorch's CUDA part is, call these: the loader
 //! looks in the program first. They count and pass the call on.
 
-use crate::support::need;
+use crate::support::{alone, need};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -222,13 +222,8 @@ fn calls_of_libraries_that_are_loaded_later_are_counted_and_passed_on() {
         return;
     };
     // In a process without CUDA's own runtime, which other tests use on a GPU.
-    let program = std::env::current_exe().unwrap();
     let half = "runtime::a_runtime_of_our_own_is_counted_and_called";
-    let out = std::process::Command::new(program)
-        .args(["--exact", "--ignored", half])
-        .env("CC", cc)
-        .output()
-        .unwrap();
+    let out = alone::command(&[], half).env("CC", cc).output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{said}");
     assert!(said.contains("1 passed"), "{said}");

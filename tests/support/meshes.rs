@@ -1,4 +1,4 @@
-//! Small mesh files for tests. Shared by the tests of several packages through `#[path]`.
+//! Small mesh files for tests.
 
 use std::path::Path;
 

@@ -18,6 +18,8 @@ use std::fmt;
 pub const REQUIRE: &str = "OSTLER_REQUIRE";
 /// The variable with the file that skipped tests are written to.
 pub const RECORD: &str = "OSTLER_SKIPS";
+/// The variable with the name of the test that a process was started for (`alone.rs`).
+pub const ALONE: &str = "OSTLER_TEST_ALONE";
 
 /// Something that not every machine has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +110,7 @@ impl Need {
         let skip = Skip {
             need: self,
             program: program(),
-            test: std::thread::current().name().unwrap_or("?").to_owned(),
+            test: test(),
             why: why.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         assert!(
@@ -179,7 +181,13 @@ pub fn runs(program: &str) -> Result<(), String> {
     }
 }
 
-/// `memory` of `target/debug/deps/memory-0123456789abcdef`.
+/// The calling test's name: that of its thread, or of the process.
+pub fn test() -> String {
+    let of_thread = || std::thread::current().name().unwrap_or("?").to_owned();
+    std::env::var(ALONE).unwrap_or_else(|_| of_thread())
+}
+
+/// `run` of `target/debug/deps/run-0123456789abcdef`.
 pub fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

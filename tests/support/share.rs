@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "the runner of tests has the names alone")]
 
-use super::need::{RECORD, program};
+use super::need::{RECORD, program, test};
 
 /// The variable that asks for all: 1.
 pub const FULL: &str = "OSTLER_FULL";
@@ -20,8 +20,7 @@ pub fn of(full: usize, what: &str, share: usize) -> usize {
         return full;
     }
     assert!(0 < share && share < full, "{share} of {full}");
-    let test = std::thread::current().name().unwrap_or("?").to_owned();
-    let (program, size) = (program(), format!("{share} of {full} {what}"));
+    let (program, test, size) = (program(), test(), format!("{share} of {full} {what}"));
     // Past the test harness's capture, as for a skipped test.
     let said = format!("IN PART: {program} {test}: {size}; all: cargo xtask nightly\n");
     let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());

@@ -8,7 +8,7 @@ struct Tally {
   float* row;       // [width]
   double* sum;      // [width]: rows of steps that were taken
   double* passed;   // [decisive]: steps in which this and all before it was finite
-  int width;
+  int width;        // entries of a row
   int first;        // of the entries that have to be finite
   int decisive;     // how many of them
   int clipped;      // place of: 1 where a gradient was longer than the limit

@@ -1,8 +1,9 @@
 // The learner's passes over rows as host.cpp has them: what each does is said there.
 #pragma once
 
-// Rows of a block of columns.
-enum { ROWS = 32 };
+enum {
+  ROWS = 32,  // of a block of columns
+};
 
 struct Table {
   void (*forward)(int activation, const float* bias, float* y, size_t rows, size_t width);

@@ -1,4 +1,4 @@
-//! Doors to readers that are nobody's business but the fuzz tests' (`tests/fuzz`).
+//! Doors to readers that are nobody's business but the fuzz tests' (`tests/tools/fuzz`).
 
 use crate::export::OnnxModel;
 use crate::run::RunError;

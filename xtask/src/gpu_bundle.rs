@@ -15,7 +15,7 @@ const PACK: &str = include_str!("../gpu/pack.py");
 const VERSUS: &str = include_str!("../gpu/versus.py");
 const ITEMS: &str = include_str!("../gpu/bundle.json");
 /// Targets whose programs are packed.
-const PROGRAMS: [&str; 3] = ["ostler", "gpu", "cuda"];
+const PROGRAMS: [&str; 3] = ["ostler", "gpu", "engine"];
 
 /// What is packed, and how.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ pub struct Options {
 pub fn bundle(place: &Place, out: &Path, options: &Options) -> Result<Vec<PathBuf>, SetupError> {
     libtorch::ensure(place)?;
     let mut args = vec!["test", "--no-run", "--workspace"];
-    args.extend(["--test", "gpu", "--test", "cuda"]);
+    args.extend(["--test", "gpu", "--test", "engine"]);
     if !options.dev {
         args.push("--release");
     }

@@ -22,8 +22,10 @@ const HEAD: &str = "\
 /// Tests that prove something in full.
 #[derive(Debug)]
 pub struct Proof {
-    /// The test program, and its table in the record.
+    /// The module of a test program, and its table in the record.
     pub name: &'static str,
+    /// The test program.
+    program: &'static str,
     /// What the machine must have: no test of it may be skipped.
     needs: &'static str,
     /// Files and folders that the result hangs on.
@@ -35,6 +37,7 @@ pub struct Proof {
 pub const PROOFS: [Proof; 8] = [
     Proof {
         name: "native_referee",
+        program: "engine",
         needs: "referee",
         sources: &[
             "configs/robots",
@@ -43,45 +46,48 @@ pub const PROOFS: [Proof; 8] = [
             "sim/kernels",
             "sim/src/physics/native",
             "sim/src/referee",
-            "sim/tests/mjcf_referee/attached.rs",
-            "sim/tests/native_referee",
+            "sim/tests/engine/mjcf_referee/attached.rs",
+            "sim/tests/engine/native_referee",
             "tests/referee",
         ],
     },
     // What reads a robot's file: all drawn robots, not only those of a share.
     Proof {
         name: "mjcf_referee",
+        program: "engine",
         needs: "referee",
-        sources: &["sim/src/model", "sim/tests/mjcf_referee"],
+        sources: &["sim/src/model", "sim/tests/engine/mjcf_referee"],
     },
     Proof {
         name: "lab_files",
+        program: "learn",
         needs: "referee,compiler",
         sources: &[
             "sim/src/model",
             "sim/src/task/deploy",
-            "sim/tests/mjcf_referee/foreign",
-            "tests/lab_files",
-            "tests/lab_files.rs",
+            "sim/tests/engine/mjcf_referee/foreign",
+            "tests/learn/lab_files",
             "tests/referee/exported.py",
             "trainer/src/export",
         ],
     },
     Proof {
         name: "specialised_kernels",
+        program: "engine",
         needs: "referee,avx2,compiler",
         sources: &[
             "configs/robots",
             "sim/kernels",
             "sim/src/physics/native",
             "sim/src/referee",
-            "sim/tests/native_referee",
-            "sim/tests/specialised_kernels.rs",
+            "sim/tests/engine/native_referee",
+            "sim/tests/engine/specialised_kernels.rs",
             "tests/referee",
         ],
     },
     Proof {
         name: "on_device",
+        program: "env",
         needs: "compiler",
         sources: &[
             "configs",
@@ -90,29 +96,32 @@ pub const PROOFS: [Proof; 8] = [
             "sim/src/env",
             "sim/src/physics/native",
             "sim/src/task",
-            "sim/tests/on_device",
+            "sim/tests/env/on_device",
             "tests/referee/features",
         ],
     },
     Proof {
         name: "export",
+        program: "tools",
         needs: "referee,compiler",
         sources: &[
             "configs/quadruped.toml",
             "configs/robots/quadruped.xml",
             "sim/src/task/deploy",
-            "tests/export",
+            "tests/tools/export",
             "tests/referee/exported.py",
             "trainer/src/export",
         ],
     },
     Proof {
         name: "regress",
+        program: "tools",
         needs: "python",
-        sources: &["tests/regress", "trainer/src/drill", "trainer/src/regress"],
+        sources: &["tests/tools/regress", "trainer/src/drill", "trainer/src/regress"],
     },
     Proof {
         name: "nvrtc",
+        program: "engine",
         needs: "referee,nvrtc",
         sources: &[
             "configs",
@@ -122,7 +131,7 @@ pub const PROOFS: [Proof; 8] = [
             "sim/src/env/on_device",
             "sim/src/physics/native",
             "sim/src/task",
-            "sim/tests/nvrtc",
+            "sim/tests/engine/nvrtc",
             "tests/referee/features",
             "tests/referee/requirements.txt",
         ],
@@ -153,7 +162,8 @@ pub fn nightly(place: &Place, all: bool) -> Result<(), SetupError> {
             }
             state => println!("{}: {state}: in full now", proof.name),
         }
-        let args = ["--workspace", "--test", proof.name].map(str::to_owned);
+        let module = format!("{}::", proof.name);
+        let args = ["--workspace", "--test", proof.program, &module].map(str::to_owned);
         let env = [(share::FULL, "1"), (crate::need::REQUIRE, proof.needs)];
         if let Err(error) = checks::test_with(place, &args, &env) {
             eprintln!("error: {}: {error}", proof.name);
@@ -410,10 +420,13 @@ mod tests {
             for source in proof.sources {
                 assert!(root().join(source).exists(), "{source}");
             }
-            let own = ["sim/tests", "tests"].map(|folder| format!("{folder}/{}", proof.name));
-            let is = |s: &str, own: &String| s == own || s == format!("{own}.rs");
-            let covers = |s: &str| own.iter().any(|own| is(s, own));
-            assert!(proof.sources.iter().any(|s| covers(s)), "{own:?}");
+            let program = ["sim/tests", "tests"].map(|f| format!("{f}/{}", proof.program));
+            let program = program.into_iter().find(|f| root().join(f).exists()).unwrap();
+            let main = fs::read_to_string(root().join(&program).join("main.rs")).unwrap();
+            assert!(main.contains(&format!("\nmod {};\n", proof.name)), "{program}: {proof:?}");
+            let own = format!("{program}/{}", proof.name);
+            let covers = |s: &str| s == own || s == format!("{own}.rs");
+            assert!(proof.sources.iter().any(|s| covers(s)), "{own}");
             let mut files = Vec::new();
             for source in proof.sources.iter().filter(|s| covers(s)) {
                 walk(&root(), &root().join(source), &mut files).unwrap();

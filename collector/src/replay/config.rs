@@ -52,7 +52,7 @@ pub struct ReplayConfig {
     pub reward_scale: f64,
     /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
     pub reward_clip: f64,
-    /// `[[replay.transform]]`: storage of transitions, and changes of batches after
+    /// `[[replay.transform]]`: changes of batches after
     /// they were drawn, in order; after `reward_scale` and `reward_clip`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transform: Vec<TransformConfig>,

@@ -10,7 +10,7 @@ use super::rollout::HostRollout;
 use super::slot::Slot;
 use super::store::{Fill, Source, Store};
 use super::window::{Position, Window};
-use super::{FieldKind, Layout, ReplayError, SamplerKind, half};
+use super::{Layout, ReplayError, SamplerKind};
 use crate::Rollout;
 use ostler_sim::device::Counts;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -126,9 +126,6 @@ impl Core {
             for &(words, field, to) in &ways {
                 let width = field.width;
                 match width {
-                    _ if field.kind == FieldKind::F16 => {
-                        half::pack(&words[i * width..][..width], &mut row[to..]);
-                    }
                     1 => row[to] = words[i],
                     _ => copy(&words[i * width..][..width], &mut row[to..][..width]),
                 }

@@ -6,7 +6,7 @@ use super::layout::{Layout, names};
 use super::rollout::on_device;
 use super::slot::Slot;
 use super::window::Window;
-use super::{FieldKind, ReplayError, half};
+use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::zeros;
 use ostler_sim::device::Counts;
@@ -124,9 +124,7 @@ impl DeviceRing {
             let source = match field.kind {
                 FieldKind::F32 => source,
                 FieldKind::I32 => source.f_to_kind(Kind::Int)?.f_view_dtype(Kind::Float)?,
-                FieldKind::F16 => halves(&source)?,
             };
-            let width = field.words() as i64;
             for (place, from, n) in pieces(first, count as usize - skip, self.count) {
                 let rows = self.places.f_narrow(0, place, n)?;
                 let mut to = rows.f_narrow(1, offset as i64, width)?;
@@ -218,13 +216,9 @@ impl DeviceRing {
             |records: &Tensor, wanted: &dyn Fn(&str) -> bool| -> Result<(), ReplayError> {
                 for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
                     if wanted(&field.name) {
-                        let column = records.f_narrow(1, offset as i64, field.words() as i64)?;
+                        let column = records.f_narrow(1, offset as i64, field.width as i64)?;
                         let column = column.f_contiguous()?;
-                        let column = match field.kind {
-                            FieldKind::F16 => floats(&column, field.width as i64)?,
-                            kind => column.f_view_dtype(kind.torch())?,
-                        };
-                        put(&field.name, &column)?;
+                        put(&field.name, &column.f_view_dtype(field.kind.torch())?)?;
                     }
                 }
                 Ok(())
@@ -290,24 +284,6 @@ impl DeviceRing {
         )?;
         Ok(Runs { last: count.f_sub_scalar(1)?, discount, sum })
     }
-}
-
-/// Float32 `[rows,width]` as float16, two to a word `[rows,words]`.
-fn halves(x: &Tensor) -> Result<Tensor, TchError> {
-    let (_, width) = x.size2()?;
-    let most = f64::from(half::LARGEST);
-    let x = x.f_clamp(-most, most)?.f_to_kind(Kind::Half)?;
-    let x = match width % 2 {
-        0 => x.f_contiguous()?,
-        _ => x.f_constant_pad_nd([0, 1])?,
-    };
-    x.f_view_dtype(Kind::Float)
-}
-
-/// The reverse, of the first `width` numbers of each row.
-fn floats(words: &Tensor, width: i64) -> Result<Tensor, TchError> {
-    let x = words.f_view_dtype(Kind::Half)?.f_narrow(1, 0, width)?;
-    x.f_to_kind(Kind::Float)
 }
 
 /// How far the sums of rewards go.

@@ -17,9 +17,8 @@ struct Twin {
 }
 
 impl Twin {
-    fn new(n_step: usize, half: bool, capacity: u64) -> Self {
+    fn new(n_step: usize, capacity: u64) -> Self {
         let layout = Layout::of(&spec(3, Some(2)));
-        let layout = layout.halved(|name| half && name.ends_with("obs"));
         let shape = Shape {
             batch: 200,
             n_step,
@@ -113,9 +112,9 @@ fn what_comes_to_a_device_or_back_is_counted_once_for_each_piece() {
 
 #[test]
 fn a_device_holds_and_draws_what_the_host_does() {
-    for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
+    for n_step in [1, 3] {
         for on_device in [false, true] {
-            let mut twin = Twin::new(n_step, half, 40);
+            let mut twin = Twin::new(n_step, 40);
             for i in 0..5 {
                 twin.extend(5 * i, 5, on_device);
                 if i == 2 {
@@ -125,7 +124,7 @@ fn a_device_holds_and_draws_what_the_host_does() {
                 let rows = rows(&twin.host.window);
                 let (host, device) =
                     (twin.batch(&twin.host, &rows), twin.batch(&twin.device, &rows));
-                assert_eq!(host, device, "{n_step} {half} {on_device} {i}");
+                assert_eq!(host, device, "{n_step} {on_device} {i}");
             }
             // More than there are places.
             twin.extend(25, 20, on_device);
@@ -137,10 +136,10 @@ fn a_device_holds_and_draws_what_the_host_does() {
 
 #[test]
 fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
-    for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
+    for n_step in [1, 3] {
         for recent_on_device in [false, true] {
             let dir = tempfile::tempdir().unwrap();
-            let mut twin = Twin::new(n_step, half, 40);
+            let mut twin = Twin::new(n_step, 40);
             let words = twin.layout.words();
             let window = &mut Window::new(40, 44);
             let expect = super::super::file::Expect::New;
@@ -172,9 +171,7 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
                 assert_ne!(Rows::one(disk.file.ring().unwrap()).row(newest)[0], 7.0_f32.to_bits());
                 let drawn = twin.batch(&twin.device, &[newest; 200]);
                 let obs = &drawn.iter().find(|(n, _)| n == names::OBS).unwrap().1;
-                // The same bits as halves, where they are halves.
-                let seven = if half { [0.0, 2.4375, 0.0] } else { [7.0; 3] };
-                assert_eq!(obs[0][..3], seven);
+                assert_eq!(obs[0][..3], [7.0; 3]);
                 let older = newest - 10;
                 let (host, tiered) = (&twin.host, &twin.device);
                 assert_eq!(twin.batch(host, &[older; 200]), twin.batch(tiered, &[older; 200]));

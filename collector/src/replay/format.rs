@@ -20,15 +20,13 @@
 
 use super::checksum;
 use super::layout::TRAILER;
-use super::{Field, FieldKind, Layout};
+use super::{FieldKind, Layout};
 use serde::{Deserialize, Serialize};
 
 /// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 /// Raised whenever a program of the previous version could not read the file.
 pub const VERSION: u32 = 1;
-/// Of files with fields in half precision.
-const HALVES: u32 = 2;
 /// Transitions, and all other counts of a buffer, are fewer than this in any run: larger numbers
 /// in a file are damage.
 pub const MOST: u64 = 1 << 62;
@@ -57,20 +55,15 @@ pub struct Head {
 impl Head {
     /// Of a buffer of this size.
     pub fn new(layout: &Layout, capacity: u64, places: u64) -> Self {
-        let fields = layout.fields().iter().flat_map(|f| {
+        let fields = layout.fields().iter().map(|f| {
             let kind = match f.kind {
                 FieldKind::F32 => "<f4",
                 FieldKind::I32 => "<i4",
-                FieldKind::F16 => "<f2",
             };
-            let numbers = match f.width {
+            match f.width {
                 1 => serde_json::json!([f.name, kind]),
                 n => serde_json::json!([f.name, kind, [n]]),
-            };
-            // An odd number of halves leaves a part of its last word unused.
-            let rest = f.kind == FieldKind::F16 && f.width % 2 == 1;
-            let rest = rest.then(|| serde_json::json!([format!("{}.rest", f.name), "<u2"]));
-            [Some(numbers), rest].into_iter().flatten()
+            }
         });
         let trailer = ["segment", "stride", "check"].map(|n| serde_json::json!([n, "<u4"]));
         Self {
@@ -86,12 +79,7 @@ impl Head {
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let json = serde_json::to_vec(self).ok()?;
         let mut bytes = MAGIC.to_vec();
-        let half = |f: &Field| f.kind == FieldKind::F16;
-        let version = match self.layout.fields().iter().any(half) {
-            true => HALVES,
-            false => VERSION,
-        };
-        bytes.extend(version.to_le_bytes());
+        bytes.extend(VERSION.to_le_bytes());
         bytes.extend(u32::try_from(json.len()).ok()?.to_le_bytes());
         bytes.extend(crc32c::crc32c(&json).to_le_bytes());
         bytes.extend(json);
@@ -100,7 +88,7 @@ impl Head {
 
     /// Whether these first bytes of a file are of a version that this program reads.
     pub fn has_known_version(bytes: &[u8]) -> bool {
-        (VERSION..=HALVES).contains(&word(bytes, 8))
+        word(bytes, 8) == VERSION
     }
 
     /// Reads them, or says what they are not.
@@ -111,7 +99,7 @@ impl Head {
         }
         if !Self::has_known_version(bytes) {
             let got = word(8);
-            return Err(format!("its format is {got}, this program reads {VERSION} and {HALVES}"));
+            return Err(format!("its format is {got}, this program reads {VERSION}"));
         }
         let json = bytes.get(20..20 + word(12) as usize);
         let json = json.filter(|json| crc32c::crc32c(json) == word(16));

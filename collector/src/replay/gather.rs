@@ -1,9 +1,9 @@
 //! Transitions of host memory, scattered into the columns of a batch in one pass.
 
+use super::ReplayError;
 use super::layout::{FieldKind, Layout, names};
 use super::rows::Rows;
 use super::window::Window;
-use super::{ReplayError, half};
 use std::ops::Range;
 
 /// Parts of a draw.
@@ -23,8 +23,6 @@ struct FieldCopy {
     /// First word in the transition.
     from: usize,
     width: usize,
-    /// Two numbers to a word of the transition.
-    half: bool,
     /// First word of its column in the batch.
     to: usize,
     /// Taken from the last of `n_step` transitions.
@@ -82,13 +80,11 @@ impl GatherPlan {
     /// Sums of rewards of a layout without the fields that they need.
     pub fn new(layout: &Layout, shape: Shape) -> Result<Self, ReplayError> {
         let rows = shape.batch;
-        let places = layout.offsets().into_iter().zip(layout.columns());
-        let ways = layout.fields().iter().zip(places);
-        let ways = ways.map(|(field, (from, to))| FieldCopy {
+        let ways = layout.fields().iter().zip(layout.offsets());
+        let ways = ways.map(|(field, from)| FieldCopy {
             from,
             width: field.width,
-            half: field.kind == FieldKind::F16,
-            to: to * rows,
+            to: from * rows,
             last: Self::of_last(&field.name),
         });
         let flag = |name| {
@@ -97,10 +93,10 @@ impl GatherPlan {
             (field.kind == FieldKind::F32 && field.width == 1).then_some(word)
         };
         let flags = (|| {
-            let (_, at) = layout.find(names::REWARD)?;
+            let reward = flag(names::REWARD)?;
             Some(Flags {
-                reward: flag(names::REWARD)?,
-                reward_to: layout.columns()[at] * rows,
+                reward,
+                reward_to: reward * rows,
                 terminated: flag(names::TERMINATED)?,
                 truncated: flag(names::TRUNCATED)?,
                 valid: flag(names::VALID)?,
@@ -114,7 +110,7 @@ impl GatherPlan {
                 got.join(", "),
             ));
         }
-        let discount = layout.numbers() * rows;
+        let discount = layout.words() * rows;
         Ok(Self {
             ways: ways.collect(),
             flags,
@@ -194,7 +190,6 @@ impl GatherPlan {
         for way in &self.ways {
             let source = if way.last { last } else { row };
             match way.width {
-                n if way.half => half::unpack(&source[way.from..], &mut out[way.to + i * n..][..n]),
                 // A call that copies costs more than one word.
                 1 => out[way.to + i] = source[way.from],
                 n => copy(&source[way.from..][..n], &mut out[way.to + i * n..][..n]),

@@ -1,6 +1,6 @@
 //! Layout of a transition: a record of 32-bit words.
 
-use super::{ReplayError, half};
+use super::ReplayError;
 use ostler_sim::env::EnvSpec;
 use serde::{Deserialize, Serialize};
 use tch::Kind;
@@ -13,15 +13,13 @@ pub enum FieldKind {
     F32,
     /// Signed integer, 32 bits.
     I32,
-    /// Float16, two to a word; float32 in batches.
-    F16,
 }
 
 impl FieldKind {
     /// libtorch's name of it in a batch.
     pub fn torch(self) -> Kind {
         match self {
-            Self::F32 | Self::F16 => Kind::Float,
+            Self::F32 => Kind::Float,
             Self::I32 => Kind::Int,
         }
     }
@@ -43,14 +41,6 @@ impl Field {
     /// A field of floats.
     pub fn float(name: &str, width: usize) -> Self {
         Self { name: name.into(), kind: FieldKind::F32, width }
-    }
-
-    /// 32-bit words that it takes in a transition.
-    pub fn words(&self) -> usize {
-        match self.kind {
-            FieldKind::F32 | FieldKind::I32 => self.width,
-            FieldKind::F16 => half::words(self.width),
-        }
     }
 
     /// A single integer.
@@ -143,11 +133,6 @@ impl Layout {
 
     /// 32-bit words of a transition.
     pub fn words(&self) -> usize {
-        self.fields.iter().map(Field::words).sum()
-    }
-
-    /// Numbers of a transition.
-    pub fn numbers(&self) -> usize {
         self.fields.iter().map(|f| f.width).sum()
     }
 
@@ -158,32 +143,12 @@ impl Layout {
 
     /// First word of each field.
     pub fn offsets(&self) -> Vec<usize> {
-        self.starts(Field::words)
-    }
-
-    /// First number of each field.
-    pub(super) fn columns(&self) -> Vec<usize> {
-        self.starts(|f| f.width)
-    }
-
-    fn starts(&self, size: impl Fn(&Field) -> usize) -> Vec<usize> {
         let starts = self.fields.iter().scan(0, |next, f| {
             let start = *next;
-            *next += size(f);
+            *next += f.width;
             Some(start)
         });
         starts.collect()
-    }
-
-    /// The same with these fields of floats in half precision.
-    #[must_use]
-    pub fn halved(mut self, wanted: impl Fn(&str) -> bool) -> Self {
-        for field in &mut self.fields {
-            if field.kind == FieldKind::F32 && wanted(&field.name) {
-                field.kind = FieldKind::F16;
-            }
-        }
-        self
     }
 
     /// First word of a field, and its place among them.
@@ -205,15 +170,6 @@ mod tests {
         assert_eq!((layout.words(), layout.bytes_per_transition()), (6, 24));
         assert_eq!(layout.find("c"), Some((4, 2)));
         assert_eq!(layout.find("d"), None);
-    }
-
-    #[test]
-    fn half_precision_takes_half_of_the_words() {
-        let fields = vec![Field::float("a", 5), Field::integer("b"), Field::float("c", 2)];
-        let layout = Layout::new(fields).unwrap().halved(|name| name != "c");
-        assert_eq!(layout.offsets(), [0, 3, 4]);
-        assert_eq!(layout.columns(), [0, 5, 6]);
-        assert_eq!((layout.bytes_per_transition(), layout.numbers()), (24, 8));
     }
 
     #[test]

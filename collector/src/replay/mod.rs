@@ -21,7 +21,6 @@ mod file;
 mod fit;
 mod format;
 mod gather;
-mod half;
 mod host;
 mod layout;
 mod make;

@@ -217,7 +217,7 @@ fn chain(
         chain.push(Box::new(RewardScale { scale: config.reward_scale, clip: config.reward_clip }));
     }
     let own = config.transform.iter().enumerate();
-    let own = own.filter_map(|(i, t)| t.stage(i, layout));
+    let own = own.map(|(i, t)| t.stage(i, layout));
     own.chain(transforms).for_each(|t| chain.push(t));
     chain
 }

@@ -3,7 +3,7 @@
 use super::gather::copy;
 use super::layout::{Layout, names};
 use super::store::Fill;
-use super::{FieldKind, ReplayError, half};
+use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
 use crate::transfer::brought;
@@ -33,8 +33,6 @@ pub struct HostRollout {
 struct Source<'a> {
     words: &'a [u32],
     width: usize,
-    /// Two numbers to a word of the transition.
-    half: bool,
     /// First word in the transition.
     to: usize,
     /// Of a next observation: the last ones of truncated episodes.
@@ -140,7 +138,6 @@ impl HostRollout {
             sources.push(Source {
                 words: bytemuck::cast_slice(all),
                 width: field.width,
-                half: field.kind == FieldKind::F16,
                 to,
                 last: last.map(HostRows::all).transpose()?.map(bytemuck::cast_slice),
             });
@@ -155,11 +152,7 @@ impl HostRollout {
                     (Some(_), None) => (s.words, i + envs),
                     (Some(last), Some(slot)) => (last, slot * envs + i % envs),
                 };
-                let from = &from[at * s.width..][..s.width];
-                match s.half {
-                    true => half::pack(from, &mut row[s.to..]),
-                    false => copy(from, &mut row[s.to..][..s.width]),
-                }
+                copy(&from[at * s.width..][..s.width], &mut row[s.to..][..s.width]);
             }
             if let Some(at) = version_at {
                 // -1: not known.

@@ -165,7 +165,7 @@ fn views(
         size.extend((width > 1).then_some(width as i64));
         flat.f_narrow(0, start as i64, (rows * width) as i64)?.f_view(&size[..])
     };
-    for (field, at) in layout.fields().iter().zip(layout.columns()) {
+    for (field, at) in layout.fields().iter().zip(layout.offsets()) {
         let mut tensor = column(at * rows, field.width)?;
         if field.kind == FieldKind::I32 {
             tensor = tensor.f_view_dtype(Kind::Int)?;

@@ -1,4 +1,4 @@
-//! `[[replay.transform]]`: storage of transitions, and changes of batches.
+//! `[[replay.transform]]`: changes of batches.
 
 use super::ReplayConfig;
 use super::layout::{Layout, names};
@@ -19,7 +19,7 @@ const FIELDS: [(&str, &str); 2] =
 pub struct TransformConfig {
     /// Kind of the transform.
     pub kind: TransformKind,
-    /// For `"half"` and `"noise"`: `"obs"`, `"critic_obs"`, each with the observation that
+    /// For `"noise"`: `"obs"`, `"critic_obs"`, each with the observation that
     /// follows it; empty: all observations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
@@ -42,9 +42,6 @@ pub struct TransformConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransformKind {
-    /// Observations are kept in half precision: half of the memory. Batches have them in
-    /// single precision.
-    Half,
     /// Rewards are scaled and clipped when they are drawn.
     Reward,
     /// Noise is added to observations when they are drawn, other noise in every draw.
@@ -54,7 +51,6 @@ pub enum TransformKind {
 impl TransformKind {
     fn name(self) -> &'static str {
         match self {
-            Self::Half => "half",
             Self::Reward => "reward",
             Self::Noise => "noise",
         }
@@ -75,34 +71,32 @@ impl TransformConfig {
         })
     }
 
-    /// Its work on batches of a layout, as entry `place` of the file; none where it is
-    /// about how transitions are kept.
-    pub(super) fn stage(&self, place: usize, layout: &Layout) -> Option<Box<dyn Transform>> {
+    /// Its work on batches of a layout, as entry `place` of the file.
+    pub(super) fn stage(&self, place: usize, layout: &Layout) -> Box<dyn Transform> {
         match self.kind {
-            TransformKind::Half => None,
-            TransformKind::Reward => Some(Box::new(RewardScale {
+            TransformKind::Reward => Box::new(RewardScale {
                 scale: self.scale.unwrap_or(1.0),
                 clip: self.clip.unwrap_or(0.0),
-            })),
+            }),
             TransformKind::Noise => {
                 let all = layout.fields().iter().map(|f| &f.name);
-                Some(Box::new(Noise {
+                Box::new(Noise {
                     fields: all.filter(|f| self.concerns(f)).cloned().collect(),
                     size: self.noise.unwrap_or(0.0),
                     kind: self.noise_kind.unwrap_or_default(),
                     place: place as u32,
-                }))
+                })
             }
         }
     }
 
     fn validate(&self, path: &str, errors: &mut Vec<ConfigError>) {
-        use TransformKind::{Half, Noise, Reward};
+        use TransformKind::{Noise, Reward};
         let mut wrong = |key: &str, what: String, help: &str| {
             errors.push(ConfigError::new(format!("{path}.{key}"), what).help(help));
         };
         let given = [
-            ("fields", !self.fields.is_empty(), &[Half, Noise][..]),
+            ("fields", !self.fields.is_empty(), &[Noise][..]),
             ("scale", self.scale.is_some(), &[Reward][..]),
             ("clip", self.clip.is_some(), &[Reward][..]),
             ("noise", self.noise.is_some(), &[Noise][..]),
@@ -175,11 +169,7 @@ impl ReplayConfig {
                 }
             }
         }
-        let halved = |field: &str| {
-            let mut half = self.transform.iter();
-            half.any(|t| t.kind == TransformKind::Half && t.concerns(field))
-        };
-        Ok(layout.halved(halved))
+        Ok(layout)
     }
 }
 

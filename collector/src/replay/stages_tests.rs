@@ -1,5 +1,5 @@
 use super::super::buffer::tests::{field, host, rollout, setup, spec};
-use super::super::{ReplayBuffer, SamplerKind, Setup, StorageKind};
+use super::super::{ReplayBuffer, Setup};
 use super::*;
 
 fn parsed(text: &str) -> ReplayConfig {
@@ -14,38 +14,28 @@ fn what_an_entry_cannot_say_is_named_with_its_place() {
         ("kind = 'reward'\nclip = -1", "clip"),
         ("kind = 'reward'", "kind"),
         ("kind = 'reward'\nscale = 2\nfields = ['obs']", "fields"),
-        ("kind = 'half'\nscale = 2", "scale"),
-        ("kind = 'half'\nfields = ['reward']", "fields[0]"),
-        ("kind = 'half'\nfields = ['obs', 'obs']", "fields[1]"),
+        ("kind = 'noise'\nnoise = 1\nscale = 2", "scale"),
+        ("kind = 'noise'\nnoise = 1\nfields = ['reward']", "fields[0]"),
+        ("kind = 'noise'\nnoise = 1\nfields = ['obs', 'obs']", "fields[1]"),
         ("kind = 'noise'", "kind"),
         ("kind = 'noise'\nnoise = 0", "noise"),
-        ("kind = 'half'\nnoise_kind = 'normal'", "noise_kind"),
+        ("kind = 'reward'\nscale = 2\nnoise_kind = 'normal'", "noise_kind"),
     ];
     for (text, key) in cases {
-        let first = "[[transform]]\nkind = 'half'\n";
+        let first = "[[transform]]\nkind = 'reward'\nclip = 1\n";
         let config = parsed(&format!("{first}[[transform]]\n{text}"));
         let paths: Vec<_> = config.validate().into_iter().map(|e| e.path).collect();
         assert_eq!(paths, [format!("replay.transform[1].{key}")], "{text}");
     }
-    let all = "[[transform]]\nkind = 'half'\n[[transform]]\nkind = 'reward'\nscale = -2\nclip = 3\n\
+    let all = "[[transform]]\nkind = 'reward'\nscale = -2\nclip = 3\n\
                [[transform]]\nkind = 'noise'\nnoise = 0.1\nnoise_kind = 'normal'\nfields = ['obs']";
     assert!(parsed(all).validate().is_empty());
     assert!(toml::from_str::<ReplayConfig>("[[transform]]\nkind = 'crop'").is_err());
     // Known only with the task.
-    let own = parsed("[[transform]]\nkind = 'half'\nfields = ['obs', 'critic_obs']");
+    let own = parsed("[[transform]]\nkind = 'noise'\nnoise = 1\nfields = ['obs', 'critic_obs']");
     assert!(own.validate().is_empty() && own.layout(&spec(3, Some(2))).is_ok());
     let e = own.layout(&spec(3, None)).unwrap_err();
     assert_eq!(e.path, "replay.transform[0].fields[1]");
-}
-
-/// Observations as (number, environment, third), scaled so that halves round them.
-fn odd(first: i64, steps: i64) -> crate::Rollout {
-    let mut r = rollout(&spec(3, Some(2)), first, steps);
-    for x in [&mut r.obs, &mut r.final_obs] {
-        x.policy = &x.policy * 1.000_3 + 0.1;
-        x.critic = x.critic.as_ref().map(|c| c * 0.37);
-    }
-    r
 }
 
 /// Fields by name, of one draw.
@@ -55,68 +45,6 @@ fn draw(buffer: &mut ReplayBuffer) -> Drawn {
     let batch = buffer.next().unwrap();
     let names: Vec<String> = batch.fields().map(|(n, _)| n.to_owned()).collect();
     names.iter().map(|n| (n.clone(), field(batch, n))).collect()
-}
-
-/// For every storage, and after a resume: draws equal those of full precision, rounded.
-#[test]
-fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
-    let spec = spec(3, Some(2));
-    let half = vec![TransformConfig::new(TransformKind::Half)];
-    for (n_step, sampler) in [(1, SamplerKind::Uniform), (3, SamplerKind::Prioritized)] {
-        for storage in
-            [StorageKind::Host, StorageKind::Device, StorageKind::Memmap, StorageKind::Tiered]
-        {
-            let config = |transform: &[TransformConfig]| ReplayConfig {
-                storage,
-                recent: 20,
-                n_step,
-                sampler,
-                save: true,
-                transform: transform.to_vec(),
-                ..host(60)
-            };
-            let (full, halved) = (config(&[]), config(&half));
-            let layouts = [&full, &halved].map(|c| c.layout(&spec).unwrap());
-            // 2 (3 + 2) observations, 2 actions, 4 flags and the version: of the five
-            // observations each of two odd numbers takes two words.
-            let bytes = layouts.each_ref().map(|l| l.bytes_per_transition());
-            assert_eq!(bytes, [4 * 17, 4 * (7 + 2 * (2 + 1))]);
-            let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-            let open = |at: usize, config: &ReplayConfig, reopen: bool| {
-                let setup =
-                    Setup { folder: Some(folders[at].path()), margin: 30, reopen, ..setup(64) };
-                ReplayBuffer::new(config, layouts[at].clone(), setup).unwrap()
-            };
-            let (mut a, mut b) = (open(0, &full, false), open(1, &halved, false));
-            let rounded = |name: &str, x: f32| match name.ends_with("obs") {
-                true => half::f16::from_f32(x).to_f32(),
-                false => x,
-            };
-            let mut apart = 0;
-            let mut compare = |a: Drawn, b: &Drawn| {
-                for ((name, a), (_, b)) in a.into_iter().zip(b) {
-                    apart += usize::from(name == names::OBS && &a != b);
-                    let map = |row: Vec<f32>| row.into_iter().map(|x| rounded(&name, x)).collect();
-                    let a: Vec<Vec<f32>> = a.into_iter().map(map).collect();
-                    assert_eq!(&a, b, "{name}, {storage:?}, n = {n_step}");
-                }
-            };
-            for i in 0..5 {
-                a.extend(&odd(6 * i, 6)).unwrap();
-                b.extend(&odd(6 * i, 6)).unwrap();
-                compare(draw(&mut a), &draw(&mut b));
-            }
-            let saved = b.save().unwrap();
-            let (after_a, after_b) = (draw(&mut a), draw(&mut b));
-            compare(after_a, &after_b);
-            drop(b);
-            let mut again = open(1, &halved, true);
-            let restored = again.restore(&saved).unwrap();
-            assert!(restored.exact(), "{restored:?}");
-            assert_eq!(draw(&mut again), after_b, "{storage:?}, n = {n_step}");
-            assert!(apart > 0, "nothing was rounded");
-        }
-    }
 }
 
 fn buffer(transform: &str, seed: u64, prefetch: usize) -> ReplayBuffer {

@@ -66,8 +66,4 @@ struct EnvArgs {
   double* partial;             // [TALLY + 2][chunks]
   int chunks, padding_2;
   double* total;               // [TALLY + 2], then 4 words a chunk
-  // A copy of words.
-  const unsigned* from;
-  unsigned* to;
-  long long words;
 };

@@ -104,6 +104,15 @@ pub trait Device: Debug + Send + Sync {
     /// `to` and the bytes behind it lie in a live block of this device.
     unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError>;
 
+    /// Copies on the device itself, in order with launches; does not wait for it.
+    ///
+    /// # Errors
+    /// The device refuses, now or for something that was started before.
+    ///
+    /// # Safety
+    /// So many bytes lie behind both, in live blocks of this device that do not overlap.
+    unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceError>;
+
     /// Waits until the work started here so far is done, by a mark in its one order (an
     /// event), where [`Self::synchronize`] waits for everything on the device. Counts as
     /// one wait.

@@ -72,15 +72,20 @@ fn has_kernels() -> Result<(), PhysicsError> {
 }
 
 /// The robot with what the task's events make different between environments, if the engine
-/// can have it so.
-fn robot(model: &Arc<Model>, task: &TaskConfig, varies: bool) -> Result<Arc<Model>, ConfigError> {
+/// can have it so, and the task.
+fn prepare(
+    model: &Arc<Model>,
+    task: &TaskConfig,
+    varies: bool,
+    step_dt: impl FnOnce(&Model) -> f64,
+) -> Result<(Arc<Model>, Task), ConfigError> {
     if !task.event.is_empty() && !varies {
         let what = "this engine has one robot for all environments, and the task has events";
         let help = "sim.backend = \"native\", or leave [[task.event]] out (--events off, where a \
                     run is played or evaluated)";
         return Err(ConfigError::new("sim.backend", what).help(help));
     }
-    crate::task::robot(model, task)
+    crate::task::prepare(model, task, step_dt)
 }
 
 /// Refuses sensors that an engine cannot measure.
@@ -167,11 +172,10 @@ impl BatchEnv {
         env.validate()?;
         has_kernels()?;
         let pool = Arc::new(Pool::new(sim.thread_count())?);
-        let model = robot(&model, task, sim.backend == Backend::Native)?;
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
-        let step_dt = sim.timestep(&model) * env.decimation as f64;
         let measures = sim.backend == Backend::Native;
-        let compiled = Task::compile(&model, task, step_dt)?;
+        let step_dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
+        let (model, compiled) = prepare(&model, task, measures, step_dt)?;
         measurable(&compiled, measures)?;
         compiled.natives.allowed()?;
         Limits::of(sim, &model)?;
@@ -185,7 +189,8 @@ impl BatchEnv {
             #[cfg(not(feature = "rapier"))]
             Backend::Rapier => return Err(PhysicsError::Absent { engine: "rapier" }.into()),
         };
-        let mut built = Self::with_physics(model, physics, pool, env, task, seed, first_env)?;
+        let made = (model, compiled);
+        let mut built = Self::over(made, physics, pool, env, task, seed, first_env)?;
         built.identity.add_physics(sim)?;
         Ok(built)
     }
@@ -193,7 +198,7 @@ impl BatchEnv {
     /// The task over an engine that stands already, with N = `env.num_envs` worlds.
     pub fn with_physics(
         model: Arc<Model>,
-        mut physics: Box<dyn Physics>,
+        physics: Box<dyn Physics>,
         pool: Arc<Pool>,
         env: &EnvConfig,
         task: &TaskConfig,
@@ -202,13 +207,26 @@ impl BatchEnv {
     ) -> Result<Self, EnvError> {
         env.validate()?;
         has_kernels()?;
-        let model = robot(&model, task, physics.varies())?;
+        let step_dt = physics.timestep() * env.decimation as f64;
+        let made = prepare(&model, task, physics.varies(), |_| step_dt)?;
+        Self::over(made, physics, pool, env, task, seed, first_env)
+    }
+
+    /// The same for a robot and a task that fit each other.
+    fn over(
+        (model, compiled): (Arc<Model>, Task),
+        mut physics: Box<dyn Physics>,
+        pool: Arc<Pool>,
+        env: &EnvConfig,
+        task: &TaskConfig,
+        seed: u64,
+        first_env: u32,
+    ) -> Result<Self, EnvError> {
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
         let identity = snapshot::Identity::new(env, task, step_dt)?;
         let config = task.clone();
-        let task = Task::compile(&model, task, step_dt)?;
-        task.fits(&model)?;
+        let task = compiled;
         measurable(&task, physics.measures())?;
         if task.reads_starts() && physics.step_args().is_none() && physics.columns_mut().is_none() {
             let what = "this engine shows no start before it is made, which [[task.reset]] or \

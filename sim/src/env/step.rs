@@ -7,9 +7,10 @@
 //! the phases.
 
 use super::lanes::{Block, Outcome};
-use super::{BatchEnv, EnvArgs, Finished, Groups, StepOut};
+use super::{BatchEnv, Finished, Groups, StepOut};
 use crate::config::Over;
 use crate::device::Address;
+use crate::kernels::EnvArgs;
 use crate::task::expr::{BLOCK, Column, Columns, Inputs};
 use bytemuck::Zeroable;
 use std::panic::{AssertUnwindSafe, catch_unwind};

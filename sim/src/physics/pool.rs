@@ -4,8 +4,8 @@
 //! done. Every thread has its share of the parts, the same in every loop of as many
 //! parts, so that it finds in its cache what it left there; a thread that is through
 //! helps the others, so a slow part or a slow core delays nobody else. Which thread
-//! computes a part must not matter to the result. Idle workers spin for a few tens of microseconds (the next loop
-//! is usually that near), then sleep in the kernel.
+//! computes a part must not matter to the result. Idle workers spin for a few tens of
+//! microseconds (the next loop is usually that near), then sleep in the kernel.
 
 use super::PhysicsError;
 use std::any::Any;
@@ -61,10 +61,10 @@ struct Shared {
     next: Box<[Counter]>,
     /// Whether workers may still enter the loop.
     open: AtomicBool,
-    /// Counts loops, so that a worker enters each at most once.
-    epoch: AtomicUsize,
+    /// Counts loops, so that a worker enters each at most once. Idle workers read it all the time.
+    epoch: Counter,
     /// Workers between entering and leaving. The caller stays until it is 0.
-    active: AtomicUsize,
+    active: Counter,
     /// Threads asleep on `wake`.
     sleepers: AtomicUsize,
     quit: AtomicBool,
@@ -104,8 +104,10 @@ impl Shared {
         let threads = self.next.len();
         for owner in (me..threads).chain(0..me) {
             let end = self.share(owner + 1, parts);
-            loop {
-                let part = self.next[owner].0.fetch_add(1, SeqCst);
+            let next = &self.next[owner].0;
+            // Looked at first: a share that is done costs the others no writing.
+            while next.load(SeqCst) < end {
+                let part = next.fetch_add(1, SeqCst);
                 if part >= end {
                     break;
                 }
@@ -125,7 +127,7 @@ impl Shared {
                 return;
             };
             seen = epoch;
-            self.active.fetch_add(1, SeqCst);
+            self.active.0.fetch_add(1, SeqCst);
             if self.open.load(SeqCst) {
                 // SAFETY: `active` was raised before `open` was seen, so the caller
                 // of `run` is still inside it and `job` stays as it is, and the
@@ -136,7 +138,7 @@ impl Shared {
                     self.work(me, unsafe { &*body }, job.parts);
                 }
             }
-            if self.active.fetch_sub(1, SeqCst) == 1 && !self.open.load(SeqCst) {
+            if self.active.0.fetch_sub(1, SeqCst) == 1 && !self.open.load(SeqCst) {
                 // The caller may be asleep waiting for this.
                 drop(lock(&self.gate));
                 self.done.notify_all();
@@ -147,7 +149,7 @@ impl Shared {
     /// Waits for a loop other than `seen`; `None` when the pool ends.
     fn await_epoch(&self, seen: usize) -> Option<usize> {
         let news = || {
-            let epoch = self.epoch.load(SeqCst);
+            let epoch = self.epoch.0.load(SeqCst);
             (epoch != seen || self.quit.load(SeqCst)).then_some(epoch)
         };
         let mut found = None;
@@ -205,8 +207,8 @@ impl Pool {
             job: UnsafeCell::new(Job { body: None, parts: 0 }),
             next: (0..threads.max(1)).map(|_| Counter(AtomicUsize::new(0))).collect(),
             open: AtomicBool::new(false),
-            epoch: AtomicUsize::new(0),
-            active: AtomicUsize::new(0),
+            epoch: Counter(AtomicUsize::new(0)),
+            active: Counter(AtomicUsize::new(0)),
             sleepers: AtomicUsize::new(0),
             quit: AtomicBool::new(false),
             gate: Mutex::new(()),
@@ -240,7 +242,7 @@ impl Pool {
 
     /// Loops so far that were spread over the threads.
     pub fn loops(&self) -> usize {
-        self.shared.epoch.load(SeqCst)
+        self.shared.epoch.0.load(SeqCst)
     }
 
     /// Calls `f(i)` for every `i` in `0..parts`, spread over the threads; returns
@@ -304,7 +306,7 @@ impl Pool {
         }
         shared.panicked.store(0, SeqCst);
         shared.open.store(true, SeqCst);
-        shared.epoch.fetch_add(1, SeqCst);
+        shared.epoch.0.fetch_add(1, SeqCst);
         shared.ring();
         // `work` does not unwind: it catches every part's panic.
         shared.work(0, f, parts);
@@ -323,13 +325,13 @@ impl Pool {
     fn await_workers(&self) {
         let shared = &*self.shared;
         for _ in 0..SPINS {
-            if shared.active.load(SeqCst) == 0 {
+            if shared.active.0.load(SeqCst) == 0 {
                 return;
             }
             std::hint::spin_loop();
         }
         let mut guard = lock(&shared.gate);
-        while shared.active.load(SeqCst) != 0 {
+        while shared.active.0.load(SeqCst) != 0 {
             guard = shared.done.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
     }

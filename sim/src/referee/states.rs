@@ -1,8 +1,8 @@
 //! States of a model, an engine's answers, a referee's answers; as files.
 
-use super::npz::{Expected, Npz, NpzError, NpzWriter};
+use super::npz::{Expected, Npz, NpzError};
 use crate::model::Model;
-use crate::physics::evaluate::{Evaluation, States};
+use crate::physics::evaluate::States;
 use std::path::Path;
 
 /// K states of a model, row-major.
@@ -33,21 +33,13 @@ impl StateTable {
             varied: &self.varied,
         }
     }
-
-    /// Reads `qpos`, `qvel`, `ctrl` (if the model has actuators) and `act` (if it has
-    /// activations).
-    ///
-    /// # Errors
-    /// An array is missing, of another shape or type, or holds a number that is not finite.
-    pub fn read(path: &Path, model: &Model) -> Result<Self, NpzError> {
-        read_states(&mut Npz::open(path)?, model)
-    }
 }
 
 fn expected(rows: Option<usize>, columns: usize, label: &str) -> Expected<'_> {
     Expected { rows, columns: Some(columns), label }
 }
 
+/// `qpos`, `qvel`, `ctrl` (if the model has actuators), `act` (if it has activations).
 fn read_states(file: &mut Npz, model: &Model) -> Result<StateTable, NpzError> {
     let (qpos, count) = file.finite("qpos", expected(None, model.nq, "nq"))?;
     let (qvel, _) = file.finite("qvel", expected(Some(count), model.nv, "nv"))?;
@@ -168,29 +160,4 @@ impl Reference {
             doubt,
         })
     }
-}
-
-/// Writes `qacc`, `qpos_next`, `qvel_next`, `act_next` (if the model has activations),
-/// `ncon`, `fault` and `iterations` (of the solver).
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_evaluation(path: &Path, model: &Model, e: &Evaluation) -> Result<(), NpzError> {
-    let k = e.ncon.len();
-    let mut file = NpzWriter::create(path)?;
-    file.array("qacc", &[k, model.nv], &e.qacc)?;
-    if !e.sensordata.is_empty() {
-        file.array("sensordata", &[k, e.sensordata.len() / k.max(1)], &e.sensordata)?;
-    }
-    file.array("qpos_next", &[k, model.nq], &e.qpos_next)?;
-    file.array("qvel_next", &[k, model.nv], &e.qvel_next)?;
-    if !e.act_next.is_empty() {
-        file.array("act_next", &[k, e.act_next.len() / k.max(1)], &e.act_next)?;
-    }
-    let count = |x: &u32| i32::try_from(*x).unwrap_or(i32::MAX);
-    file.array("ncon", &[k], &e.ncon.iter().map(count).collect::<Vec<_>>())?;
-    for (name, counts) in [("fault", &e.fault), ("iterations", &e.iterations)] {
-        file.array(name, &[k], &counts.iter().map(count).collect::<Vec<_>>())?;
-    }
-    file.finish()
 }

@@ -26,7 +26,7 @@ mod states;
 mod tables;
 pub mod team;
 
-use crate::config::{ActionTerm, ConfigError, OneOrMany, Resample, Span, TaskConfig};
+use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
 use crate::state::Tables;
@@ -188,13 +188,13 @@ impl Task {
     /// Refuses a robot without the contact sensors that the expressions read.
     ///
     /// # Errors
-    /// It is not the one that [`robot`] makes.
+    /// It is not the one that [`prepare`] makes.
     pub(crate) fn fits(&self, model: &Model) -> Result<(), ConfigError> {
         match self.contacts == model.contact_sensors {
             true => Ok(()),
             false => {
                 let what = "its expressions read contacts that this robot does not sense";
-                Err(ConfigError::new("task", what).help("task::robot makes the robot of a task"))
+                Err(ConfigError::new("task", what).help("task::prepare makes the robot of a task"))
             }
         }
     }
@@ -239,36 +239,35 @@ impl Task {
     }
 }
 
-/// The robot as its task has it: with the options, contacts and actuators of `cfg`, with what its
-/// events make different between environments, and with the contacts that its expressions read.
-/// Applied to its own result it changes nothing.
+/// The robot as its task has it, but for contacts that are read: with the options, contacts and
+/// actuators of `cfg`, and with what its events make different between environments. Applied to
+/// its own result it changes nothing.
 ///
 /// # Errors
-/// A mistake in a term, or something that the engine cannot vary; a file of an actuator's
-/// network that cannot be read.
+/// A mistake in one of these terms, or something that the engine cannot vary; a file of an
+/// actuator's network that cannot be read.
 pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
-    let made = event::robot(&actuator::robot(model, cfg)?, cfg)?;
-    // Mistakes of expressions are those of the task itself.
-    let read = Task::compile(&made, &timeless(cfg), 1.0).map_or(Vec::new(), |task| task.contacts);
-    if read == made.contact_sensors {
-        return Ok(made);
-    }
-    let mut sensing = Model::clone(&made);
-    sensing.contact_sensors = read;
-    Ok(Arc::new(sensing))
+    event::robot(&actuator::robot(model, cfg)?, cfg)
 }
 
-/// The task without times, which are right or wrong for a control step that is not known here.
-fn timeless(cfg: &TaskConfig) -> TaskConfig {
-    let mut cfg = cfg.clone();
-    for command in &mut cfg.command {
-        command.resample_s = Resample::default();
+/// The [`robot`], which senses the contacts that the task's expressions read, and the task.
+/// `step_dt` says the control step of the robot (s).
+///
+/// # Errors
+/// As [`robot`]; a mistake in any other term.
+pub fn prepare(
+    model: &Arc<Model>,
+    cfg: &TaskConfig,
+    step_dt: impl FnOnce(&Model) -> f64,
+) -> Result<(Arc<Model>, Task), ConfigError> {
+    let made = robot(model, cfg)?;
+    let task = Task::compile(&made, cfg, step_dt(&made))?;
+    if task.contacts == made.contact_sensors {
+        return Ok((made, task));
     }
-    for event in &mut cfg.event {
-        event.duration_s = None;
-        event.interval_s = event.interval_s.is_some().then_some(Span::One(1.0));
-    }
-    cfg
+    let mut sensing = Model::clone(&made);
+    sensing.contact_sensors.clone_from(&task.contacts);
+    Ok((Arc::new(sensing), task))
 }
 
 /// Whether [`robot`] makes the same of a model for both, which differ in numbers alone.

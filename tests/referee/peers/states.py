@@ -1,4 +1,4 @@
-"""States of Ostler's environments, copied by tests/peers.rs, and where a peer's answers go.
+"""States of Ostler's environments, copied by tests/learn/peers.rs, and where a peer's answers go.
 
 A folder holds `meta.json` (steps T, envs N, step_dt, the robot's file, and where each quantity is in a row of
 `state`), `state` [T + 1][N][columns] as observed, the first after the reset, and `ended` [T][N].

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::memory::zeroed;
-use ostler_sim::model::{Model, mjcf};
+use ostler_sim::model::Model;
+use ostler_sim::model::mjcf::Reading;
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{PhysicsError, fault};
@@ -108,7 +109,9 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
         return Err(RunError::Usage("--seconds takes a number above 0 and up to 3600".into()));
     }
-    let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
+    let within = args.folder.as_deref();
+    let reading = Reading { within, ..Reading::default() };
+    let model = Arc::new(reading.read(&args.model)?.0);
     if let Some(device) = &args.device {
         return on_device(args, &model, device);
     }

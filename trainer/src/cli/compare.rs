@@ -4,7 +4,7 @@ use super::engine::EngineArg;
 use crate::log::{errln, outln};
 use crate::run::RunError;
 use clap::Args;
-use ostler_sim::model::mjcf;
+use ostler_sim::model::mjcf::Reading;
 use ostler_sim::physics::evaluate::Precision;
 use ostler_sim::referee::mujoco::{MuJoCo, RefereeError};
 use ostler_sim::referee::names;
@@ -49,13 +49,14 @@ pub struct CompareArgs {
 
 /// Compares and prints; the exit code is 1 where they differ.
 pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
-    let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
+    let within = args.folder.as_deref();
+    let reading = Reading { within, ..Reading::default() };
+    let model = Arc::new(reading.read(&args.model)?.0);
     let mut mujoco = MuJoCo::start(args.python.as_deref())?;
     let file = match &args.keep {
         Some(path) => path.clone(),
         None => mujoco.scratch("reference.npz"),
     };
-    let within = args.folder.as_deref();
     let count = args.states as usize;
     let answer = mujoco.states(&args.model, within, &file, count, args.seed)?;
     names::check(&model, &answer["robot"]).map_err(|why| {

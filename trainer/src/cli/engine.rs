@@ -1,6 +1,5 @@
-//! `--backend` and `--precision`, for the commands that take a model file.
+//! `--backend`, for the commands that take a model file.
 
-use crate::run::RunError;
 use clap::ValueEnum;
 use ostler_sim::config::{Backend, SimConfig};
 use ostler_sim::physics::PhysicsError;
@@ -48,30 +47,7 @@ impl JudgeArg {
     }
 }
 
-/// `--precision`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PrecisionArg {
-    /// Single precision, as in training
-    F32,
-    /// Double precision
-    F64,
-}
-
 impl EngineArg {
-    /// The precision that was asked for, or the engine's best.
-    ///
-    /// # Errors
-    /// The engine does not compute in that precision.
-    pub fn precision(self, asked: Option<PrecisionArg>) -> Result<Precision, RunError> {
-        match (self, asked) {
-            (Self::Rapier, Some(PrecisionArg::F64)) => Err(RunError::Usage(
-                "rapier computes in single precision: leave --precision out, or take --backend native".into(),
-            )),
-            (Self::Rapier, _) | (_, Some(PrecisionArg::F32)) => Ok(Precision::F32),
-            (Self::Native, _) => Ok(Precision::F64),
-        }
-    }
-
     /// The same as a value of `sim.backend`.
     pub fn backend(self) -> Backend {
         match self {

@@ -17,7 +17,6 @@ mod eval;
 mod export;
 mod instead;
 mod natives;
-mod physics;
 mod play;
 mod plot;
 mod regress;
@@ -87,14 +86,22 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Train and judge a folder of regression files: results as JUnit XML, JSON, Markdown
     Regress(regress::RegressArgs),
-    /// Evaluate the dynamics of any MJCF file at given states
-    Physics(physics::PhysicsArgs),
+    /// Removed: refused with what replaces it
+    #[command(hide = true)]
+    Physics(GoneArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
     Compare(compare::CompareArgs),
     /// Print completions for a shell: bash, elvish, fish, powershell or zsh
     Completions(shell::CompletionsArgs),
     /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
     Man(shell::ManArgs),
+}
+
+/// Whatever a command that was removed is given.
+#[derive(Debug, Args)]
+struct GoneArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _given: Vec<std::ffi::OsString>,
 }
 
 /// Which configuration, and what differs from it.
@@ -220,7 +227,9 @@ pub fn run() -> i32 {
         Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Regress(args) => regress::run(&args),
-        Command::Physics(args) => physics::run(&args),
+        Command::Physics(GoneArgs { .. }) => Err(RunError::Usage(
+            "`ostler physics` is gone: `ostler compare MODEL.xml` holds the dynamics against MuJoCo's, and --keep OUT.npz keeps the states and its answers".into(),
+        )),
         Command::Compare(args) => compare::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),

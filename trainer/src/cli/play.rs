@@ -6,9 +6,7 @@ use super::serve;
 use super::target::{AgentKind, Events, Wish, open};
 use super::watch::{self, Shot};
 use crate::config::Override;
-use crate::draw::gif::Gif;
-use crate::draw::webp::WebP;
-use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, film, sheet};
+use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
 use crate::log::errln;
 use crate::run::stage::Stage;
 use crate::run::{RunError, error::OK};
@@ -39,8 +37,8 @@ pub struct PlayArgs {
     /// Draw an animation into this GIF (its first 20 s unless --seconds says more)
     #[arg(long, value_name = "FILE")]
     gif: Option<PathBuf>,
-    /// The same into an animated WebP: smaller, in full colour
-    #[arg(long, value_name = "FILE")]
+    /// Removed: refused with what replaces it
+    #[arg(long, value_name = "FILE", hide = true)]
     webp: Option<PathBuf>,
     /// Write a page for a browser that shows the robot, its contacts and all its numbers under a
     /// slider of time: one file, which needs no network
@@ -49,7 +47,7 @@ pub struct PlayArgs {
     /// Show it live in browsers, which may pause, push the robot and give commands; on this
     /// machine alone unless an address is given [default: 127.0.0.1:8321]
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = serve::ADDRESS,
-          value_parser = serve::address, conflicts_with_all = ["html", "png", "gif", "webp", "seconds"])]
+          value_parser = serve::address, conflicts_with_all = ["html", "png", "gif", "seconds"])]
     serve: Option<SocketAddr>,
     /// Width and height of the animation
     #[arg(long, default_value = "480x360", value_name = "WxH", value_parser = size)]
@@ -113,7 +111,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         calm: args.events == Events::Off,
     };
     let mut target = open(&args.run, &wish)?;
-    let pictures = [(&args.png, "sheet"), (&args.gif, "gif"), (&args.webp, "webp")];
+    let pictures = [(&args.png, "sheet"), (&args.gif, "gif")];
     let draw = pictures.iter().any(|(path, _)| path.is_some());
     let looks = match draw || args.html.is_some() || args.serve.is_some() {
         true => watch::looks(&target)?,
@@ -198,8 +196,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         let (w, h) = args.size;
         let written = match kind {
             "sheet" => sheet::write(&clip, path, 4, 3, 320, 240),
-            "gif" => film::write::<Gif>(&clip, path, w, h, f64::from(args.fps)),
-            _ => film::write::<WebP>(&clip, path, w, h, f64::from(args.fps)),
+            _ => gif::write(&clip, path, w, h, f64::from(args.fps)),
         };
         let unseen = written.map_err(unwritten)?;
         if let Some(warning) = warning(&unseen, path) {
@@ -287,7 +284,13 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
     {
         return Err(RunError::Usage("--seconds takes more than 0 and up to 1000000".into()));
     }
-    let files = [&args.png, &args.gif, &args.webp, &args.html];
+    if args.webp.is_some() {
+        return Err(RunError::Usage(
+            "--webp is gone: --gif FILE writes the same film, --html FILE a page in full colour"
+                .into(),
+        ));
+    }
+    let files = [&args.png, &args.gif, &args.html];
     for path in files.into_iter().flatten() {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if !folder.unwrap_or(Path::new(".")).is_dir() {

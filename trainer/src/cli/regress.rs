@@ -33,6 +33,9 @@ pub struct RegressArgs {
     /// Write the throughput of cases that pass into the file of baselines
     #[arg(long, conflicts_with = "require_baseline")]
     update_baselines: bool,
+    /// Another ostler that trains at each run's side and whose speed is the baseline
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["update_baselines", "require_baseline", "baselines"])]
+    against: Option<PathBuf>,
     /// Fail where there is no baseline for this class of machine
     #[arg(long)]
     require_baseline: bool,
@@ -83,6 +86,7 @@ pub fn run(args: &RegressArgs) -> Result<i32, RunError> {
         short: args.short,
         baselines: baselines.unwrap_or_else(|| args.dir.join("baselines.json")),
         update_baselines: args.update_baselines,
+        against: args.against.clone(),
         require_baseline: args.require_baseline,
         allow_missing_gpu: args.allow_missing.contains(&MayMiss::Gpu),
         jobs: usize::from(args.jobs),

@@ -3,8 +3,7 @@
 use super::plot::curve_of;
 use super::target::{Wish, open};
 use super::watch::looks;
-use crate::draw::gif::Gif;
-use crate::draw::{Clip, Geoms, Poses, film};
+use crate::draw::{Clip, Geoms, Poses, gif};
 use crate::log::{errln, outln};
 use crate::report::{self, Run};
 use crate::run::stage::Stage;
@@ -99,6 +98,6 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     let usage = |e: &dyn std::fmt::Display| RunError::Usage(e.to_string());
     let folder = files::scratch("report").map_err(|e| usage(&e))?;
     let file = folder.path().join("animation.gif");
-    film::write::<Gif>(&clip, &file, SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
+    gif::write(&clip, &file, SIZE.0, SIZE.1, FPS).map_err(|e| usage(&e))?;
     std::fs::read(&file).map_err(|e| usage(&e))
 }

@@ -30,8 +30,8 @@ pub use ostler_sim::config::file::{ConfigErrors, Diagnostic, Override, Places};
 pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub use sections::{
-    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LearnerPath, LogConfig,
-    LogFormat, Precision, RunnerConfig,
+    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LogConfig, LogFormat,
+    Precision, RunnerConfig,
 };
 
 use crate::environments::{CustomConfig, Foreign};

@@ -166,9 +166,6 @@ pub struct LearnerConfig {
     /// busy, at most 8 and the cores at hand) or a number. PPO's bits do not depend on it;
     /// those of SAC and TD3, whose threads are libtorch's, do.
     pub threads: Auto,
-    /// How PPO takes gradients: `"fast"`, or `"reference"` for libtorch's automatic
-    /// differentiation, which is several times slower and equal up to rounding.
-    pub path: LearnerPath,
     /// Matrix products of float32 numbers on a GPU: `"float32"`, or `"tf32"`, which rounds
     /// their factors to ten bits of mantissa and is several times faster.
     pub precision: Precision,
@@ -184,23 +181,9 @@ pub enum Precision {
     Tf32,
 }
 
-/// How gradients are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LearnerPath {
-    /// By kernels.
-    Fast,
-    /// By libtorch's automatic differentiation.
-    Reference,
-}
-
 impl Default for LearnerConfig {
     fn default() -> Self {
-        Self {
-            threads: Auto::Auto(AutoWord::Auto),
-            path: LearnerPath::Fast,
-            precision: Precision::Float32,
-        }
+        Self { threads: Auto::Auto(AutoWord::Auto), precision: Precision::Float32 }
     }
 }
 

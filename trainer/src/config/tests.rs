@@ -118,6 +118,10 @@ fn wrong_kinds_say_what_is_allowed() {
             "a/c.toml:2:14: actor.activation: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
         ),
         (
+            "[[replay.transform]]\nkind = 'half'",
+            "\"half\" is gone: observations are kept in single precision; a larger buffer lies in a file, replay.storage = \"memmap\"",
+        ),
+        (
             "[sim]\nthreads = 'all'",
             "a/c.toml:2:11: sim.threads takes \"auto\" or a whole number, 1 or more, this is the text \"all\"",
         ),
@@ -263,16 +267,15 @@ fn what_is_written_reads_back_as_the_same_configuration() {
     assert_eq!(again, loaded.config);
 }
 
-/// The reference path is PPO's alone.
 #[test]
-fn a_learner_without_a_reference_path_says_so() {
-    let path = "learner.path=reference";
-    with(&[path]).unwrap();
-    for algorithm in ["sac", "td3", "ars"] {
-        let set = format!("runner.algorithm={algorithm}");
-        let message = with(&[&set, path]).unwrap_err().to_string();
-        let expected = format!("\"{algorithm}\" has no reference path");
-        assert!(message.contains(&expected), "{message}");
+fn a_key_of_an_earlier_build_says_what_replaces_it() {
+    for message in [
+        message("[learner]\npath = 'reference'\n"),
+        with(&["learner.path=fast"]).unwrap_err().to_string(),
+    ] {
+        assert!(message.contains("unknown key \"path\" in [learner]"), "{message}");
+        let expected = "it is gone: PPO takes gradients in one way";
+        assert!(message.contains(expected), "{message}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Checks beyond serde's: ranges, and keys that exclude each other.
 
 use super::curriculum::Schedule;
-use super::{Config, Device, LearnerPath};
+use super::{Config, Device};
 use crate::learner::registry::methods;
 use ostler_sim::config::{
     Auto, Backend, ConfigError, MAX_ENVS, ObservationGroup, SimDevice, TaskConfig, check,
@@ -161,10 +161,6 @@ impl Config {
             );
         }
         let method = self.runner.algorithm;
-        if self.learner.path == LearnerPath::Reference && !method.has_reference() {
-            let why = format!("\"{}\" has no reference path", method.name());
-            errors.push(ConfigError::new("learner.path", why).help("\"fast\""));
-        }
         if self.actor.is_recurrent() && !method.recurrent() {
             let why = format!("\"{}\" learns no recurrent policy", method.name());
             let help = "\"none\", or runner.algorithm = \"ppo\"";

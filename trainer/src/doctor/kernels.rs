@@ -1,5 +1,5 @@
-//! Needs of robots' and tasks' programs on a GPU: registers, spills, stack, and
-//! how many environments a multiprocessor then holds. No GPU is needed to tell.
+//! Needs of robots' and tasks' programs on a GPU: registers, spills, stack. No GPU is needed to
+//! tell.
 
 use crate::config::{Gpus, Override};
 use crate::run::{RunError, explained, plan};
@@ -7,13 +7,10 @@ use crate::torch::cuda::driver::Driver;
 use ostler_sim::device::DeviceError;
 use ostler_sim::device::cuda::compile::{Compiler, EntryNeeds};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
-use ostler_sim::device::cuda::occupancy::{Limits, occupancy};
 use ostler_sim::env::on_device::program;
 use serde::Serialize;
 use std::path::Path;
 
-/// Threads of a block, as launches have them where there are environments enough.
-const BLOCK: u32 = 128;
 /// Without a GPU: data centres' (Ampere, Hopper), workstations' (Ada, Blackwell).
 const USUAL: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
 
@@ -32,11 +29,6 @@ pub struct Row {
     pub stack: u32,
     /// Bytes that a thread writes and reads for want of registers.
     pub spills: (u32, u32),
-    /// Threads that a multiprocessor holds of those that it could, 0 to 1; `None` where
-    /// its limits are not known.
-    pub occupancy: Option<f64>,
-    /// The resource that limits them.
-    pub limited_by: Option<String>,
     /// How long the compiler took, whenever that was (s).
     pub compiled_s: f64,
     /// It came from the cache.
@@ -108,22 +100,15 @@ impl Kernels {
         let compiled = compile(&program)?;
         // So that a run finds all its code.
         compile(&crate::learner::device_program())?;
-        let limits = Limits::of(architecture);
-        let row = |entry: &EntryNeeds| {
-            // As blocks are launched for many environments.
-            let full = limits.map(|l| occupancy(&entry.needs, BLOCK, l));
-            Row {
-                config: c.name.clone(),
-                architecture: architecture.to_string(),
-                entry: entry.entry.clone(),
-                registers: entry.needs.registers,
-                stack: entry.needs.stack,
-                spills: (entry.needs.spill_stores, entry.needs.spill_loads),
-                occupancy: full.map(|o| o.occupancy),
-                limited_by: full.map(|o| format!("{:?}", o.limit).to_lowercase()),
-                compiled_s: compiled.seconds,
-                cached: !compiled.fresh,
-            }
+        let row = |entry: &EntryNeeds| Row {
+            config: c.name.clone(),
+            architecture: architecture.to_string(),
+            entry: entry.entry.clone(),
+            registers: entry.needs.registers,
+            stack: entry.needs.stack,
+            spills: (entry.needs.spill_stores, entry.needs.spill_loads),
+            compiled_s: compiled.seconds,
+            cached: !compiled.fresh,
         };
         Ok(compiled.needs.iter().map(row).collect())
     }

@@ -1,9 +1,9 @@
 //! Animated GIFs: one palette for the whole clip, ordered dithering (which stands
 //! still from frame to frame, as error diffusion does not), and only what changed.
 
-use super::film::Film;
+use super::clip::{CHUNK, Clip, Unseen};
 use super::image::Image;
-use super::{DrawError, Out, create, finish};
+use super::{BESIDE, DrawError, Out, create, finish, room_for};
 use color_quant::NeuQuant;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,50 @@ use std::path::{Path, PathBuf};
 const COLORS: usize = 255;
 const AS_BEFORE: u8 = COLORS as u8;
 
+/// Pictures that the palette is made from, at most.
+const SAMPLES: usize = 8;
+
+/// Writes the clip as a film that loops, in real time at about `fps` pictures a second. Says in
+/// which the robot is not seen.
+///
+/// # Errors
+/// There is no moment, or the file cannot be written.
+pub fn write(
+    clip: &Clip,
+    path: &Path,
+    width: usize,
+    height: usize,
+    fps: f64,
+) -> Result<Unseen, DrawError> {
+    if clip.is_empty() {
+        return Err(DrawError::Empty(path.to_path_buf()));
+    }
+    // Of each picture that is there at a time its bytes, and twice as many for the encoder.
+    let pixels = width.saturating_mul(height);
+    let pictures = CHUNK + 3 * SAMPLES + 4;
+    room_for(pixels.saturating_mul(9 * pictures).saturating_add(BESIDE))?;
+    let stride = (1.0 / (fps * clip.step_dt())).round().max(1.0) as usize;
+    let picks: Vec<usize> = (0..clip.len()).step_by(stride).collect();
+    let mut samples = Vec::new();
+    let step = picks.len().div_ceil(SAMPLES).max(1);
+    let sampled: Vec<usize> = picks.iter().step_by(step).copied().collect();
+    clip.render(&sampled, width, height, |_, image| {
+        samples.push(image.clone());
+        Ok::<(), DrawError>(())
+    })?;
+    let mut film = Gif::begin(path, width, height, &samples)?;
+    let time = |n: usize| (n * stride) as f64 * clip.step_dt();
+    let mut shown = 0;
+    let unseen = clip.render(&picks, width, height, |_, image| {
+        shown += 1;
+        film.add(image, time(shown - 1), time(shown))
+    })?;
+    film.end()?;
+    Ok(unseen)
+}
+
 /// A GIF in the making.
-pub struct Gif {
+struct Gif {
     path: PathBuf,
     encoder: gif::Encoder<Out>,
     quantizer: Quantizer,
@@ -22,18 +64,16 @@ pub struct Gif {
     next: Vec<u8>,
 }
 
-impl Film for Gif {
-    /// The palette is made from these.
-    const SAMPLES: usize = 8;
-
+impl Gif {
+    /// Begins a file of pictures of `width` x `height` pixels.
     fn begin(
         path: &Path,
         width: usize,
         height: usize,
-        samples: Vec<Image>,
+        samples: &[Image],
     ) -> Result<Self, DrawError> {
         let fail = |e: gif::EncodingError| DrawError::write(path, e);
-        let quantizer = Quantizer::new(&samples);
+        let quantizer = Quantizer::new(samples);
         let (w, h) = (width as u16, height as u16);
         let file = create(path)?;
         let mut encoder = gif::Encoder::new(file, w, h, &quantizer.palette).map_err(fail)?;
@@ -48,6 +88,7 @@ impl Film for Gif {
         })
     }
 
+    /// Adds a picture that is shown from `from` to `to` (s).
     fn add(&mut self, image: &Image, from: f64, to: f64) -> Result<(), DrawError> {
         let [width, height] = self.size;
         self.quantizer.map(image, &mut self.next);

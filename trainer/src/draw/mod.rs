@@ -1,14 +1,13 @@
-//! Pictures of robots: a small software renderer, PNG sheets, GIF and WebP.
+//! Pictures of robots: a small software renderer, PNG sheets and GIF.
 //!
 //! Reading order: a [`Clip`] collects poses while a policy runs -> [`choice`] says which
 //! shapes are drawn, [`Scene`] what a model looks like, [`paint`] where a texture lies ->
 //! [`camera`] where from -> [`render`] casts rays at [`shape`]s and [`mesh`]es -> [`image`],
-//! [`sheet`] and [`film`] with [`gif`] and [`webp`] write files. No window, no GPU, no fonts needed.
+//! [`sheet`] and [`gif`] write files. No window, no GPU, no fonts needed.
 
 pub mod camera;
 pub mod choice;
 pub mod clip;
-pub mod film;
 pub mod floor;
 pub mod gif;
 pub mod image;
@@ -22,7 +21,6 @@ pub mod shape;
 pub mod sheet;
 pub mod smooth;
 pub mod text;
-pub mod webp;
 
 pub use choice::Geoms;
 pub use clip::{Clip, Unseen};

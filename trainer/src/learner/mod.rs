@@ -17,6 +17,7 @@ pub mod registry;
 pub mod returns;
 pub mod self_play;
 pub mod state;
+mod stats;
 pub mod team;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -28,8 +29,9 @@ pub use nn::device::program as device_program;
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
-pub use self_play::{SelfPlay, SelfPlayConfig, SelfPlayStats};
+pub use self_play::{SelfPlay, SelfPlayConfig};
 pub use state::State;
+pub use stats::{Family, UpdateStats};
 
 use crate::config::Config;
 use crate::memory::FreeMemory;
@@ -38,7 +40,6 @@ use ostler_collector::memory::out_of_memory;
 use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
 use ostler_collector::{CollectError, Policy, Rollout};
 use ostler_sim::config::ConfigError;
-use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
 use registry::LearnerArgs;
@@ -420,212 +421,5 @@ impl LearnError {
             Self::Replay(e) => e.out_of_memory(),
             _ => None,
         }
-    }
-}
-
-/// Statistics of an update. Means are over all minibatches that were not skipped,
-/// weighted by valid samples within each; a mean over nothing is NaN.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct UpdateStats {
-    /// Clipped surrogate loss (`Loss/surrogate`).
-    pub surrogate: f64,
-    /// Value loss before its coefficient (`Loss/value_function`).
-    pub value_function: f64,
-    /// Entropy of the policy (nat) (`Loss/entropy`).
-    pub entropy: f64,
-    /// Distance from the teacher before its coefficient (`Loss/imitation`), where there is one.
-    pub imitation: Option<f64>,
-    /// Kullback-Leibler divergence from the policy that collected to the present one
-    /// at the end of the update (nat) (`Policy/kl`).
-    pub kl: f64,
-    /// Share of samples whose probability ratio left the clipping range
-    /// (`Policy/clip_fraction`).
-    pub clip_fraction: f64,
-    /// 1 - Var(return - value) / Var(return) before the update
-    /// (`Loss/explained_variance`); 1 is perfect, 0 is no better than a constant.
-    pub explained_variance: f64,
-    /// Mean standard deviation of the actions collected; 0 for a categorical policy
-    /// (`Policy/mean_std`).
-    pub mean_std: f64,
-    /// Learning rate after the update (`Loss/learning_rate`).
-    pub learning_rate: f64,
-    /// Mean norm of the gradient before clipping (`Loss/grad_norm`): of PPO the actor's, or
-    /// of networks that share a trunk; of the others the critics'.
-    pub grad_norm: f64,
-    /// The same of PPO's critic where it is apart (`Loss/critic_grad_norm`).
-    pub critic_grad_norm: f64,
-    /// Share of the minibatches in which the policy learnt (`Policy/update_share`): it stops
-    /// at `ppo.kl_stop`.
-    pub policy_share: f64,
-    /// Share of minibatches with a clipped gradient (`Loss/grad_clipped`).
-    pub grad_clipped: f64,
-    /// Minibatches skipped for one of the three reasons below
-    /// (`Guard/skipped_minibatches`).
-    pub skipped: u64,
-    /// Of them: no sample was valid (`Guard/skipped_no_valid`).
-    pub skipped_no_valid: u64,
-    /// Of them: a loss was not finite (`Guard/skipped_loss`).
-    pub skipped_loss: u64,
-    /// Of them: all losses were finite, the gradient was not
-    /// (`Guard/skipped_gradient`).
-    pub skipped_gradient: u64,
-    /// After the update something of what a checkpoint holds is not finite: a weight,
-    /// a standard deviation, a moment of the optimiser, a statistic, the learning rate
-    /// (`Guard/non_finite_params`).
-    pub non_finite_params: bool,
-    /// Minibatches in all.
-    pub minibatches: u64,
-    /// Samples that were not learnt from (`Guard/invalid_samples`).
-    pub invalid: u64,
-    /// Numbers of learners with a replay buffer.
-    pub off_policy: Option<OffPolicyStats>,
-    /// Numbers of random search.
-    pub search: Option<SearchStats>,
-    /// Rewards of earlier versions of the policy, and beside them.
-    pub self_play: Option<SelfPlayStats>,
-    /// Time for values, advantages and other work before the first minibatch (s).
-    pub gae_s: f64,
-    /// Time for all of the update (s).
-    pub update_s: f64,
-    /// Traffic between host and device, and how often the host waited: nothing on a
-    /// host. libtorch's own launches are not counted.
-    pub traffic: Traffic,
-}
-
-/// Numbers of augmented random search.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SearchStats {
-    /// Mean return of the perturbed policies that counted, without the alive bonus
-    /// (`Search/mean_return`).
-    pub mean_return: f64,
-    /// Directions that counted (`Search/directions`).
-    pub directions: u64,
-}
-
-/// Numbers of learners with a replay buffer.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OffPolicyStats {
-    /// Loss of the actor (`Loss/actor`).
-    pub actor: f64,
-    /// Mean of the critics' targets (`Loss/q_mean`).
-    pub q_mean: f64,
-    /// Temperature: the reward that a nat of entropy is worth (`Policy/alpha`).
-    pub alpha: f64,
-    /// Mean norm of the actor's gradient before clipping (`Loss/actor_grad_norm`).
-    pub actor_grad_norm: f64,
-    /// Transitions that can be drawn (`Replay/size`).
-    pub remembered: u64,
-    /// Gradient steps since the run began (`Replay/gradient_steps`).
-    pub gradient_steps: u64,
-}
-
-impl OffPolicyStats {
-    fn scalars(&self) -> [(&'static str, f64); 6] {
-        [
-            ("Loss/actor", self.actor),
-            ("Loss/q_mean", self.q_mean),
-            ("Loss/actor_grad_norm", self.actor_grad_norm),
-            ("Policy/alpha", self.alpha),
-            ("Replay/size", self.remembered as f64),
-            ("Replay/gradient_steps", self.gradient_steps as f64),
-        ]
-    }
-}
-
-impl UpdateStats {
-    /// Of several learners: means of means and shares, sums of counts and times.
-    pub fn of_all<'a>(each: impl Iterator<Item = &'a Self> + Clone) -> Self {
-        let n = each.clone().count().max(1) as f64;
-        let mean = |of: fn(&Self) -> f64| each.clone().map(of).sum::<f64>() / n;
-        let time = |of: fn(&Self) -> f64| each.clone().map(of).sum::<f64>();
-        let count = |of: fn(&Self) -> u64| each.clone().map(of).sum::<u64>();
-        Self {
-            surrogate: mean(|s| s.surrogate),
-            value_function: mean(|s| s.value_function),
-            entropy: mean(|s| s.entropy),
-            imitation: each.clone().find_map(|s| s.imitation),
-            kl: mean(|s| s.kl),
-            clip_fraction: mean(|s| s.clip_fraction),
-            explained_variance: mean(|s| s.explained_variance),
-            mean_std: mean(|s| s.mean_std),
-            learning_rate: mean(|s| s.learning_rate),
-            grad_norm: mean(|s| s.grad_norm),
-            critic_grad_norm: mean(|s| s.critic_grad_norm),
-            policy_share: mean(|s| s.policy_share),
-            grad_clipped: mean(|s| s.grad_clipped),
-            skipped: count(|s| s.skipped),
-            skipped_no_valid: count(|s| s.skipped_no_valid),
-            skipped_loss: count(|s| s.skipped_loss),
-            skipped_gradient: count(|s| s.skipped_gradient),
-            non_finite_params: each.clone().any(|s| s.non_finite_params),
-            minibatches: count(|s| s.minibatches),
-            invalid: count(|s| s.invalid),
-            off_policy: None,
-            search: None,
-            self_play: self_play::of_all(each.clone().filter_map(|s| s.self_play)),
-            gae_s: time(|s| s.gae_s),
-            update_s: time(|s| s.update_s),
-            traffic: each.map(|s| s.traffic).fold(Traffic::default(), |a, b| a + b),
-        }
-    }
-
-    /// Of an iteration whose update was not made: no means.
-    pub fn none() -> Self {
-        Self {
-            surrogate: f64::NAN,
-            value_function: f64::NAN,
-            entropy: f64::NAN,
-            kl: f64::NAN,
-            clip_fraction: f64::NAN,
-            explained_variance: f64::NAN,
-            mean_std: f64::NAN,
-            learning_rate: f64::NAN,
-            grad_norm: f64::NAN,
-            critic_grad_norm: f64::NAN,
-            policy_share: f64::NAN,
-            grad_clipped: f64::NAN,
-            ..Self::default()
-        }
-    }
-
-    /// Tag and value of everything worth a curve.
-    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let common = [
-            ("Loss/value_function", self.value_function),
-            ("Loss/entropy", self.entropy),
-            ("Loss/learning_rate", self.learning_rate),
-            ("Loss/grad_norm", self.grad_norm),
-            ("Loss/grad_clipped", self.grad_clipped),
-            ("Policy/mean_std", self.mean_std),
-            ("Guard/skipped_minibatches", self.skipped as f64),
-            ("Guard/skipped_no_valid", self.skipped_no_valid as f64),
-            ("Guard/skipped_loss", self.skipped_loss as f64),
-            ("Guard/skipped_gradient", self.skipped_gradient as f64),
-            ("Guard/non_finite_params", f64::from(u8::from(self.non_finite_params))),
-            ("Guard/invalid_samples", self.invalid as f64),
-        ];
-        let on_policy = [
-            ("Loss/surrogate", self.surrogate),
-            ("Loss/explained_variance", self.explained_variance),
-            ("Policy/kl", self.kl),
-            ("Policy/clip_fraction", self.clip_fraction),
-            ("Policy/update_share", self.policy_share),
-            ("Loss/critic_grad_norm", self.critic_grad_norm),
-        ];
-        let off_policy = self.off_policy.map(|o| o.scalars());
-        let search = self.search.map(|s| {
-            [("Search/mean_return", s.mean_return), ("Search/directions", s.directions as f64)]
-        });
-        let gradients = off_policy.is_none() && search.is_none();
-        let on_policy = on_policy.into_iter().filter(move |_| gradients);
-        let off_policy = off_policy.into_iter().flatten();
-        let off_policy = off_policy.chain(search.into_iter().flatten());
-        // A matrix has neither a critic nor an entropy.
-        let has = move |tag: &str| !["Loss/value_function", "Loss/entropy"].contains(&tag);
-        let common = common.into_iter().filter(move |(tag, _)| search.is_none() || has(tag));
-        let self_play = self.self_play.into_iter().flat_map(|s| s.scalars());
-        let imitation = self.imitation.map(|x| ("Loss/imitation", x));
-        let more = self_play.chain(imitation);
-        common.chain(on_policy).chain(off_policy).chain(more)
     }
 }

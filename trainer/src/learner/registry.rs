@@ -56,11 +56,6 @@ pub trait Method: Sync {
         (self.batch_rows(config), 0)
     }
 
-    /// Whether it has `learner.path = "reference"`.
-    fn has_reference(&self) -> bool {
-        false
-    }
-
     /// Whether its policy can be recurrent: `actor.rnn_type`.
     fn recurrent(&self) -> bool {
         false

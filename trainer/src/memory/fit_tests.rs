@@ -47,6 +47,11 @@ fn the_reason_is_said() {
 struct Stacks(u64, Host);
 
 impl Device for Stacks {
+    unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.1.copy(from, to, bytes) }
+    }
+
     fn name(&self) -> String {
         "a GPU with stacks".into()
     }

@@ -8,64 +8,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The file's version.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// A file longer than this is not read (bytes).
 const MAX_BYTES: u64 = 16 << 20;
-
-/// A throughput, in the unit in which it can be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
-pub enum Throughput {
-    /// On a processor.
-    Reference {
-        /// Environment steps for a round of the reference workload.
-        steps_per_round: f64,
-        /// The version of that workload.
-        yardstick: u32,
-    },
-    /// On a GPU.
-    Clock {
-        /// Environment steps per second.
-        steps_per_s: f64,
-    },
-}
-
-impl Throughput {
-    /// The number.
-    pub fn value(self) -> f64 {
-        match self {
-            Self::Reference { steps_per_round, .. } => steps_per_round,
-            Self::Clock { steps_per_s } => steps_per_s,
-        }
-    }
-
-    /// As a share of `baseline`; none where they have different units.
-    pub fn share_of(self, baseline: Self) -> Option<f64> {
-        let version = |t| match t {
-            Self::Reference { yardstick, .. } => Some(yardstick),
-            Self::Clock { .. } => None,
-        };
-        (version(self) == version(baseline)).then(|| self.value() / baseline.value())
-    }
-}
-
-impl std::fmt::Display for Throughput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Reference { steps_per_round, .. } => {
-                write!(f, "{steps_per_round:.1} steps/round")
-            }
-            Self::Clock { steps_per_s } => write!(f, "{steps_per_s:.0} steps/s"),
-        }
-    }
-}
 
 /// One case on one class of machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// Median over the seeds.
-    pub throughput: Throughput,
+    /// Environment steps per second, the median over the seeds.
+    pub steps_per_s: f64,
     /// Seeds.
     pub seeds: usize,
     /// When: `2026-11-20`.
@@ -85,6 +37,16 @@ impl Default for Baselines {
     fn default() -> Self {
         Self { version: VERSION, machines: BTreeMap::new() }
     }
+}
+
+/// What is read first.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+fn read<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(text).map_err(|e| e.to_string())
 }
 
 /// The key of a case in one of its forms.
@@ -112,17 +74,17 @@ impl Baselines {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(bad(e.to_string())),
         };
-        let all: Self = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
-        if all.version != VERSION {
-            return Err(bad(format!("version {} is not {VERSION}", all.version)));
+        let Version { version } = read(&text).map_err(bad)?;
+        if version != VERSION {
+            return Err(bad(format!(
+                "version {version} is not {VERSION}, in which a throughput is steps_per_s by the clock, and not steps_per_round of a reference workload"
+            )));
         }
+        let all: Self = read(&text).map_err(bad)?;
         let mut each = all.machines.values().flat_map(BTreeMap::iter);
-        let wrong = |b: &Baseline| {
-            let value = b.throughput.value();
-            !value.is_finite() || value <= 0.0
-        };
+        let wrong = |b: &Baseline| !b.steps_per_s.is_finite() || b.steps_per_s <= 0.0;
         match each.find(|(_, b)| wrong(b)) {
-            Some((case, b)) => Err(bad(format!("{case}: {}", b.throughput))),
+            Some((case, b)) => Err(bad(format!("{case}: {} steps/s", b.steps_per_s))),
             None => Ok(all),
         }
     }
@@ -165,11 +127,7 @@ mod tests {
         let path = dir.path().join("baselines.json");
         assert_eq!(Baselines::read(&path).unwrap(), Baselines::default());
         let mut all = Baselines::default();
-        let one = Baseline {
-            throughput: Throughput::Reference { steps_per_round: 1234.5, yardstick: 1 },
-            seeds: 3,
-            date: "2026-11-20".into(),
-        };
+        let one = Baseline { steps_per_s: 1234.5, seeds: 3, date: "2026-11-20".into() };
         all.set("fast, release", &key("pole", false), one.clone());
         all.write(&path).unwrap();
         let read = Baselines::read(&path).unwrap();
@@ -180,8 +138,8 @@ mod tests {
         for (from, to) in [
             ("1234.5", "0.0"),
             ("1234.5", "-1"),
-            ("\"version\": 2", "\"version\": 1"),
-            ("yardstick", "inches"),
+            ("\"version\": 3", "\"version\": 2"),
+            ("steps_per_s", "steps_per_round"),
             ("seeds", "sides"),
             ("{", "["),
         ] {
@@ -190,15 +148,15 @@ mod tests {
             assert!(e.contains("baselines.json cannot be used"), "{e}");
         }
     }
+
     #[test]
-    fn only_what_has_the_same_unit_is_compared() {
-        let reference =
-            |steps_per_round, yardstick| Throughput::Reference { steps_per_round, yardstick };
-        let clock = Throughput::Clock { steps_per_s: 2.0 };
-        assert_eq!(reference(3.0, 1).share_of(reference(2.0, 1)), Some(1.5));
-        assert_eq!(reference(3.0, 1).share_of(reference(2.0, 2)), None);
-        assert_eq!(reference(3.0, 1).share_of(clock), None);
-        assert_eq!(clock.share_of(reference(2.0, 1)), None);
-        assert_eq!(clock.share_of(clock), Some(1.0));
+    fn rounds_of_the_reference_workload_are_refused_with_what_replaces_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("baselines.json");
+        let old = r#"{"version": 2, "machines": {"m": {"c": {"throughput": {"steps_per_round": 4.5, "yardstick": 1}, "seeds": 3, "date": "2026-11-22"}}}}"#;
+        std::fs::write(&path, old).unwrap();
+        let e = Baselines::read(&path).unwrap_err().to_string();
+        assert!(e.contains("steps_per_s by the clock, and not steps_per_round"), "{e}");
+        assert!(e.contains("write it anew with --update-baselines"), "{e}");
     }
 }

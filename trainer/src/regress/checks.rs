@@ -1,13 +1,12 @@
 //! From judged runs to the verdict on their case. A value that one of them lacks fails
 //! the check that needs it.
 
-use super::baseline::{Baseline, Throughput};
+use super::baseline::Baseline;
 use super::case::Case;
-use super::file::{Bound, Requirement};
+use super::file::Bound;
 use super::judge::{JudgedRun, range};
 use super::plan::CasePlan;
 use super::verdict::{CaseResult, Check, Kind, Problem, Trial, Verdict};
-use super::yardstick;
 use crate::stats::{AgainstThreshold, interquartile, interval, median};
 
 /// The name of a case's check of its return.
@@ -21,14 +20,9 @@ pub const PEAK_MEMORY: &str = "peak memory";
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The baseline of this class of machine.
-    Baseline {
-        /// The baseline.
-        of: Baseline,
-        /// The class.
-        class: String,
-        /// One that cannot be compared with is a failure.
-        required: bool,
-    },
+    Baseline(Baseline),
+    /// Another program, which ran beside each seed.
+    Beside,
     /// There is none for the class, which is named here.
     None {
         /// The class.
@@ -59,7 +53,7 @@ pub fn judge_case(
     };
     let returns = all(|t| t.ret);
     let speeds = all(|t| t.steps_per_s);
-    let rounds = all(|t| t.steps_per_round);
+    let against = all(|t| t.steps_per_s_against);
     let peaks = all(|t| t.peak_memory_mib);
     let mut checks = Vec::new();
     let ret = returns.as_ref().ok().and_then(|values| interval(values, expect.confidence));
@@ -71,27 +65,11 @@ pub fn judge_case(
             Ok(values) => check_return(plan, values, threshold),
         });
     }
-    let compared = match &speeds {
-        // Without it the log is not whole, whatever is compared.
-        Err(problem) => Err(problem.clone()),
-        Ok(_) => throughput(case.requires, &speeds, &rounds),
-    };
+    let asked = expect.throughput_share.is_some();
+    let compared = compare(&speeds, &against, reference);
     if let Some(least) = expect.throughput_share {
-        // Of a run that failed there may be no throughput; that it failed was said.
-        let failed = trials.iter().find(|t| t.steps_per_round.is_none() && !t.problems.is_empty());
-        checks.push(match (&compared, failed) {
-            (Err(_), Some(trial)) if speeds.is_ok() => {
-                let why = format!("seed {} failed, so there is nothing to compare", trial.seed);
-                Check::skipped(THROUGHPUT, why)
-            }
-            (Err(problem), _) => Check::failed(THROUGHPUT, problem.clone()),
-            (Ok(found), _) => check_throughput(*found, least, reference),
-        });
+        checks.push(check_throughput(&compared, least, reference));
     }
-    let share = match (&compared, reference, expect.throughput_share) {
-        (Ok(found), Reference::Baseline { of, .. }, Some(_)) => found.share_of(of.throughput),
-        _ => None,
-    };
     if let Some(most) = expect.peak_memory_mib {
         checks.push(match &peaks {
             Err(problem) => Check::failed(PEAK_MEMORY, problem.clone()),
@@ -113,8 +91,7 @@ pub fn judge_case(
         ret,
         return_interquartile: middle_half,
         steps_per_s: middle(&speeds),
-        throughput: compared.ok().filter(|_| expect.throughput_share.is_some()),
-        throughput_share: share,
+        throughput_share: compared.ok().and_then(|c| c.share).filter(|_| asked),
         peak_memory_mib: peaks.ok().map(|p| p.into_iter().fold(0.0, f64::max)),
         seconds: runs.iter().map(|r| r.trial.seconds).sum(),
         runs: runs.into_iter().map(|r| r.trial).collect(),
@@ -143,7 +120,6 @@ fn blank(case: &Case, plan: &CasePlan) -> CaseResult {
         return_interquartile: None,
         return_at_least: plan.expect.return_at_least,
         steps_per_s: None,
-        throughput: None,
         throughput_share: None,
         peak_memory_mib: None,
         seconds: 0.0,
@@ -187,67 +163,71 @@ fn middle(values: &Result<Vec<f64>, Problem>) -> Option<f64> {
     values.as_ref().ok().and_then(|values| median(values))
 }
 
-/// Numbers of a case that are compared: a GPU's steps by the clock, the median over the seeds; a
-/// processor's by the reference workload, the least of the seeds.
-///
+/// A case's speed, by the clock, and what it is compared with.
+struct Compared {
+    /// Environment steps per second, the median over the seeds.
+    found: f64,
+    /// As a share of the baseline, where there is one.
+    share: Option<f64>,
+    /// The baseline in words.
+    with: String,
+}
+
 /// # Errors
-/// A seed lacks it.
-pub fn throughput(
-    requires: Option<Requirement>,
+/// A seed lacks its speed, or that of the program beside it.
+fn compare(
     speeds: &Result<Vec<f64>, Problem>,
-    rounds: &Result<Vec<f64>, Problem>,
-) -> Result<Throughput, Problem> {
+    against: &Result<Vec<f64>, Problem>,
+    reference: &Reference,
+) -> Result<Compared, Problem> {
     let none = || Problem::new(Kind::MissingMetric, "no throughput to compare");
-    match requires {
-        Some(Requirement::Cuda) => {
-            let all = speeds.as_ref().map_err(Problem::clone)?;
-            let steps_per_s = median(all).ok_or_else(none)?;
-            Ok(Throughput::Clock { steps_per_s })
+    let speeds = speeds.as_ref().map_err(Problem::clone)?;
+    let found = median(speeds).ok_or_else(none)?;
+    let (share, with) = match reference {
+        Reference::Baseline(of) => {
+            let with = format!("the baseline {:.0} steps/s of {}", of.steps_per_s, of.date);
+            (Some(found / of.steps_per_s), with)
         }
-        None => {
-            // Programs that disturb the workload's caches more than the run's make a seed look
-            // faster, by up to a third; nothing makes one look as much slower.
-            let all = rounds.as_ref().map_err(Problem::clone)?;
-            let least = all.iter().copied().reduce(f64::min);
-            Ok(Throughput::Reference {
-                steps_per_round: least.ok_or_else(none)?,
-                yardstick: yardstick::VERSION,
-            })
+        Reference::Beside => {
+            // Each with the one at its side: what slowed one down slowed both.
+            let against = against.as_ref().map_err(Problem::clone)?;
+            let shares: Vec<f64> = std::iter::zip(speeds, against).map(|(a, b)| a / b).collect();
+            (Some(median(&shares).ok_or_else(none)?), "the program beside it".into())
         }
-    }
-}
-
-fn check_throughput(found: Throughput, least: f64, reference: &Reference) -> Check {
-    let (class, required, why) = match reference {
-        Reference::Update => {
-            let message = format!("{found}, measured for the baseline");
-            return Check::passed(THROUGHPUT, message);
-        }
-        Reference::None { class, required } => (class, *required, "no baseline"),
-        Reference::Baseline { of, class, required } => match found.share_of(of.throughput) {
-            Some(share) => return compare(found, share, least, of),
-            None => (class, *required, "the baseline has another unit than is measured now"),
-        },
+        Reference::None { .. } | Reference::Update => (None, String::new()),
     };
-    let why = format!("{found}, {why} for \"{class}\"");
-    match required {
-        true => {
-            let why = format!("{why}; --update-baselines writes one");
-            Check::failed(THROUGHPUT, Problem::new(Kind::NoBaseline, why))
-        }
-        false => Check::skipped(THROUGHPUT, why),
-    }
+    Ok(Compared { found, share, with })
 }
 
-fn compare(found: Throughput, share: f64, least: f64, baseline: &Baseline) -> Check {
-    let was = baseline.throughput;
-    let found = format!("{found}, {share:.3} of the baseline {was}");
-    match share >= least {
-        true => Check::passed(THROUGHPUT, format!("{found}, at least {least}")),
-        false => {
-            let why = format!("{found} of {}, expected at least {least}", baseline.date);
+fn check_throughput(
+    compared: &Result<Compared, Problem>,
+    least: f64,
+    reference: &Reference,
+) -> Check {
+    let Compared { found, share, with } = match compared {
+        Ok(compared) => compared,
+        Err(problem) => return Check::failed(THROUGHPUT, problem.clone()),
+    };
+    let found = format!("{found:.0} steps/s");
+    match (share, reference) {
+        (Some(share), _) if *share >= least => {
+            Check::passed(THROUGHPUT, format!("{found}, {share:.3} of {with}, at least {least}"))
+        }
+        (Some(share), _) => {
+            let why = format!("{found}, {share:.3} of {with}, expected at least {least}");
             Check::failed(THROUGHPUT, Problem::new(Kind::Throughput, why))
         }
+        (None, Reference::None { class, required }) => {
+            let why = format!("{found}, no baseline for \"{class}\"");
+            match required {
+                true => {
+                    let why = format!("{why}; --update-baselines writes one");
+                    Check::failed(THROUGHPUT, Problem::new(Kind::NoBaseline, why))
+                }
+                false => Check::skipped(THROUGHPUT, why),
+            }
+        }
+        (None, _) => Check::passed(THROUGHPUT, format!("{found}, measured for the baseline")),
     }
 }
 

@@ -1,6 +1,5 @@
 //! One child process: its end, its size, its time.
 
-use super::meter::{Measured, Meter};
 use super::verdict::Exit;
 use crate::supervise::process::{self, End};
 use ostler_sim::files;
@@ -12,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the child ...
+/// Time between two looks at the child.
 const LOOK: Duration = Duration::from_millis(10);
-/// ... and where its speed is measured: some of them in each of its turns.
-const CLOSE_LOOK: Duration = Duration::from_millis(4);
 /// A child that is asked to stop has so long to save.
 const GRACE: Duration = Duration::from_secs(30);
 /// The last lines of a child's output are among so many bytes.
@@ -64,23 +61,14 @@ pub struct Ended {
     pub peak_mib: Option<f64>,
     /// The same with all that it started (MiB).
     pub peak_with_children_mib: f64,
-    /// Its speed, where it was measured.
-    pub measured: Option<Measured>,
 }
 
 /// Runs `command` to its end, its output going into the new file `said`. After `limit` it is
-/// killed, with all that it started. It does not outlive this process. `meter` measures
-/// its speed, for which it has one processor and is stopped now and then.
+/// killed, with all that it started. It does not outlive this process.
 ///
 /// # Errors
 /// It cannot be started or waited for, or `said` cannot be written.
-pub fn run(
-    command: &mut Command,
-    said: &Path,
-    limit: Duration,
-    stop: &Stop,
-    mut meter: Option<Meter>,
-) -> Result<Ended> {
+pub fn run(command: &mut Command, said: &Path, limit: Duration, stop: &Stop) -> Result<Ended> {
     files::replace(said, files::SHARED, b"")?;
     let file = files::append(said)?;
     command
@@ -90,12 +78,6 @@ pub fn run(
         // A Ctrl-C is for the runner, which passes on what it decides.
         .process_group(0);
     process::die_with_this(command);
-    if let Some(processor) = meter.as_ref().map(Meter::processor) {
-        // SAFETY: between fork and exec it makes one system call and takes no lock and no
-        // memory.
-        unsafe { command.pre_exec(move || Ok(processor.bind()?)) };
-    }
-    let look = meter.as_ref().map_or(LOOK, |_| CLOSE_LOOK);
     let clock = Instant::now();
     let pid = command.spawn()?.id() as i32;
     let (mut peak, mut too_long) = (None, false);
@@ -115,10 +97,7 @@ pub fn run(
             // All of its group: compilers, too.
             process::send(-pid, libc::SIGKILL);
         }
-        if let Some(meter) = &mut meter {
-            meter.look(pid);
-        }
-        std::thread::sleep(look);
+        std::thread::sleep(LOOK);
     };
     let mib = f64::from(1 << 20);
     Ok(Ended {
@@ -131,7 +110,6 @@ pub fn run(
         seconds: clock.elapsed().as_secs_f64(),
         peak_mib: peak.map(|kib| kib as f64 / 1024.0),
         peak_with_children_mib: ended.peak as f64 / mib,
-        measured: meter.map(Meter::done),
     })
 }
 
@@ -165,7 +143,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        run(&mut command, &dir.path().join("said"), limit, stop, None).unwrap()
+        run(&mut command, &dir.path().join("said"), limit, stop).unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -188,7 +166,7 @@ mod tests {
         std::os::unix::fs::symlink(&other, &said).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2"]);
-        run(&mut command, &said, LONG, &Stop::default(), None).unwrap();
+        run(&mut command, &said, LONG, &Stop::default()).unwrap();
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
         assert_eq!(tail(&said, 9), ["one", "two"]);
     }
@@ -201,7 +179,7 @@ mod tests {
         let said = dir.path().join("said");
         let stop = Stop::default();
         let limit = Duration::from_millis(300);
-        let ended = run(&mut command, &said, limit, &stop, None).unwrap();
+        let ended = run(&mut command, &said, limit, &stop).unwrap();
         assert!(ended.too_long);
         assert_eq!(ended.exit, Exit::Signal("SIGKILL".into()));
         let pid: i32 = tail(&said, 1)[0].trim().parse().unwrap();

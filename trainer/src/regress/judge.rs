@@ -28,6 +28,8 @@ pub struct Raw {
     pub ended: std::io::Result<Ended>,
     /// Its log.
     pub history: Result<History, Problem>,
+    /// How the program beside it ended, and its log.
+    pub against: Option<(std::io::Result<Ended>, Result<History, Problem>)>,
     /// Its evaluation, where there was one.
     pub evaluated: Option<Result<f64, Problem>>,
     /// Training and evaluation together (s).
@@ -67,7 +69,6 @@ pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
         problems.extend(judge_budget(plan, history, &raw.ended));
     }
     problems.extend(history.not_finite(&plan.expect.nan_allowed));
-    let fine = problems.is_empty();
     let mut keep = |value: Result<f64, Problem>| match value {
         Ok(value) => Some(value),
         // Without metrics everything is missing: that was said once.
@@ -85,13 +86,7 @@ pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
         (None, ReturnOf::Evaluation) => None,
     };
     let steps_per_s = keep(throughput(plan, history));
-    let measured = raw.ended.as_ref().ok().and_then(|e| e.measured.as_ref());
-    // Of a run that failed there may be too little, which was said.
-    let steps_per_round = match (measured, fine) {
-        (Some(m), true) => keep(m.steps_per_round(history, warm_up(plan, history))),
-        (Some(m), false) => m.steps_per_round(history, warm_up(plan, history)).ok(),
-        (None, _) => None,
-    };
+    let steps_per_s_against = raw.against.and_then(|other| keep(judge_other(plan, other)));
     let own = keep(largest(history, OWN_PEAK));
     let ended = raw.ended.ok();
     let seen = ended.as_ref().and_then(|e| e.peak_mib);
@@ -111,12 +106,25 @@ pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
         env_steps: history.env_steps(),
         ret,
         steps_per_s,
-        steps_per_round,
+        steps_per_s_against,
         peak_memory_mib: peak,
         peak_memory_with_children_mib: ended.map(|e| e.peak_with_children_mib),
         said: Vec::new(),
     };
     JudgedRun { trial, bounds }
+}
+
+/// The speed of the program beside the run.
+fn judge_other(
+    plan: &CasePlan,
+    (ended, history): (std::io::Result<Ended>, Result<History, Problem>),
+) -> Result<f64, Problem> {
+    let about = |p: Problem| Problem::new(p.kind, format!("--against: {}", p.message));
+    let ended = ended.map_err(|e| Problem::new(Kind::NotStarted, format!("--against: {e}")))?;
+    match judge_end(plan, &ended) {
+        Some(problem) => Err(about(problem)),
+        None => history.and_then(|history| throughput(plan, &history)).map_err(about),
+    }
 }
 
 fn finite(ret: f64) -> Result<f64, Problem> {

@@ -3,8 +3,7 @@
 //!
 //! Reading order: [`mod@file`] and [`case`] (a file's content) -> [`folder`] (which files) ->
 //! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
-//! process), [`meter`] (its speed, in turns with a [`yardstick`] on one [`processor`]),
-//! [`metrics`] (its metrics) -> [`judge`] (what is wrong with a run), [`checks`] (what
+//! process), [`metrics`] (its metrics) -> [`judge`] (what is wrong with a run), [`checks`] (what
 //! the runs of a case are worth), [`stats`](crate::stats), [`baseline`], [`machine`] ->
 //! [`report`] (JUnit XML, JSON, Markdown).
 
@@ -20,17 +19,14 @@ mod judge_speed_tests;
 #[cfg(test)]
 mod judge_tests;
 pub mod machine;
-pub mod meter;
 pub mod metrics;
 #[cfg(test)]
 mod metrics_tests;
 pub mod plan;
-pub mod processor;
 pub mod report;
 pub mod suite;
 pub mod trial;
 pub mod verdict;
-pub mod yardstick;
 
 pub use folder::{Chosen, find};
 pub use suite::{Options, Suite, run};

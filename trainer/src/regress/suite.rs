@@ -32,6 +32,8 @@ pub struct Options {
     pub baselines: PathBuf,
     /// It is written instead of compared with.
     pub update_baselines: bool,
+    /// Another program whose speed, beside it, is the baseline.
+    pub against: Option<PathBuf>,
     /// No baseline is a failure.
     pub require_baseline: bool,
     /// Without a GPU, cases that require one are skipped.
@@ -134,9 +136,8 @@ pub fn run(options: &Options, cases: &[Chosen], stop: &Stop) -> Result<Suite, Ru
     runner.plan();
     runner.report()?;
     std::thread::scope(|threads| {
-        for job in 0..options.jobs.max(1) {
-            let runner = &runner;
-            threads.spawn(move || runner.work(job));
+        for _ in 0..options.jobs.max(1) {
+            threads.spawn(|| runner.work());
         }
     });
     runner.stopped();
@@ -179,14 +180,15 @@ impl Runner<'_> {
         }
     }
 
-    fn work(&self, job: usize) {
+    fn work(&self) {
         while !self.stop.asked() {
             let Some((i, seed)) = self.lock().left.pop_front() else {
                 return;
             };
             let Chosen { case, plan } = &self.cases[i];
-            let out = &self.options.out;
-            let judged = trial::run(case, plan, plan.seeds[seed], out, self.stop, job);
+            let Options { out, against, .. } = self.options;
+            let seed_of = plan.seeds[seed];
+            let judged = trial::run(case, plan, seed_of, out, self.stop, against.as_deref());
             let mut state = self.lock();
             state.judged[i][seed] = Some(judged);
             if self.stop.asked() {
@@ -209,11 +211,14 @@ impl Runner<'_> {
         if self.options.update_baselines {
             return Reference::Update;
         }
+        if self.options.against.is_some() {
+            return Reference::Beside;
+        }
         let class = &self.machine.class;
         let (class, required) = (class.clone(), self.options.require_baseline);
         let key = key(&case.name, self.options.short);
         match self.baselines.get(&class, &key).cloned() {
-            Some(of) => Reference::Baseline { of, class, required },
+            Some(of) => Reference::Baseline(of),
             None => Reference::None { class, required },
         }
     }
@@ -246,7 +251,7 @@ impl Runner<'_> {
             .collect();
         let count = |v: Verdict| cases.iter().filter(|c| c.verdict == v).count();
         let suite = Suite {
-            version: 2,
+            version: 3,
             ostler: env!("CARGO_PKG_VERSION"),
             dir: self.options.dir.display().to_string(),
             short: self.options.short,
@@ -277,11 +282,11 @@ impl Runner<'_> {
             if !case.checks.iter().any(|c| c.name == THROUGHPUT) {
                 continue;
             }
-            let (Verdict::Passed, Some(throughput)) = (case.verdict, case.throughput) else {
+            let (Verdict::Passed, Some(steps_per_s)) = (case.verdict, case.steps_per_s) else {
                 outln!("no baseline from {}: it did not pass", case.name);
                 continue;
             };
-            let baseline = Baseline { throughput, seeds: case.runs.len(), date: date.clone() };
+            let baseline = Baseline { steps_per_s, seeds: case.runs.len(), date: date.clone() };
             let key = key(&case.name, self.options.short);
             all.set(&self.machine.class, &key, baseline);
             written += 1;

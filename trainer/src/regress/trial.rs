@@ -5,14 +5,13 @@ use super::case::Case;
 use super::child::{self, Ended, Stop, tail};
 use super::file::ReturnOf;
 use super::judge::{JudgedRun, Raw, judge_run};
-use super::meter::Meter;
 use super::metrics::History;
 use super::plan::{CasePlan, Length};
-use super::processor::Processor;
 use super::verdict::{Exit, Kind, Problem};
 use crate::config::pass_on;
 use crate::run::METRICS;
 use ostler_sim::files;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -22,15 +21,15 @@ const SAID: usize = 20;
 /// An evaluation that says more than this has no result (bytes).
 const MAX_SAID: u64 = 16 << 20;
 
-/// Trains and evaluates with one seed, below the folder `out`, and judges; as the `job`-th
-/// at the same time.
+/// Trains and evaluates with one seed, below the folder `out`, and judges. Where speed is
+/// compared, the program `against` trains the same at the same time.
 pub fn run(
     case: &Case,
     plan: &CasePlan,
     seed: u64,
     out: &Path,
     stop: &Stop,
-    job: usize,
+    against: Option<&Path>,
 ) -> JudgedRun {
     let clock = Instant::now();
     let name = format!("{}/seed_{seed}", case.name);
@@ -38,9 +37,21 @@ pub fn run(
         run: out.join(&name),
         train: out.join(format!("{name}.train.txt")),
         eval: out.join(format!("{name}.eval.txt")),
-        job,
     };
-    let ended = train(case, plan, seed, &place, stop);
+    let other = &TrialFiles {
+        run: out.join(format!("{name}.against")),
+        train: out.join(format!("{name}.against.txt")),
+        eval: PathBuf::new(),
+    };
+    let against = against.filter(|_| plan.expect.throughput_share.is_some());
+    let own = || train(&std::env::current_exe()?, case, plan, seed, &place, stop);
+    let (ended, other_ended) = std::thread::scope(|threads| {
+        let beside = against
+            .map(|program| threads.spawn(move || train(program, case, plan, seed, other, stop)));
+        let died = || Err(std::io::Error::other("its thread died"));
+        (own(), beside.map(|thread| thread.join().unwrap_or_else(|_| died())))
+    });
+    let against = other_ended.map(|ended| (ended, History::read(&other.run.join(METRICS))));
     let history = History::read(&place.run.join(METRICS));
     let well = matches!(&ended, Ok(e) if e.exit == Exit::Code(0));
     let evaluated = match plan.expect.return_of {
@@ -55,6 +66,7 @@ pub fn run(
         folder: name,
         ended,
         history,
+        against,
         evaluated,
         seconds: clock.elapsed().as_secs_f64(),
     };
@@ -82,16 +94,16 @@ struct TrialFiles {
     run: PathBuf,
     train: PathBuf,
     eval: PathBuf,
-    job: usize,
 }
 
-fn own_program() -> std::io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
+fn program(path: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(path);
     pass_on(&mut command);
-    Ok(command)
+    command
 }
 
 fn train(
+    ostler: &Path,
     case: &Case,
     plan: &CasePlan,
     seed: u64,
@@ -101,7 +113,7 @@ fn train(
     if let Some(folder) = place.run.parent() {
         files::own_folder(folder)?;
     }
-    let mut command = own_program()?;
+    let mut command = program(ostler);
     command.arg("train").arg(&case.config).arg("--quiet");
     command.arg("--out").arg(&place.run);
     command.arg("--seed").arg(seed.to_string());
@@ -121,26 +133,17 @@ fn train(
         let seconds = format!("{}s", time.as_secs_f64());
         command.arg("--max-time").arg(seconds);
     }
-    // The speed of a GPU has nothing to do with that of the processor.
-    let by_reference = plan.expect.throughput_share.is_some() && case.requires.is_none();
-    let meter = match by_reference {
-        true => {
-            let processor = Processor::of_job(place.job)?;
-            Some(Meter::new(&place.run.join(METRICS), processor))
-        }
-        false => None,
-    };
-    child::run(&mut command, &place.train, plan.limit, stop, meter)
+    child::run(&mut command, &place.train, plan.limit, stop)
 }
 
 /// The mean return of the last checkpoint.
 fn evaluate(plan: &CasePlan, place: &TrialFiles, stop: &Stop) -> Result<f64, Problem> {
     let io = |e| Problem::new(Kind::NotStarted, format!("the evaluation: {e}"));
-    let mut command = own_program().map_err(io)?;
+    let mut command = program(std::env::current_exe().map_err(io)?);
     let episodes = plan.expect.episodes;
     command.arg("eval").arg(&place.run).arg("--json");
     command.arg("--episodes").arg(episodes.to_string());
-    let ended = child::run(&mut command, &place.eval, plan.limit, stop, None).map_err(io)?;
+    let ended = child::run(&mut command, &place.eval, plan.limit, stop).map_err(io)?;
     let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
     if ended.stopped {
         return fail(Kind::Interrupted, "was stopped".into());

@@ -1,6 +1,5 @@
 //! How things end: kinds of failure, problems of a run, checks of a case.
 
-use super::baseline::Throughput;
 use crate::stats::Interval;
 use serde::Serialize;
 
@@ -181,8 +180,8 @@ pub struct Trial {
     pub ret: Option<f64>,
     /// Median of `Perf/total_fps` after the warm-up.
     pub steps_per_s: Option<f64>,
-    /// Environment steps for a round of the reference workload, where it was measured.
-    pub steps_per_round: Option<f64>,
+    /// The same of the program beside it, with `--against`.
+    pub steps_per_s_against: Option<f64>,
     /// Largest resident memory of the training process (MiB).
     pub peak_memory_mib: Option<f64>,
     /// The same with all that it started, such as compilers (MiB).
@@ -224,9 +223,7 @@ pub struct CaseResult {
     pub return_at_least: Option<f64>,
     /// Median over the seeds (environment steps/s).
     pub steps_per_s: Option<f64>,
-    /// Throughput to be compared with the baseline, if the case has one.
-    pub throughput: Option<Throughput>,
-    /// The same as a share of the baseline.
+    /// That as a share of the baseline's.
     pub throughput_share: Option<f64>,
     /// Largest over the seeds (MiB).
     pub peak_memory_mib: Option<f64>,

@@ -51,14 +51,16 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
 /// environments.
 ///
 /// # Errors
-/// Its file cannot be read; a mistake in an actuator or event, shown in its file.
+/// Its file cannot be read; a mistake in a term of the task, shown in its file.
 pub(crate) fn robot(loaded: &Loaded) -> Result<Arc<Model>, RunError> {
     if let Some(foreign) = &loaded.foreign {
         return nothing(foreign.name());
     }
     let model = Arc::new(loaded.model()?);
-    let made = ostler_sim::task::robot(&model, &loaded.config.task);
-    made.map_err(|e| loaded.places.explain(&e).into())
+    let config = &loaded.config;
+    let step_dt = |model: &Model| config.sim.timestep(model) * config.env.decimation as f64;
+    let made = ostler_sim::task::prepare(&model, &config.task, step_dt);
+    made.map(|(model, _)| model).map_err(|e| loaded.places.explain(&e).into())
 }
 
 /// A model without bodies: environments that are no robot's have this one.

@@ -161,21 +161,6 @@ pub(crate) fn send(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Processor time of all threads of process `pid` so far; none where there is no such
-/// process.
-pub(crate) fn processor_time(pid: i32) -> Option<Duration> {
-    // SAFETY: the pointers are those of live values, which the calls fill before they
-    // are read, as their answer 0 says.
-    unsafe {
-        let mut clock: libc::clockid_t = 0;
-        let mut time: libc::timespec = std::mem::zeroed();
-        let known = libc::clock_getcpuclockid(pid, &mut clock) == 0
-            && libc::clock_gettime(clock, &mut time) == 0;
-        let (s, ns) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-        known.then(|| Duration::new(s, ns))
-    }
-}
-
 /// Processor time of this process and of all children that it has waited for, with
 /// theirs.
 pub(crate) fn processor_time_in_all() -> Duration {
@@ -194,20 +179,6 @@ pub(crate) fn processor_time_in_all() -> Duration {
         span(usage.ru_utime) + span(usage.ru_stime)
     };
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
-}
-
-/// Whether every thread of process `pid` sleeps: none runs, waits for a processor or for
-/// a disk, or was stopped.
-pub(crate) fn is_idle(pid: i32) -> bool {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-        return false;
-    };
-    let mut states = tasks.flatten().map(|task| {
-        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
-        // The name before it may hold anything, parentheses too.
-        stat.rsplit_once(") ")?.1.chars().next()
-    });
-    states.all(|state| state == Some('S'))
 }
 
 /// The end of child `pid`, if it has ended.

@@ -46,6 +46,13 @@ fn words(expected: &dyn Expected) -> String {
     }
 }
 
+/// Words that a key took in earlier builds: the word, one that it still takes, and what replaces it.
+const GONE: &[(&str, &str, &str)] = &[(
+    "half",
+    "reward",
+    "observations are kept in single precision; a larger buffer lies in a file, replay.storage = \"memmap\" or \"tiered\"",
+)];
+
 /// A value in words.
 fn given(got: Unexpected<'_>) -> String {
     match got {
@@ -75,6 +82,11 @@ impl de::Error for Refused {
     }
 
     fn unknown_variant(given: &str, allowed: &'static [&'static str]) -> Self {
+        let gone =
+            |(value, beside, _): &&(&str, &str, &str)| *value == given && allowed.contains(beside);
+        if let Some((_, _, instead)) = GONE.iter().find(gone) {
+            return Self::new(format!("\"{given}\" is gone: {instead}"));
+        }
         let list: Vec<String> = allowed.iter().map(|a| format!("\"{a}\"")).collect();
         let near = nearest(given, allowed.iter().copied())
             .map(|n| format!("; did you mean \"{n}\"?"))

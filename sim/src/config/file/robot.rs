@@ -4,7 +4,7 @@ use crate::Model;
 use crate::config::TaskConfig;
 use crate::model::edit::Edits;
 use crate::model::looks::Looks;
-use crate::model::mjcf::{self, MjcfError};
+use crate::model::mjcf::{MjcfError, Reading};
 use std::path::{Path, PathBuf};
 
 impl TaskConfig {
@@ -25,7 +25,9 @@ impl TaskConfig {
     /// Its file, or one that it names, is missing, out of reach or wrong.
     pub fn model(&self, path: &Path) -> Result<Model, MjcfError> {
         let (edits, within) = (self.robot_edits()?, self.robot_within(path));
-        mjcf::load_edited(&self.robot_file(path), within.as_deref(), &edits)
+        let reading =
+            Reading { within: within.as_deref(), edits: Some(&edits), ..Reading::default() };
+        reading.read(&self.robot_file(path)).map(|r| r.0)
     }
 
     /// Reads the robot's looks, and the robot again.
@@ -34,7 +36,9 @@ impl TaskConfig {
     /// As [`model`](Self::model).
     pub fn looks(&self, path: &Path) -> Result<(Model, Looks), MjcfError> {
         let (edits, within) = (self.robot_edits()?, self.robot_within(path));
-        mjcf::load_edited_looks(&self.robot_file(path), within.as_deref(), &edits)
+        let within = within.as_deref();
+        Reading { within, edits: Some(&edits), looks: true, text: None }
+            .read(&self.robot_file(path))
     }
 
     /// What the task adds to the robot's file; its mistakes are found when the configuration

@@ -134,7 +134,7 @@ pub fn read(path: &Path) -> Result<String, Diagnostic> {
     if ["xml", "mjcf", "urdf", "xacro"].contains(&ending) {
         let why = format!("{label} is a robot's file, and a task is expected");
         return Err(Diagnostic::plain(why).help(
-            "a task is a TOML file that names it: [task] robot = \"FILE\" (docs/your-robot.md); `ostler physics` and `ostler compare` take the robot itself",
+            "a task is a TOML file that names it: [task] robot = \"FILE\" (docs/your-robot.md); `ostler compare` takes the robot itself",
         ));
     }
     String::from_utf8(bytes)

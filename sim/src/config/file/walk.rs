@@ -17,6 +17,7 @@ pub struct Rules {
     schema: Option<Schema>,
     special: fn(&str) -> Option<Kind>,
     recognise: fn(&str) -> Option<String>,
+    gone: &'static [(&'static str, &'static str)],
     elsewhere: &'static [&'static str],
 }
 
@@ -27,6 +28,7 @@ impl Rules {
             schema: Schema::try_from(exemplar).ok(),
             special: |_| None,
             recognise: |_| None,
+            gone: &[],
             elsewhere: &[],
         }
     }
@@ -41,6 +43,12 @@ impl Rules {
     #[must_use]
     pub fn recognise(self, recognise: fn(&str) -> Option<String>) -> Self {
         Self { recognise, ..self }
+    }
+
+    /// Adds keys of earlier builds, by their paths: each with what replaces it.
+    #[must_use]
+    pub fn gone(self, gone: &'static [(&'static str, &'static str)]) -> Self {
+        Self { gone, ..self }
     }
 
     /// Adds keys of the top level that others read: they are neither looked at nor refused.
@@ -203,7 +211,10 @@ impl Walk<'_> {
         let join = |k: &str| {
             if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }
         };
-        let help = (self.rules.recognise)(key)
+        let gone = self.rules.gone.iter().find(|(gone, _)| *gone == join(key));
+        let help = gone
+            .map(|(_, instead)| format!("it is gone: {instead}"))
+            .or_else(|| (self.rules.recognise)(key))
             .or_else(|| {
                 let elsewhere = find(self.schema, key, "")?;
                 Some(format!("did you mean {elsewhere}?"))

@@ -7,14 +7,13 @@
 //!
 //! Reading order: [`Unavailable`] -> `driver` (the driver's functions) -> [`nvrtc`]
 //! (CUDA's compiler) -> [`compile`] (compiled programs and their cache) ->
-//! [`CudaKernels`] -> `staging` -> [`occupancy`] (how full a program fills a device).
+//! [`CudaKernels`] -> `staging`.
 
 pub mod compile;
 mod driver;
 mod kernels;
 mod memory;
 pub mod nvrtc;
-pub mod occupancy;
 mod staging;
 mod unavailable;
 
@@ -204,6 +203,11 @@ impl Device for Cuda {
         };
         // SAFETY: the caller's promise.
         Ok(unsafe { ring.send(from, to) }?)
+    }
+
+    unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.context.copy(from, to, bytes) }?)
     }
 
     fn fence(&self) -> Result<(), DeviceError> {

@@ -8,10 +8,10 @@ use crate::device::{Device, DeviceError, Memory, Program};
 use crate::env::{BatchEnv, EnvError};
 use crate::kernels::EnvArgs;
 use crate::model::Model;
+use crate::physics::native::SOLVER;
 use crate::physics::native::generate::generate_env;
 use crate::physics::native::lower::lower;
 use crate::physics::native::tables::RobotTables;
-use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::physics::{Limits, PhysicsError, Shortfalls, StepArgs};
 use crate::state::{Sizes, Tables};
 use crate::task::Task;
@@ -124,8 +124,7 @@ impl DeviceEnv {
             physics: StepArgs {
                 stride: n as i32,
                 substeps: i32::try_from(env.decimation).unwrap_or(i32::MAX),
-                iterations: ITERATIONS,
-                tolerance: TOLERANCE,
+                solver: SOLVER,
                 ..StepArgs::zeroed()
             },
             n: n as i32,

@@ -18,7 +18,7 @@ pub(super) struct Captured {
 
 impl DeviceEnv {
     /// Captures the state where it is, for [`restore_in_place`](Self::restore_in_place): one
-    /// launch, nothing crosses to the host. The earlier capture is gone. Cheap enough for the
+    /// copy on the device, nothing crosses to the host. The earlier capture is gone. Cheap enough for the
     /// start of every iteration.
     ///
     /// # Errors
@@ -101,11 +101,8 @@ impl DeviceEnv {
         Ok(())
     }
 
-    fn copy(&mut self, from: Address, to: Address) -> Result<(), DeviceError> {
-        let words = self.blocks.state.bytes() / 4;
-        self.args.from = from;
-        self.args.to = to;
-        self.args.words = words as i64;
-        self.launch(Entry::Copy, words)
+    fn copy(&self, from: Address, to: Address) -> Result<(), DeviceError> {
+        // SAFETY: both are blocks that `self` owns, as long as the state.
+        unsafe { self.device.copy(from, to, self.blocks.state.bytes()) }
     }
 }

@@ -73,17 +73,15 @@ enum Entry {
     Step,
     Tally,
     Total,
-    Copy,
 }
 
 /// Their names.
-const ENTRIES: [&str; 6] = [
+const ENTRIES: [&str; 5] = [
     "ostler_env_restart",
     "ostler_env_begin",
     "ostler_env_step",
     "ostler_env_tally",
     "ostler_env_total",
-    "ostler_env_copy",
 ];
 
 /// N environments on a device.

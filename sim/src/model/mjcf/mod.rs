@@ -93,80 +93,52 @@ fn why(source: &std::io::Error) -> String {
     }
 }
 
-/// Reads an MJCF or URDF file and its includes.
+/// How a robot's file is read; `..Reading::default()` stands for what is not said.
+#[derive(Debug, Clone, Default)]
+pub struct Reading<'a> {
+    /// Stands for the file, which need not exist then; includes are looked up in its folder.
+    pub text: Option<String>,
+    /// The model's files lie anywhere in this folder, beside and above its own.
+    pub within: Option<&'a Path>,
+    /// Additions of a task.
+    pub edits: Option<&'a Edits>,
+    /// The robot's looks are read, too. A part that cannot be shown is no error:
+    /// [`Looks::missing`] names it.
+    pub looks: bool,
+}
+
+impl Reading<'_> {
+    /// Reads an MJCF or URDF file and its includes.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not MJCF, or uses an unsupported feature; the message has the
+    /// place and a replacement. An addition cannot be made, which it says by the task's key.
+    pub fn read(self, path: &Path) -> Result<(Model, Looks), MjcfError> {
+        let text = match self.text {
+            Some(text) => text,
+            None => opened(path, self.within)?,
+        };
+        match self.edits {
+            Some(edits) => edited(path, self.within, text, self.looks, edits),
+            None => Ok(parse_edits(path, self.within, text, self.looks, &Edits::default())?.0),
+        }
+    }
+}
+
+/// Reads a model as its file has it.
 ///
 /// # Errors
-/// The file cannot be read, is not MJCF, or uses an unsupported feature; the
-/// message has the place and a replacement.
+/// As [`Reading::read`].
 pub fn load(path: &Path) -> Result<Model, MjcfError> {
-    load_within(path, None)
+    Ok(Reading::default().read(path)?.0)
 }
 
-/// The same for a model whose files lie anywhere in the folder `within`, beside and
-/// above its own.
+/// The same from `text`.
 ///
 /// # Errors
-/// As [`load`].
-pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfError> {
-    let text = opened(path, within)?;
-    Ok(parse_within(path, within, text, false)?.0)
-}
-
-/// The same with what a task adds to the file.
-///
-/// # Errors
-/// As [`load`]; something cannot be added, which the message says by the task's key.
-pub fn load_edited(path: &Path, within: Option<&Path>, edits: &Edits) -> Result<Model, MjcfError> {
-    let text = opened(path, within)?;
-    Ok(edited(path, within, text, false, edits)?.0)
-}
-
-/// As [`load_edited`], with the robot's looks, as [`load_looks`].
-///
-/// # Errors
-/// As [`load_edited`].
-pub fn load_edited_looks(
-    path: &Path,
-    within: Option<&Path>,
-    edits: &Edits,
-) -> Result<(Model, Looks), MjcfError> {
-    let text = opened(path, within)?;
-    edited(path, within, text, true, edits)
-}
-
-/// As [`parse`], with what a task adds.
-///
-/// # Errors
-/// As [`load_edited`].
-pub fn parse_edited(path: &Path, text: String, edits: &Edits) -> Result<Model, MjcfError> {
-    Ok(edited(path, None, text, false, edits)?.0)
-}
-
-/// Reads MJCF or URDF from `text` as if it stood in the file `path`, which need not
-/// exist; includes are looked up in its folder.
-///
-/// # Errors
-/// As [`load`].
+/// As [`Reading::read`].
 pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
-    Ok(parse_within(path, None, text, false)?.0)
-}
-
-/// As [`load_within`], with the robot's looks. A part that cannot be shown is no error:
-/// [`Looks::missing`] names it.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_looks(path: &Path, within: Option<&Path>) -> Result<(Model, Looks), MjcfError> {
-    let text = opened(path, within)?;
-    parse_within(path, within, text, true)
-}
-
-/// As [`parse`], with the robot's looks.
-///
-/// # Errors
-/// As [`load`].
-pub fn parse_looks(path: &Path, text: String) -> Result<(Model, Looks), MjcfError> {
-    parse_within(path, None, text, true)
+    Ok(Reading { text: Some(text), ..Reading::default() }.read(path)?.0)
 }
 
 /// The file that `name` means beside the robot's file; it lies where the robot's files may.
@@ -248,15 +220,6 @@ fn edited(
         why,
     }));
     Ok(read)
-}
-
-fn parse_within(
-    path: &Path,
-    within: Option<&Path>,
-    text: String,
-    looks: bool,
-) -> Result<(Model, Looks), MjcfError> {
-    Ok(parse_edits(path, within, text, looks, &Edits::default())?.0)
 }
 
 fn parse_edits(

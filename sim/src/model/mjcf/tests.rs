@@ -7,6 +7,15 @@ mod lenient;
 mod looks;
 mod textures;
 
+/// A model with its looks.
+fn parse_looks(path: &Path, text: String) -> Result<(Model, Looks), MjcfError> {
+    Reading { text: Some(text), looks: true, ..Reading::default() }.read(path)
+}
+
+fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfError> {
+    Ok(Reading { within, ..Reading::default() }.read(path)?.0)
+}
+
 fn robots() -> Vec<std::path::PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
     let mut paths: Vec<_> = std::fs::read_dir(folder)

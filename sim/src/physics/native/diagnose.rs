@@ -69,7 +69,7 @@ impl NativePhysics {
             qpos: vec![0.0; now.qpos.len()],
             qvel: vec![0.0; now.qvel.len()],
             act: vec![0.0; now.act.len()],
-            varied: now.varied.clone() as Address,
+            varied: now.varied.clone(),
         };
         let mut qacc = vec![0.0; now.qvel.len()];
         let mut sense = vec![0.0; self.state.sensordata.len() / self.state.num_envs.max(1)];

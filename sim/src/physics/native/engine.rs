@@ -23,15 +23,10 @@ use crate::task::expr::BLOCK;
 use bytemuck::Zeroable;
 use std::sync::Arc;
 
-/// Most Newton iterations of a time step; the few that need more are counted
-/// ([`NativePhysics::unsolved`]).
-pub(crate) const ITERATIONS: i32 = 12;
-/// Improvements of the scaled cost below this are rounding errors in single
-/// precision.
-pub(crate) const TOLERANCE: f64 = 1e-8;
-/// How constraints are solved.
-pub(super) const SOLVER: Solver =
-    Solver { iterations: ITERATIONS, reserved: 0, tolerance: TOLERANCE };
+/// How constraints are solved: the few time steps that need more iterations are counted
+/// ([`NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
+/// single precision.
+pub(crate) const SOLVER: Solver = Solver { iterations: 12, reserved: 0, tolerance: 1e-8 };
 
 /// N worlds of one robot.
 #[derive(Debug)]

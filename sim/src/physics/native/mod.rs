@@ -21,7 +21,7 @@ pub mod tape;
 pub(crate) mod wrap;
 
 pub use choose::{Settled, foresee, settle};
-pub(crate) use engine::{ITERATIONS, TOLERANCE};
+pub(crate) use engine::SOLVER;
 pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate};
 pub use kernel::{InstructionSet, Unusable};

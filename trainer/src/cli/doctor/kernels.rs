@@ -24,14 +24,12 @@ pub fn run(
     let (mut rows, mut failed) = (Vec::new(), false);
     if !as_json {
         outln!(
-            "{:16} {:7} {:>9} {:>8} {:>13} {:>10} {:10} {:>10}",
+            "{:16} {:7} {:>9} {:>8} {:>13} {:>10}",
             "config",
             "arch",
             "registers",
             "stack B",
             "spills B",
-            "occupancy",
-            "limit",
             "compiled"
         );
     }
@@ -62,16 +60,13 @@ fn named(file: &Path) -> PathBuf {
 }
 
 fn print(row: &Row) {
-    let occupancy = row.occupancy.map(|o| format!("{:.0} %", 100.0 * o));
     outln!(
-        "{:16} {:7} {:>9} {:>8} {:>13} {:>10} {:10} {:>8.1} s{}",
+        "{:16} {:7} {:>9} {:>8} {:>13} {:>8.1} s{}",
         row.config,
         row.architecture,
         row.registers,
         row.stack,
         format!("{}/{}", row.spills.0, row.spills.1),
-        occupancy.unwrap_or_default(),
-        row.limited_by.as_deref().unwrap_or_default(),
         row.compiled_s,
         if row.cached { ", cached" } else { "" }
     );

@@ -18,7 +18,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// Needs of configurations' programs (all in configs/) on a GPU: registers,
-    /// local memory, spills, occupancy. Needs CUDA's compiler and no GPU
+    /// local memory, spills. Needs CUDA's compiler and no GPU
     #[arg(long, num_args = 0.., value_name = "CONFIG")]
     kernels: Option<Vec<PathBuf>>,
     /// With --kernels: sm_90 and the like instead of the GPUs here, or the usual ones

@@ -7,7 +7,7 @@ const RED: &str = "rgb1=\"1 0 0\" rgb2=\"0 0 1\"";
 
 fn read(assets: &str, world: &str) -> (Model, Looks) {
     let text = format!("<mujoco><asset>{assets}</asset><worldbody>{world}</worldbody></mujoco>");
-    let (model, looks) = mjcf::parse_looks(Path::new("robot.xml"), text).unwrap();
+    let (model, looks) = shown(Path::new("robot.xml"), text);
     assert!(looks.plain.is_empty(), "{looks:?}");
     (model, looks)
 }
@@ -149,7 +149,7 @@ fn textures_that_are_not_drawn_are_named() {
     let text = "<mujoco><asset><texture name=\"t\" type=\"2d\" file=\"lost.png\"/><texture name=\"u\" builtin=\"flat\" width=\"9000\"/>
         <material name=\"m\" texture=\"t\" rgba=\"1 0 0 1\"/><material name=\"n\" texture=\"u\"/></asset><worldbody>
         <geom size=\"1\" material=\"m\"/><geom size=\"1\" material=\"n\"/></worldbody></mujoco>";
-    let (model, looks) = mjcf::parse_looks(Path::new("robot.xml"), text.into()).unwrap();
+    let (model, looks) = shown(Path::new("robot.xml"), text.into());
     let scene = Scene::new(&model, &looks, Geoms::Auto);
     assert_eq!(scene.solids[0].color, linear([1.0, 0.0, 0.0]));
     assert!(scene.solids[0].coat.is_none() && scene.solids[1].coat.is_some());

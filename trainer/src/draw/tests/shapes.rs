@@ -23,7 +23,7 @@ f 5 6 12 11\nf 6 1 7 12\n";
 fn read(text: &str) -> (Model, Looks) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("l.obj"), L).unwrap();
-    mjcf::parse_looks(&folder.path().join("dog.xml"), text.into()).unwrap()
+    shown(&folder.path().join("dog.xml"), text.into())
 }
 
 /// The picture from ahead (+x), and whether the robot is in it.

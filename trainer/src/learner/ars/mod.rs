@@ -20,7 +20,7 @@ pub use policy::LinearPolicy;
 
 use super::fault::{FaultTime, Faults};
 use super::state::{Count, RateShare};
-use super::{LearnError, Learner, State, TrainedPolicy, UpdateStats};
+use super::{Family, LearnError, Learner, State, TrainedPolicy, UpdateStats};
 use ostler_collector::Rollout;
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::device::Counts;
@@ -187,7 +187,7 @@ impl Learner for Ars {
         let skipped = u64::from(!taken);
         let nothing = u64::from(x[3] == 0.0);
         let mut stats = UpdateStats {
-            value_function: f64::NAN,
+            of: Family::Search,
             grad_norm: x[1],
             learning_rate: rate,
             mean_std: self.config.noise,
@@ -197,7 +197,8 @@ impl Learner for Ars {
             skipped_gradient: skipped - nothing.min(skipped),
             invalid: (valid.numel() as f64 - x[4]) as u64,
             non_finite_params: !x[5].is_finite(),
-            search: Some(super::SearchStats { mean_return: x[2], directions: x[3] as u64 }),
+            search_return: x[2],
+            directions: x[3] as u64,
             ..UpdateStats::none()
         };
         if self.policy.device() != Device::Cpu {

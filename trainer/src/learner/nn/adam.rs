@@ -7,7 +7,7 @@
 
 use super::device::{Entry, LearnKernels, address, not_loaded};
 use super::host::Vectors;
-use super::host::kernels::{AdamConfig, AdamStep};
+use super::host::kernels::AdamConfig;
 use super::shared::{AdamArgs, Step};
 use super::{Params, zeros};
 use crate::learner::LearnError;

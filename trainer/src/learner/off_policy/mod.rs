@@ -30,9 +30,7 @@ use super::fault::FaultTime;
 use super::fault::Faults;
 use super::nn::Adam;
 use super::nn::device::LearnKernels;
-use super::{
-    ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, TrainedPolicy, UpdateStats,
-};
+use super::{ActorConfig, CriticConfig, Family, LearnError, State, TrainedPolicy, UpdateStats};
 use config::Common;
 use critics::Critics;
 use inputs::Inputs;
@@ -331,14 +329,13 @@ impl OffPolicy {
             skipped_gradient: bad(|t| t.bad_gradient),
             non_finite_params: !at(0).is_finite(),
             invalid: (valid.numel() as f64 - at(1)) as u64,
-            off_policy: Some(OffPolicyStats {
-                actor: actor.loss,
-                q_mean: critic.own[0],
-                alpha: if drawn { at(3).exp() } else { f64::NAN },
-                actor_grad_norm: actor.norm,
-                remembered: self.remembered() as u64,
-                gradient_steps: self.counts.steps.get(),
-            }),
+            of: Family::OffPolicy,
+            actor_loss: actor.loss,
+            q_mean: critic.own[0],
+            alpha: if drawn { at(3).exp() } else { f64::NAN },
+            actor_grad_norm: actor.norm,
+            remembered: self.remembered() as u64,
+            gradient_steps: self.counts.steps.get(),
             ..UpdateStats::none()
         })
     }

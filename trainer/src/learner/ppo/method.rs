@@ -1,7 +1,7 @@
 //! PPO as one of the [learners](crate::learner::registry).
 
 use super::{Ppo, Staleness, blocks};
-use crate::config::{Config, LearnerPath};
+use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
@@ -80,28 +80,15 @@ impl Method for PpoMethod {
         true
     }
 
-    fn has_reference(&self) -> bool {
-        true
-    }
-
     fn working_set(&self, config: &Config) -> (usize, usize) {
-        if config.learner.path == LearnerPath::Reference {
-            // The tensors that automatic differentiation keeps.
-            return (2 * self.batch_rows(config), 2);
-        }
         let steps = sequence(config);
         let sequences = self.batch_rows(config) / steps;
         blocks::working_set(sequences, steps, config.learner_threads())
     }
 
     fn useful_threads(&self, config: &Config) -> Option<usize> {
-        match config.learner.path {
-            LearnerPath::Fast => {
-                let steps = sequence(config);
-                Some(blocks::parts_of(self.batch_rows(config) / steps, steps))
-            }
-            LearnerPath::Reference => None,
-        }
+        let steps = sequence(config);
+        Some(blocks::parts_of(self.batch_rows(config) / steps, steps))
     }
 
     fn describe(&self, config: &Config) -> String {
@@ -117,11 +104,7 @@ impl Method for PpoMethod {
         let LearnerArgs { config, spec, seed, device } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
-        let ppo = ppo.with_threads(config.learner_threads())?;
-        Ok(Box::new(match config.learner.path {
-            LearnerPath::Fast => ppo,
-            LearnerPath::Reference => ppo.by_reference()?,
-        }))
+        Ok(Box::new(ppo.with_threads(config.learner_threads())?))
     }
 
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {

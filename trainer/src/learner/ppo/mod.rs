@@ -303,7 +303,7 @@ impl Ppo {
         Ok(())
     }
 
-    /// Takes gradients by libtorch's automatic differentiation.
+    /// Takes gradients by libtorch's automatic differentiation: what tests compare with.
     ///
     /// # Errors
     /// Memory does not suffice.

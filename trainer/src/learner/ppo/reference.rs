@@ -1,8 +1,9 @@
 //! A minibatch's loss and gradient by libtorch's automatic differentiation, written as
-//! plainly as can be: `learner.path = "reference"`.
+//! plainly as can be.
 //!
 //! It runs on every device, several times slower than the [fast path](super), which equals it
-//! up to rounding. A new kind of layer or term of the loss works as soon as it is written
+//! up to rounding: tests hold that path against it, and recurrent policies on a device have no
+//! other. A new kind of layer or term of the loss works as soon as it is written
 //! here.
 
 use super::batch::{MiniBatch, Remembered};

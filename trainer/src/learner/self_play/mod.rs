@@ -25,35 +25,6 @@ use tch::{Device, Kind, TchError, Tensor};
 /// A learner and its policy.
 type Learning = WithPast<Box<dyn Learner>, Vec<Box<dyn TrainedPolicy>>>;
 
-/// Rewards where an earlier version took part.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SelfPlayStats {
-    /// Mean reward per step of earlier versions (`SelfPlay/past_reward`).
-    pub past: f64,
-    /// Of the same policy's present version beside them (`SelfPlay/reward`); NaN where it
-    /// has no agent there.
-    pub present: f64,
-}
-
-impl SelfPlayStats {
-    /// Tags and values.
-    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
-        let all = [("SelfPlay/past_reward", self.past), ("SelfPlay/reward", self.present)];
-        all.into_iter().filter(|(_, x)| x.is_finite())
-    }
-}
-
-/// Means over several policies; of those that have a number.
-pub fn of_all(each: impl Iterator<Item = SelfPlayStats> + Clone) -> Option<SelfPlayStats> {
-    let mean = |of: fn(&SelfPlayStats) -> f64| {
-        let all = each.clone().map(|s| of(&s)).filter(|x| x.is_finite());
-        let (sum, n) = all.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
-        sum / n
-    };
-    each.clone().next()?;
-    Some(SelfPlayStats { past: mean(|s| s.past), present: mean(|s| s.present) })
-}
-
 /// See the [module](self).
 #[derive(Debug)]
 pub struct SelfPlay {
@@ -119,7 +90,9 @@ impl SelfPlay {
         each.try_for_each(|(all, own)| rows.take(all, own))
     }
 
-    fn stats(&self, rollout: &Rollout) -> Result<SelfPlayStats, LearnError> {
+    /// Mean rewards per step where an earlier version took part: of such versions, and of the
+    /// present one beside them; NaN where it has no agent there.
+    fn rewards(&self, rollout: &Rollout) -> Result<[f64; 2], LearnError> {
         let columns = [&rollout.reward, &rollout.valid];
         let sums = columns.map(|t| -> Result<Tensor, TchError> {
             let each = t.f_sum_dim_intlist(&[0i64][..], false, Kind::Float)?;
@@ -130,8 +103,7 @@ impl SelfPlay {
         let mut means = [0.0_f32; 2];
         let on_host = rewards?.f_div(&steps?)?.f_to_device(Device::Cpu)?;
         read_into(&on_host, &mut means)?;
-        let [past, present] = means.map(f64::from);
-        Ok(SelfPlayStats { past, present })
+        Ok(means.map(f64::from))
     }
 
     /// Replaces a version by the present policy.
@@ -148,10 +120,11 @@ impl Learner for SelfPlay {
             // With the statistics of observations that the policy has by now.
             (0..window as usize).try_for_each(|i| self.keep(i))?;
         }
-        let played = self.stats(rollout)?;
+        let rewards = self.rewards(rollout)?;
         self.take(rollout)?;
         let mut stats = self.policy.present.update(&self.rollout)?;
-        stats.self_play = Some(played);
+        [stats.past_reward, stats.present_reward] =
+            rewards.map(|x| Some(x).filter(|x| x.is_finite()));
         self.updates.add(1);
         let done = self.updates.get();
         if done.is_multiple_of(self.interval) {

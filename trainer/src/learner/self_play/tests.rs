@@ -280,8 +280,8 @@ fn rewards_are_told_apart() {
         };
         let _ = r.reward.i((.., row as i64)).fill_(reward);
     }
-    let stats = learner.update(&r).unwrap().self_play.unwrap();
-    assert_eq!((stats.past, stats.present), (-2.0, 3.0));
+    let stats = learner.update(&r).unwrap();
+    assert_eq!((stats.past_reward, stats.present_reward), (Some(-2.0), Some(3.0)));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn every_policy_of_several_plays_its_own_past() {
     for stream in 0..3 {
         let stats = update(&mut *learner, &spec, stream);
         assert!(stats.surrogate.is_finite());
-        assert!(stats.self_play.unwrap().past.is_finite());
+        assert!(stats.past_reward.unwrap().is_finite());
     }
     let names: Vec<String> = learner.save().unwrap().into_iter().map(|(n, _)| n).collect();
     for name in ["p0/self_play/2/actor.0.weight", "p1/self_play/0/actor.0.weight"] {

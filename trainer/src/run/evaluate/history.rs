@@ -44,7 +44,6 @@ impl Score {
 
 /// Its part of a checkpoint, besides the best weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Record {
     /// Evaluations with a finite mean.
     pub count: u64,

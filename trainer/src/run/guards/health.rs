@@ -18,7 +18,6 @@ const ENOUGH: usize = 10;
 
 /// Its part of a checkpoint, besides the weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Record {
     /// Bad updates in a row.
     pub bad_updates: u32,

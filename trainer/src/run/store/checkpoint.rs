@@ -105,35 +105,26 @@ pub struct Meta {
     /// Training time so far (s).
     pub wall_s: f64,
     /// How much of the run was done, 0..1, where time counts.
-    #[serde(default)]
     pub progress: f64,
     /// Best mean return so far, if any episodes ended.
     pub best: Option<f64>,
     /// The task of the weights.
     pub task: TaskMark,
     /// Whether the policy was trusted.
-    #[serde(default)]
     pub health: crate::run::guards::health::Record,
     /// Results of the evaluations.
-    #[serde(default)]
     pub evaluations: crate::run::evaluate::history::Record,
     /// The evaluation after this iteration was cut short: whoever goes on makes it first.
-    #[serde(default)]
     pub evaluation_owed: bool,
     /// The last iteration with pressure on memory.
-    #[serde(default)]
     pub last_pressure: u64,
     /// How far the schedules of the curriculum have come.
-    #[serde(default)]
     pub schedules: Vec<Option<f64>>,
     /// The run's `config.toml`.
-    #[serde(default)]
     pub config: String,
     /// Hash of the robot's files, see `setup::hash`.
-    #[serde(default)]
     pub sources: String,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
-    #[serde(default)]
     pub replay: Option<ostler_collector::replay::Saved>,
 }
 

@@ -1,7 +1,8 @@
 //! A device and its primary context.
 
 use super::super::Unavailable;
-use super::{Refused, check};
+use super::{Refused, STREAM, check};
+use crate::device::Address;
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -68,6 +69,16 @@ impl Context {
         self.enter()?;
         // SAFETY: takes nothing.
         check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// Copies within the device's memory, behind the stream's earlier work.
+    ///
+    /// # Safety
+    /// So many bytes lie behind both addresses, in live blocks that do not overlap.
+    pub unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Refused> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        check("cuMemcpyDtoDAsync_v2", unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, STREAM) })
     }
 
     /// Free and total memory of the device (bytes).

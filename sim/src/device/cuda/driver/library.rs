@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Functions that are called, so that a driver that lacks something is told at once. cudarc would
 /// panic at the first call of it.
-const FUNCTIONS: [&str; 31] = [
+const FUNCTIONS: [&str; 32] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGetCount",
@@ -33,6 +33,7 @@ const FUNCTIONS: [&str; 31] = [
     "cuMemFreeHost",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
     "cuEventCreate",
     "cuEventRecord",
     "cuEventQuery",

@@ -1,5 +1,5 @@
 //! Refusals of attached models, the places where their files may lie, and the cost of copies.
-//! `sim/tests/mjcf_referee` compares their meaning with MuJoCo's.
+//! `sim/tests/engine/mjcf_referee` compares their meaning with MuJoCo's.
 
 use super::*;
 

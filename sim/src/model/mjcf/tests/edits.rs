@@ -6,7 +6,8 @@ use std::path::Path;
 
 fn read(text: &str, edits: &Edits) -> Result<Model, String> {
     let path = Path::new("robot.xml");
-    parse_edited(path, text.into(), edits).map_err(|e| e.to_string())
+    let reading = Reading { text: Some(text.into()), edits: Some(edits), ..Reading::default() };
+    reading.read(path).map(|r| r.0).map_err(|e| e.to_string())
 }
 
 fn floor() -> Edits {

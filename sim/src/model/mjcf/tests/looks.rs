@@ -4,11 +4,8 @@ use super::*;
 use crate::model::looks::{LookKind, Looks, Surface};
 use crate::model::rotation::{Pose, rotate};
 use crate::model::{GeomKind, Model};
-use meshes::{put, wedge};
+use crate::test_support::meshes::{put, wedge};
 use std::path::PathBuf;
-
-#[path = "../../../../../tests/support/meshes.rs"]
-pub(super) mod meshes;
 
 fn names(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let inner = |p: &PathBuf| p.strip_prefix(folder).unwrap().to_path_buf();
@@ -149,7 +146,9 @@ fn what_a_urdf_shows_is_drawn_and_not_simulated() {
 <collision><geometry><box size="1 1 1"/></geometry></collision></link>
 <joint name="j" type="revolute"><parent link="base"/><child link="arm"/></joint></robot>"#,
     );
-    let (model, looks) = load_looks(&main, Some(folder.path())).unwrap();
+    let (model, looks) = Reading { within: Some(folder.path()), looks: true, ..Reading::default() }
+        .read(&main)
+        .unwrap();
     assert_eq!(model, load_within(&main, Some(folder.path())).unwrap());
     assert_eq!((model.geoms.len(), model.skipped.len()), (1, 0));
     assert!(looks.urdf && looks.missing.is_empty(), "{looks:?}");
@@ -159,7 +158,7 @@ fn what_a_urdf_shows_is_drawn_and_not_simulated() {
     assert_eq!(kinds[1].0, LookKind::Primitive(GeomKind::Sphere));
     assert_eq!(model.sources.len(), 2, "{:?}", model.sources);
     // Out of reach it is missing, and the way out is named.
-    let (_, looks) = load_looks(&main, None).unwrap();
+    let (_, looks) = Reading { looks: true, ..Reading::default() }.read(&main).unwrap();
     assert!(looks.missing[0].why.contains("task.robot_folder"), "{:?}", looks.missing);
     assert_eq!(Looks::default().shapes, []);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::looks::{Looks, TextureKind};
-use looks::meshes::put;
+use crate::test_support::meshes::put;
 
 fn png(wide: u32, high: u32) -> Vec<u8> {
     let mut bytes = Vec::new();

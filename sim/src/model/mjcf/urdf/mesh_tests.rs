@@ -1,7 +1,7 @@
 //! Which file a mesh of a URDF is.
 
 use crate::model::Model;
-use crate::model::mjcf::{load_within, parse, parse_looks, plain_urdf};
+use crate::model::mjcf::{Reading, parse, plain_urdf};
 use std::path::Path;
 
 /// A box of these sides at the origin, which has their product times 1000 kg.
@@ -140,7 +140,8 @@ fn what_is_seen_and_what_is_felt_are_meshes_of_their_own() {
             <joint name="j" type="continuous"><parent link="base"/><child link="l"/></joint></robot>"#
         );
         let robot = dir.path().join("robot.urdf");
-        let (model, looks) = parse_looks(&robot, text).unwrap();
+        let (model, looks) =
+            Reading { text: Some(text), looks: true, ..Reading::default() }.read(&robot).unwrap();
         assert_eq!(weighed(&model).0, [1.0]);
         let far = |s: &crate::model::looks::Surface| s.vertices.iter().any(|v| v[0] > 0.15);
         assert!(looks.surfaces.iter().all(far) && looks.surfaces.len() == 1, "{looks:?}");
@@ -168,7 +169,9 @@ fn a_package_is_the_folder_of_its_name_before_any_other() {
         let names: Vec<_> = names.collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         std::fs::write(&robot, meshes(&names)).unwrap();
-        load_within(&robot, Some(&at.join("ws"))).map_err(|e| e.to_string())
+        let ws = at.join("ws");
+        let reading = Reading { within: Some(&ws), ..Reading::default() };
+        reading.read(&robot).map(|r| r.0).map_err(|e| e.to_string())
     };
     let said = |model: &Model| model.ignored.iter().any(|i| i.what.contains("package"));
     let both = read(&["arm", "gripper"]).unwrap();

@@ -116,7 +116,7 @@ fn a_recording_ends_at_its_limit() {
             let mut sum = ffi::ostler_sym_const(1.0);
             for i in 0..Val::MAX_NODES {
                 let next = ffi::ostler_sym_const(i as f64 + 0.5);
-                sum = ffi::ostler_sym_op2(ffi::op::ADD, next, ffi::ELEMENT);
+                sum = ffi::ostler_sym_op2(crate::kernels::SYM_ADD, next, ffi::ELEMENT);
                 made += usize::from(sum != ffi::NO_VALUE);
             }
             ffi::ostler_sym_store(0, 0, sum);

@@ -1,5 +1,5 @@
 //! `sensor(NAME)`: the model's sensors, from the state. Formulas as MuJoCo's
-//! (`sim/tests/mjcf_referee` compares them).
+//! (`sim/tests/engine/mjcf_referee` compares them).
 
 use super::fields::{mass_of, tensor, varies};
 use super::frames::{Place, centre_of, load, point, point_at, point_vel, point_vel_at, turned};

@@ -298,7 +298,7 @@ fn every_function_equals_its_formula_in_f64() {
 
 #[test]
 fn no_function_is_without_a_formula() {
-    // Those of several agents need some: sim/tests/agents.
+    // Those of several agents need some: sim/tests/env/agents.
     let others =
         |f: &&functions::Function| !["each", "others", "agent_index", "agent_id"].contains(&f.name);
     for f in functions::all().filter(others) {

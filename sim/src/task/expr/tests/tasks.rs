@@ -8,7 +8,6 @@ use crate::Groups;
 use crate::config::{Auto, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::env::{BatchEnv, EnvError, EpisodeStats, StepOut};
 use crate::model::Model;
-use crate::task::Task;
 use crate::task::emit::{Numbers, emit};
 use crate::task::expr::Scratch;
 use std::sync::Arc;
@@ -90,8 +89,7 @@ fn compile(tasks: u32) {
     let (mut varied, mut driven, mut read) = (0, 0, 0);
     for key in 0..tasks {
         let cfg = task(key);
-        let made = crate::task::robot(&plain, &cfg)
-            .and_then(|model| Ok((Task::compile(&model, &cfg, 0.02)?, model)));
+        let made = crate::task::prepare(&plain, &cfg, |_| 0.02).map(|(model, task)| (task, model));
         let (compiled, model) = match made {
             Ok(made) => made,
             Err(error) => {

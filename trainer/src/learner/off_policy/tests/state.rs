@@ -143,7 +143,7 @@ fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
     let first = learn(&mut learner, &spec, 1);
     assert_eq!((first.minibatches, first.skipped, first.invalid), (0, 0, 1));
     assert!(first.value_function.is_nan());
-    assert_eq!(first.off_policy.unwrap().remembered, 24);
+    assert_eq!(first.remembered, 24);
     let after = learner.weights().unwrap();
     for ((name, a), (_, b)) in weights.iter().zip(&after) {
         let statistics = name.contains("normalizer");
@@ -152,7 +152,7 @@ fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
     let second = learn(&mut learner, &spec, 2);
     assert_eq!((second.minibatches, second.skipped), (4, 0));
     assert!(second.value_function.is_finite());
-    assert_eq!(second.off_policy.unwrap().gradient_steps, 4);
+    assert_eq!(second.gradient_steps, 4);
 }
 
 /// On a GPU `tests/gpu/modes.rs` compares with what the runtime was asked for.
@@ -210,7 +210,7 @@ fn an_update_taken_back_is_repeated_bit_for_bit() {
         let again = learner.update(&rollout).unwrap();
         same(&learner.save().unwrap(), &end);
         assert_eq!(once.value_function.to_bits(), again.value_function.to_bits());
-        assert_eq!(once.off_policy.unwrap().remembered, 48);
+        assert_eq!(once.remembered, 48);
     });
 }
 
@@ -227,7 +227,7 @@ fn a_learner_of_another_number_of_environments_goes_on_with_weights_and_memory()
         other.buffer = Some(buffer);
         same(&other.save().unwrap(), &saved);
         let stats = learn(&mut other, &fewer, 2);
-        assert_eq!(stats.off_policy.unwrap().remembered, 24 + 12);
+        assert_eq!(stats.remembered, 24 + 12);
         assert_eq!(stats.skipped, 0);
     });
 }

@@ -188,7 +188,7 @@ fn deviations_beyond_their_bounds_have_the_same_gradient_on_every_path() {
     }
 }
 
-/// Whole updates: `learner.path = "reference"` and what is fast, ten times. ReLU's slope
+/// Whole updates: automatic differentiation and what is fast, ten times. ReLU's slope
 /// jumps, so that rounding may move it.
 #[test]
 fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {

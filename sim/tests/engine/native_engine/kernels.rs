@@ -1,0 +1,86 @@
+//! A robot's specialised kernel against the generic one.
+
+use super::common::{bits, config, feature, robot, run, start, worlds};
+use crate::support::alone;
+use crate::support::need::Need;
+use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::physics::Physics;
+use ostler_sim::physics::native::InstructionSet;
+
+/// Largest difference of positions after one control step, relative to 1 or their
+/// size.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    let pairs = a.iter().zip(b);
+    pairs.map(|(x, y)| (x - y).abs() / x.abs().max(1.0)).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
+    let test = "native_engine::kernels::a_robots_own_kernel_means_the_same_and_keeps_its_promises";
+    let cache = tempfile::tempdir().unwrap();
+    if !alone::here(test, &[("OSTLER_CACHE", cache.path().as_os_str())]) {
+        return;
+    }
+    let specialises = InstructionSet::detect() != InstructionSet::Portable;
+    let found = specialises.then_some(()).ok_or("the processor lacks them");
+    let Some(()) = Need::Avx2.or_skip(found) else {
+        return;
+    };
+    for (name, model) in [
+        ("hopper", robot("hopper")),
+        ("half_cheetah", robot("half_cheetah")),
+        // Muscles, and strings around balls and drums.
+        ("strings", feature("tendon_spatial_wrap")),
+        // A time step's matrix that is not symmetric, both kinds of drag.
+        ("implicit", feature("integrator_implicit_fluid")),
+    ] {
+        let ids: Vec<usize> = (0..21).collect();
+        let own = SimConfig { specialize: Specialize::Wait, ..config("auto") };
+        let mut special = worlds(&model, &own, ids.len(), 1);
+        assert!(
+            !special.kernel().starts_with("generic"),
+            "{}: {:?}",
+            special.kernel(),
+            special.notes()
+        );
+        let mut generic = worlds(&model, &config("auto"), ids.len(), 1);
+        for physics in [&mut special, &mut generic] {
+            start(&model, physics, &ids);
+            run(&model, physics, &ids, 0..5);
+        }
+        let apart = difference(&special.state().qpos, &generic.state().qpos);
+        assert!(apart < 1e-3, "{name}: {apart}");
+        // Alone, and by the kernel's name: the same bits.
+        let named = config(special.kernel());
+        let mut alone = worlds(&model, &named, 1, 1);
+        assert_eq!(alone.kernel(), special.kernel());
+        start(&model, &mut alone, &ids[13..14]);
+        run(&model, &mut alone, &ids[13..14], 0..5);
+        assert_eq!(bits(&alone, 0), bits(&special, 13), "{name}");
+    }
+    let lost = config("avx2-0000");
+    let pool = std::sync::Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
+    let error = ostler_sim::physics::native::new(&robot("hopper"), &lost, 1, &pool).unwrap_err();
+    assert!(error.to_string().contains("sim.kernel = \"auto\""), "{error}");
+}
+
+#[test]
+fn a_kernel_of_named_instructions_is_had_or_refused() {
+    let pool = std::sync::Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
+    let model = robot("cartpole");
+    let kernel = |name: &str| {
+        ostler_sim::physics::native::new(&model, &config(name), 1, &pool)
+            .map(|worlds| worlds.kernel().to_string())
+            .map_err(|error| error.to_string())
+    };
+    for set in [InstructionSet::Portable, InstructionSet::Avx2, InstructionSet::Avx512] {
+        let found = kernel(&format!("auto-{}", set.name()));
+        if set.is_available() {
+            assert_eq!(found, Ok(format!("generic-{}", set.name())));
+        } else {
+            assert!(found.unwrap_err().contains(set.name()));
+        }
+    }
+    let error = kernel("auto-sse9").unwrap_err();
+    assert!(error.contains("no instruction set"), "{error}");
+}

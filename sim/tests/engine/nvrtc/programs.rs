@@ -1,0 +1,197 @@
+//! The programs that are compiled.
+
+use crate::support::referee::referee_python;
+use ostler_sim::Model;
+use ostler_sim::config::{EnvConfig, Leave, SimConfig, TaskConfig};
+use ostler_sim::device::Program;
+use ostler_sim::env::on_device::program;
+use ostler_sim::model::{
+    Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, mjcf,
+};
+use ostler_sim::physics::native::generate::generate_cuda;
+use ostler_sim::physics::native::lower::{LowerOptions, lower};
+use ostler_sim::referee::mujoco::MuJoCo;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Every shipped configuration, the smallest first.
+const SHIPPED: [&str; 9] = [
+    "cartpole",
+    "double_pendulum",
+    "spread",
+    "half_cheetah",
+    "half_cheetah_legs",
+    "hopper",
+    "ant",
+    "quadruped",
+    "ant_sumo",
+];
+/// Other tasks of these robots, whose programs need no more: compiling takes minutes.
+const VARIANTS: [&str; 2] = ["cartpole_recall", "double_pendulum_positions"];
+/// The largest robot that others publish figures of.
+pub const HUMANOID: &str = "Gymnasium's humanoid, physics";
+/// Models of what our robots do not have.
+const FEATURES: [&str; 6] = [
+    "actuator_site_reference",
+    "actuator_slidercrank",
+    "integrator_implicit_fluid",
+    "muscle",
+    "sensor_touch",
+    "tendon_spatial_wrap",
+];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// A shipped robot with its task.
+struct Shipped {
+    model: Arc<Model>,
+    sim: SimConfig,
+    env: EnvConfig,
+    task: TaskConfig,
+}
+
+impl Shipped {
+    fn new(name: &str) -> Self {
+        let path = root().join(format!("configs/{name}.toml"));
+        let mut table: toml::Table =
+            toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let mut part = |key: &str| {
+            let part = table.remove(key);
+            part.unwrap_or(toml::Value::Table(toml::Table::new()))
+        };
+        let sim: SimConfig = part("sim").try_into().unwrap();
+        let env: EnvConfig = part("env").try_into().unwrap();
+        let mut task: TaskConfig = part("task").try_into().unwrap();
+        task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
+        let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+        let dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
+        let (model, _) = ostler_sim::task::prepare(&Arc::new(model), &task, dt).unwrap();
+        Self { model, sim, env, task }
+    }
+
+    fn program(&self, changing: bool) -> Program {
+        program(&self.model, &self.sim, &self.env, &self.task, changing).unwrap()
+    }
+}
+
+/// The cart-pole with functions of a header.
+pub fn natives() -> Program {
+    let mut cart = Shipped::new("cartpole");
+    let folder = root().join("sim/tests/natives");
+    let more = std::fs::read_to_string(folder.join("terms.toml")).unwrap();
+    let more: TaskConfig = toml::from_str(&more).unwrap();
+    cart.task.native = more.native;
+    cart.task.state = more.state;
+    cart.task.command.extend(more.command);
+    cart.task.observation.extend(more.observation);
+    cart.task.reward.extend(more.reward);
+    cart.task.metric.extend(more.metric);
+    cart.task.termination.extend(more.termination);
+    let within = [folder.clone()];
+    ostler_sim::task::native::read(&mut cart.task, &folder, &within, Leave::Run).unwrap();
+    cart.program(false)
+}
+
+/// One of them.
+pub fn named(name: &str) -> Program {
+    Shipped::new(name).program(false)
+}
+
+/// Robots and tasks as they are shipped.
+pub fn shipped() -> Vec<(String, Program)> {
+    let all = std::fs::read_dir(root().join("configs")).unwrap();
+    let all = all.filter(|f| f.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml"));
+    assert_eq!(all.count(), SHIPPED.len() + VARIANTS.len(), "a configuration is not in the list");
+    let of = |name: &str| (name.to_string(), named(name));
+    SHIPPED.into_iter().map(of).collect()
+}
+
+/// Physics alone of other models, and a task whose numbers a curriculum changes.
+pub fn others() -> Vec<(String, Program)> {
+    let mut programs =
+        vec![("changing cartpole".to_string(), Shipped::new("cartpole").program(true))];
+    for name in FEATURES {
+        let path = root().join(format!("tests/referee/features/{name}.xml"));
+        programs.push((name.to_string(), physics(&path)));
+    }
+    programs.push(("motors".to_string(), physics_of(&motors())));
+    if let Some(path) = humanoid() {
+        programs.push((HUMANOID.to_string(), physics(&path)));
+    }
+    programs
+}
+
+/// A DC motor, an MLP and an LSTM, each with a delay.
+fn motors() -> Model {
+    let link = |name: &str| {
+        format!(
+            r#"<body><joint name="{name}" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>"#
+        )
+    };
+    let text = format!(
+        r#"<mujoco><worldbody>{}{}{}</body></body></body></worldbody><actuator>
+        <motor joint="a"/><motor joint="b"/><motor joint="c"/></actuator></mujoco>"#,
+        link("a"),
+        link("b"),
+        link("c")
+    );
+    let mut model = mjcf::parse(Path::new("motors.xml"), text).unwrap();
+    let layer = |inputs: usize, outputs: usize, then: Activation| Layer {
+        inputs,
+        weight: (0..inputs * outputs).map(|i| 0.3 - 0.01 * i as f64).collect(),
+        bias: vec![0.1; outputs],
+        then,
+    };
+    let network = |kind: NetworkKind, layers: Vec<Layer>| Network {
+        name: "network".into(),
+        position_scale: 1.0,
+        velocity_scale: 0.5,
+        effort_scale: 2.0,
+        kind,
+        layers,
+    };
+    let mlp = NetworkKind::Mlp { steps: vec![0, 2], velocities_first: false };
+    let lstm = NetworkKind::Lstm { cells: vec![layer(10, 32, Activation::Nothing)], width: 8 };
+    model.networks = vec![
+        network(
+            mlp,
+            vec![
+                layer(4, 16, Activation::Elu),
+                layer(16, 8, Activation::Tanh),
+                layer(8, 1, Activation::Nothing),
+            ],
+        ),
+        network(lstm, vec![layer(8, 1, Activation::Nothing)]),
+    ];
+    let limit = EffortLimit { effort: 5.0, fall: Some([6.0, 20.0]) };
+    let pd = MotorLaw::Pd { stiffness: 20.0, damping: 0.5, limit };
+    let of = |network| MotorLaw::Network { network, limit };
+    for (actuator, law) in model.actuators.iter_mut().zip([pd, of(0), of(1)]) {
+        actuator.motor = Some(Motor { law, delay: 2, most_delay: 2, group: 0, redraw: None });
+    }
+    model
+}
+
+fn physics(path: &Path) -> Program {
+    physics_of(&mjcf::load(path).unwrap())
+}
+
+fn physics_of(model: &Model) -> Program {
+    let plan = lower(model, &LowerOptions::default()).unwrap();
+    Program {
+        text: generate_cuda(&plan).unwrap(),
+        places: Vec::new(),
+        entries: vec!["ostler_step".into()],
+    }
+}
+
+/// Among the referees, if they are there.
+fn humanoid() -> Option<PathBuf> {
+    let python = referee_python()?;
+    let mut mujoco = MuJoCo::start(Some(&python)).unwrap();
+    let about = mujoco.ask(&serde_json::json!({"op": "version"})).unwrap();
+    let folder = about["gymnasium"].as_str().unwrap();
+    Some(Path::new(folder).join("humanoid.xml"))
+}

@@ -1,0 +1,80 @@
+//! The robots' specialised kernels, compiled here, against MuJoCo: the states, the answers and
+//! the gate of `native_referee`.
+
+use crate::native_referee::engine::{Findings, files, table};
+use crate::native_referee::reference::{gymnasium, mujoco, reference};
+use crate::support::need::Need;
+use crate::support::{alone, share};
+use ostler_sim::config::Specialize;
+use ostler_sim::model::mjcf;
+use ostler_sim::physics::evaluate::Precision;
+use ostler_sim::physics::native::{self, EvalOptions, InstructionSet};
+use std::path::Path;
+
+const STATES: usize = 10_000;
+/// With the other tests: states, and every so many-th model.
+const SHARE: usize = 2000;
+const EVERY: usize = 4;
+/// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
+/// Jacobians.
+const FEATURE_STATES: usize = 400;
+const FEATURES: [&str; 6] = [
+    "implicitfast_actuatorfrcrange",
+    "sensor_acceleration",
+    "sensor_force",
+    "sensor_force_elliptic",
+    "sensor_planar",
+    "sensor_touch",
+];
+const GYMNASIUM: [&str; 9] = [
+    "inverted_double_pendulum",
+    "reacher",
+    "pusher",
+    "swimmer",
+    "hopper",
+    "walker2d_v5",
+    "half_cheetah",
+    "ant",
+    "humanoid",
+];
+
+#[test]
+fn robots_specialised_kernels_agree_with_mujoco() {
+    let test = "specialised_kernels::robots_specialised_kernels_agree_with_mujoco";
+    // Kept beside MuJoCo's answers: the next run compiles nothing.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("specialised_kernels");
+    if !alone::here(test, &[("OSTLER_CACHE", cache.as_os_str())]) {
+        return;
+    }
+    let Some(mut mujoco) = mujoco() else { return };
+    let specialises = InstructionSet::detect() != InstructionSet::Portable;
+    let found = specialises.then_some(()).ok_or("the processor lacks them");
+    let Some(()) = Need::Avx2.or_skip(found) else {
+        return;
+    };
+    let folder = gymnasium(&mut mujoco);
+    let others = GYMNASIUM.map(|name| (name.to_string(), folder.join(format!("{name}.xml"))));
+    let mut findings = Findings::default();
+    let features = files("tests/referee/features");
+    let features = (features.into_iter()).filter(|(name, _)| FEATURES.contains(&name.as_str()));
+    let robots = files("configs/robots").into_iter().chain(others);
+    let robots = robots.chain(files("tests/referee/robots"));
+    let all = robots.map(|(name, path)| (name, path, STATES));
+    let features = features.map(|(name, path)| (name, path, FEATURE_STATES));
+    let all: Vec<_> = all.chain(features).collect();
+    let few = share::of(all.len(), "models", all.len().div_ceil(EVERY));
+    let every = if few < all.len() { EVERY } else { 1 };
+    let most = share::of(STATES, "states", SHARE);
+    for (name, path, states) in all.into_iter().step_by(every) {
+        let states = states.min(most);
+        let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
+        let answers = reference(&mut mujoco, &path, &model, states, 1);
+        let (label, precision) = ("own", Precision::F32);
+        let options = EvalOptions { specialize: Specialize::Wait, ..EvalOptions::default() };
+        let ours = native::evaluate(&model, &options, precision, &answers.states.view());
+        let ours = ours.map_err(|e| e.to_string());
+        let table = table(&model, label, precision, ours, &answers);
+        findings.judge(&name, table, label, &answers);
+    }
+    findings.finish();
+}

@@ -1,0 +1,21 @@
+//! `BatchEnv` over an engine that can be followed by hand.
+
+mod actions;
+mod broken;
+mod change;
+mod commands;
+mod episodes;
+mod keep;
+mod late;
+mod limits;
+mod memory;
+mod metrics;
+mod mistakes;
+mod natives;
+mod point_mass;
+mod pose;
+mod repeat;
+mod resets;
+mod starts;
+mod states;
+mod steady;

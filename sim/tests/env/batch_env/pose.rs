@@ -1,0 +1,148 @@
+//! Pins: `task.default_pose`, seen through targets, relative positions, starts and the
+//! controls of actuators that no action drives.
+
+use super::point_mass::{Batch, Out, SMALL, build, model, task};
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::{BatchEnv, EnvError};
+use ostler_sim::model::Keyframe;
+use ostler_sim::task::Task;
+use std::sync::Arc;
+
+/// Observes `joint_pos_rel` (slider, turn), `joint_pos` and `ctrl` (push, servo).
+fn seen(head: &str, terms: &str) -> TaskConfig {
+    let mut text = head.to_string();
+    for expr in ["joint_pos_rel", "joint_pos", "ctrl"] {
+        text += &format!("\n[[observation]]\nname = \"{expr}\"\nexpr = \"{expr}\"");
+    }
+    task(&format!("{text}\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{terms}"))
+}
+
+fn one(cfg: &TaskConfig) -> (BatchEnv, Out) {
+    let mut env = build(Batch { n: 1, ..SMALL }, cfg).unwrap();
+    let mut out = Out::new(env.spec(), 1);
+    out.reset(&mut env, false);
+    (env, out)
+}
+
+const SERVO: &str = "[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5";
+const PUSH: &str = "[[action]]\nactuators = [\"push\"]";
+const TO_HIGH: &str =
+    "[[reset]]\ntarget = \"keyframe(high)\"\n[[reset]]\ntarget = \"qvel\"\nvalue = 0";
+
+#[test]
+fn targets_and_relative_positions_are_about_the_same_pose() {
+    // Episodes start in "high": slider 0.5, turn 0.25. The file's own pose is zero; in
+    // "low" the slider is at -1 and the turn at 0.125.
+    for (pose, rel, servo) in [
+        ("", [0.0, 0.0], 0.25),
+        ("default_pose = \"reset\"", [0.0, 0.0], 0.25),
+        ("default_pose = \"keyframe(high)\"", [0.0, 0.0], 0.25),
+        ("default_pose = 'keyframe(\"low\")'", [1.5, 0.125], 0.125),
+        ("default_pose = \"initial\"", [0.5, 0.25], 0.0),
+    ] {
+        let (mut env, mut out) = one(&seen(pose, &format!("{SERVO}\n{TO_HIGH}")));
+        assert_eq!(out.policy[..4], [rel[0], rel[1], 0.5, 0.25], "{pose}");
+        out.step(&mut env, &[0.0]);
+        assert_eq!(out.policy[5], servo, "{pose}");
+        out.step(&mut env, &[1.0]);
+        assert_eq!(out.policy[5], servo + 0.5, "{pose}");
+    }
+}
+
+#[test]
+fn episodes_start_in_a_pose_that_is_named() {
+    let start = |pose: &str, terms: &str| {
+        let (_, out) = one(&seen(pose, &format!("{PUSH}\n{terms}")));
+        [out.policy[2], out.policy[3]]
+    };
+    let named = "default_pose = \"keyframe(high)\"";
+    assert_eq!(start(named, ""), [0.5, 0.25]);
+    assert_eq!(start("default_pose = \"initial\"", ""), [0.0, 0.0]);
+    // Terms come on top: an offset from it, a value instead, another keyframe.
+    let offset = "[[reset]]\ntarget = \"joint_pos(turn)\"\nuniform = [0.5, 0.5]";
+    assert_eq!(start(named, offset), [0.5, 0.75]);
+    let value = "[[reset]]\ntarget = \"joint_pos(turn)\"\nvalue = 2";
+    assert_eq!(start(named, value), [0.5, 2.0]);
+    let other = "[[reset]]\ntarget = \"keyframe(low)\"";
+    assert_eq!(start(named, other), [-1.0, 0.125]);
+}
+
+/// The servo follows its control at once: left at zero, it would leave the pose.
+#[test]
+fn actuators_that_no_action_drives_hold_the_pose() {
+    for (pose, terms, held) in [
+        ("", "", [0.0, 0.0]),
+        ("", TO_HIGH, [0.0, 0.25]),
+        ("default_pose = \"keyframe(high)\"", "", [0.0, 0.25]),
+        ("default_pose = \"initial\"", TO_HIGH, [0.0, 0.0]),
+        // A keyframe's own controls come first, and are clipped to the control range.
+        ("default_pose = \"keyframe(low)\"", "", [0.0, -2.0]),
+    ] {
+        let (mut env, mut out) = one(&seen(pose, &format!("{PUSH}\n{terms}")));
+        assert_eq!(out.policy[4..], [0.0, 0.0], "no control was given yet");
+        let mut blob = Vec::new();
+        for _ in 0..2 {
+            out.step(&mut env, &[0.0]);
+            assert_eq!(out.policy[4..], held, "{pose} {terms}");
+        }
+        env.capture(&mut blob).unwrap();
+        // Another process goes on with it.
+        let (mut env, mut out) = one(&seen(pose, &format!("{PUSH}\n{terms}")));
+        env.restore(&blob).unwrap();
+        out.step(&mut env, &[0.0]);
+        assert_eq!(out.policy[4..], held, "restored: {pose} {terms}");
+        assert_eq!(out.policy[3], held[1]);
+    }
+    // All controls of a keyframe, also those of motors.
+    let (mut env, mut out) = one(&seen("default_pose = \"keyframe(low)\"", SERVO));
+    out.step(&mut env, &[0.0]);
+    assert_eq!(out.policy[4..], [0.5, 0.125]);
+}
+
+#[test]
+fn a_pose_that_does_not_exist_is_refused_with_its_place_and_a_guess() {
+    for (pose, part, help) in [
+        ("keyframe(hihg)", "hihg", "did you mean \"high\"?"),
+        ("keyframe(\"hihg\")", "hihg", "did you mean \"high\"?"),
+        ("keyframe(key)", "key", "the robot has: high, low"),
+        ("keyframe()", "", "keyframe(NAME)"),
+        ("keyframe", "", "keyframe(NAME)"),
+        ("keyfrme(high)", "keyfrme", "did you mean \"keyframe\"?"),
+        ("high", "high", "did you mean \"keyframe(high)\"?"),
+        ("initail", "initail", "did you mean \"initial\"?"),
+        ("x", "x", "\"reset\", \"initial\" or \"keyframe(NAME)\""),
+        ("", "", "\"reset\", \"initial\" or \"keyframe(NAME)\""),
+    ] {
+        let cfg = seen(&format!("default_pose = '{pose}'"), PUSH);
+        let e = match build(SMALL, &cfg) {
+            Err(EnvError::Config(e)) => e,
+            other => panic!("{pose}: {other:?}"),
+        };
+        assert_eq!(e.path, "task.default_pose", "{e}");
+        let span = e.span.clone().unwrap_or(0..0);
+        assert_eq!(&pose[span], part, "{e}");
+        assert!(e.help.as_ref().is_some_and(|h| h.contains(help)), "{e}");
+    }
+}
+
+/// The reader refuses these; models can be made without it.
+#[test]
+fn a_keyframe_of_another_models_size_is_refused() {
+    let mut robot = model();
+    let short: fn(&mut Keyframe) = |k| k.qpos.truncate(3);
+    let long: fn(&mut Keyframe) = |k| k.qvel.push(0.0);
+    for (damage, part) in [
+        (short, "qpos of keyframe \"high\" has 3 numbers, the robot 9"),
+        (long, "qvel of keyframe \"high\" has 9 numbers, the robot 8"),
+    ] {
+        let robot = Arc::make_mut(&mut robot);
+        let whole = robot.clone();
+        damage(&mut robot.keyframes[0]);
+        for (head, terms) in [("default_pose = \"keyframe(high)\"", ""), ("", TO_HIGH)] {
+            let cfg = seen(head, &format!("{PUSH}\n{terms}"));
+            let e = Task::compile(robot, &cfg, 0.02).unwrap_err();
+            assert!(e.to_string().contains(part), "{e}");
+        }
+        *robot = whole;
+    }
+}

@@ -1,0 +1,22 @@
+//! Tasks and batches of environments, on processors and as a device would run them: the numbers,
+//! the bits, the mistakes that are refused.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+
+mod agents;
+mod batch_env;
+mod configs;
+mod events;
+mod on_device;
+mod out_of_memory;
+#[cfg(feature = "rapier")]
+mod physics_allocations;
+mod recommended;
+mod state;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+mod task_robot;
+
+/// Counts for the tests of what allocates nothing.
+#[global_allocator]
+static ALLOCATOR: support::count::Counting = support::count::Counting;

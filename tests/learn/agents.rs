@@ -1,0 +1,235 @@
+//! Several agents in one world, by the real program: shared and separate policies, what
+//! is logged, what repeats, resumes, goes on in other threads and with fewer worlds.
+
+use crate::common::carts::{CARTS, TWO};
+use crate::common::{Place, assert_same_bits, metrics, tensors};
+
+fn place() -> Place {
+    let place = Place::with(TWO);
+    std::fs::write(place.path("robots/carts.xml"), CARTS).unwrap();
+    place
+}
+
+const SEPARATE: &str = "agents.policies=separate";
+const PAST: &str = "self_play.window=2";
+const CENTRAL: &str = "agents.centralized_critic=true";
+
+fn names(run: &std::path::Path) -> Vec<(String, Vec<usize>)> {
+    let all = tensors(run).into_iter();
+    all.map(|(name, shape, _)| (name, shape)).collect()
+}
+
+fn shape(run: &std::path::Path, name: &str) -> Option<Vec<usize>> {
+    let name = format!("learner/{name}");
+    let found = names(run).into_iter().find(|(n, _)| *n == name);
+    found.map(|(_, shape)| shape)
+}
+
+#[test]
+fn one_policy_decides_for_all_and_its_critic_sees_what_it_is_to_see() {
+    for (critic, width) in [(None, 3), (Some(CENTRAL), 6)] {
+        let place = place();
+        let more: Vec<&str> = critic.into_iter().collect();
+        let run = place.train("a", 3, &more);
+        assert_eq!(shape(&run, "actor.0.weight"), Some(vec![16, 3]));
+        assert_eq!(shape(&run, "critic.0.weight"), Some(vec![16, width]));
+        let lines = metrics(&run);
+        let last = lines.last().unwrap();
+        let number = |tag: &str| last[tag].as_f64();
+        assert!(number("Loss/surrogate").unwrap().is_finite());
+        assert!(last.get("Loss/surrogate/left").is_none());
+        // 8 worlds of 16 steps, and the warm-up.
+        assert_eq!(number("env_steps"), Some(4.0 * 128.0));
+        let seen = lines.iter().rev().find(|l| l.get("Episode_Reward/near").is_some());
+        let seen = seen.unwrap();
+        for tag in [
+            "Episode_Reward/left/effort",
+            "Episode_Reward/right/effort",
+            "Train/agent_reward/left",
+            "Train/agent_reward/right",
+            "Episode_Termination/away/left",
+        ] {
+            assert!(seen[tag].as_f64().unwrap().is_finite(), "{tag}");
+        }
+        // Once for both, and each one's own: a return is the mean over agents.
+        let of = |tag: &str| seen[tag].as_f64().unwrap();
+        let near = of("Episode_Reward/near");
+        for agent in ["left", "right"] {
+            let own = of(&format!("Episode_Reward/{agent}/effort"));
+            let sum = of(&format!("Train/agent_reward/{agent}"));
+            assert!((near + own - sum).abs() < 1e-4 * sum.abs(), "{near} {own} {sum}");
+        }
+        place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
+        assert_same_bits(&run, &place.path("b"));
+        let said = place.ok(&["eval", "a", "--episodes", "4"]);
+        assert!(said.contains("return"), "{said}");
+    }
+}
+
+#[test]
+fn separate_policies_have_networks_losses_and_checkpoints_of_their_own() {
+    let place = place();
+    let run = place.train("a", 3, &[SEPARATE, CENTRAL]);
+    for name in ["left/actor.0.weight", "right/actor.0.weight"] {
+        assert_eq!(shape(&run, name), Some(vec![16, 3]), "{name}");
+    }
+    assert_eq!(shape(&run, "actor.0.weight"), None);
+    let last = metrics(&run).pop().unwrap();
+    let loss = |tag: &str| last[tag].as_f64().unwrap();
+    let (left, right) = (loss("Loss/surrogate/left"), loss("Loss/surrogate/right"));
+    assert_ne!(left, right);
+    assert!((loss("Loss/surrogate") - (left + right) / 2.0).abs() < 1e-9);
+    place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
+    assert_same_bits(&run, &place.path("b"));
+    place.ok(&["eval", "a", "--episodes", "4"]);
+    // A list of names says the same as "separate" does, under other names.
+    let list = place.train("c", 1, &["agents.policies=[\"x\", \"y\"]"]);
+    assert!(shape(&list, "y/critic.head.weight").is_some());
+}
+
+#[test]
+fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
+    let every = "self_play.save_interval=1";
+    for more in [
+        &["agents.policies=shared"][..],
+        &[SEPARATE],
+        &["agents.policies=shared", PAST, every],
+        &[SEPARATE, PAST, every, "actor.rnn_type=gru"],
+    ] {
+        let place = place();
+        let more = [more, &[CENTRAL]].concat();
+        let whole = place.train("whole", 4, &more);
+        let parts = place.train("parts", 2, &more);
+        place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
+        assert_same_bits(&whole, &parts);
+    }
+}
+
+#[test]
+fn threads_that_collect_make_the_same_rollouts() {
+    let none = "self_play.window=0";
+    for (policies, rnn, past) in [
+        ("agents.policies=shared", "actor.rnn_type=none", none),
+        (SEPARATE, "actor.rnn_type=none", none),
+        ("agents.policies=shared", "actor.rnn_type=gru", none),
+        (SEPARATE, "actor.rnn_type=gru", none),
+        ("agents.policies=shared", "actor.rnn_type=gru", PAST),
+        (SEPARATE, "actor.rnn_type=none", PAST),
+    ] {
+        let place = place();
+        let width = "actor.rnn_hidden_dim=6";
+        let task = [policies, CENTRAL, rnn, width, past, "self_play.save_interval=1"];
+        let sync = place.train("sync", 3, &task);
+        let crew = ["collector.kind=async", "collector.workers=3"];
+        let fresh = [&task[..], &["collector.max_staleness=0"], &crew].concat();
+        let fresh = place.train("fresh", 3, &fresh);
+        let but_episodes = |run| -> Vec<_> {
+            let all = tensors(run).into_iter();
+            all.filter(|(name, ..)| name != "episodes").collect()
+        };
+        assert!(but_episodes(&sync) == but_episodes(&fresh), "{policies} {rnn} {past}");
+        let ahead = [&[policies, rnn, past], &crew[..]].concat();
+        let last = metrics(&place.train("ahead", 3, &ahead)).pop().unwrap();
+        assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
+        assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
+fn a_back_off_takes_whole_worlds() {
+    for (policies, past) in [
+        ("agents.policies=shared", "self_play.window=0"),
+        (SEPARATE, "self_play.window=0"),
+        ("agents.policies=shared", PAST),
+    ] {
+        let place = place();
+        let out = place.run(&[
+            "train",
+            "pole.toml",
+            "--quiet",
+            policies,
+            past,
+            "--out",
+            "a",
+            "--inject",
+            "fail allocation phase=update iteration=2",
+        ]);
+        assert!(out.status.success(), "{}", crate::common::text(&out));
+        let last = metrics(&place.path("a")).pop().unwrap();
+        assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0), "{policies}");
+        assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
+fn earlier_versions_play_and_are_kept() {
+    let place = place();
+    let run = place.train("a", 4, &[PAST, "self_play.save_interval=2"]);
+    for version in ["self_play/0", "self_play/1"] {
+        let name = format!("{version}/actor.0.weight");
+        assert_eq!(shape(&run, &name), Some(vec![16, 3]), "{name}");
+    }
+    let last = metrics(&run).pop().unwrap();
+    for tag in ["SelfPlay/past_reward", "SelfPlay/reward"] {
+        assert!(last[tag].as_f64().unwrap() < 0.0, "{tag}");
+    }
+    // Half of the 8 worlds have an earlier version in them: 12 of 16 rows are learnt from.
+    let said = place.ok(&["check", "pole.toml", PAST]);
+    assert!(said.contains("2 minibatches of 96"), "{said}");
+    place.ok(&["eval", "a", "--episodes", "4"]);
+    place.ok(&["play", "a", "--episodes", "1"]);
+    place.train("b", 1, &[PAST, "--init-from", "a"]);
+    for (more, key) in [
+        (&[PAST, "runner.algorithm=sac"][..], "self_play.window"),
+        (&[PAST, "self_play.share=1.5"], "self_play.share"),
+        (&[PAST, "self_play.save_interval=0"], "self_play.save_interval"),
+    ] {
+        let out = place.run(&[&["check", "pole.toml"], more].concat());
+        let said = crate::common::text(&out);
+        assert!(out.status.code() == Some(2) && said.contains(key), "{said}");
+    }
+}
+
+#[test]
+fn a_failure_is_replayed() {
+    let place = place();
+    let fault = "nan qpos[0] share=0.5 every=1";
+    let out = place.run(&["train", "pole.toml", "--quiet", "--out", "a", "--inject", fault]);
+    let failure = std::fs::read_dir(place.path("a/failure"));
+    let mut all = failure.unwrap_or_else(|e| panic!("{e}: {}", crate::common::text(&out)));
+    let folder = all.next().unwrap().unwrap().path();
+    let shown = place.ok(&["replay", folder.to_str().unwrap()]);
+    assert!(shown.contains("the same as in the report"), "{shown}");
+}
+
+#[test]
+fn learners_with_a_memory_learn_one_policy() {
+    let place = place();
+    let sac = ["runner.algorithm=sac"];
+    let run = place.train("a", 3, &sac);
+    let last = metrics(&run).pop().unwrap();
+    // Every agent's transition is one: 16 rows of 16 steps, four times.
+    assert_eq!(last["Replay/size"].as_f64(), Some(1024.0));
+    let said = place.fails(2, &["train", "pole.toml", sac[0], SEPARATE]);
+    assert!(said.contains("agents.policies"), "{said}");
+    assert!(said.contains("policies = \"shared\""), "{said}");
+}
+
+#[test]
+fn a_task_with_agents_is_checked_and_shown() {
+    let place = place();
+    let said = place.ok(&["check", "pole.toml", CENTRAL]);
+    for part in ["agents: left, right", "observation (policy)", "left/effort", "16 rows"] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    for (change, words) in [
+        ("agents.names=[\"left\"]", "agents.names"),
+        ("agents.names=[\"left\", \"left\"]", "agents.names"),
+        ("agents.policies=[\"x\"]", "agents.policies"),
+        ("agents.policies=none", "agents.policies"),
+        ("agents.policy=shared", "did you mean agents.policies?"),
+    ] {
+        let said = place.fails(2, &["check", "pole.toml", change]);
+        assert!(said.contains(words), "{change}\n{said}");
+    }
+}

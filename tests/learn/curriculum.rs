@@ -1,0 +1,153 @@
+//! Schedules: numbers of the task and of environments, and that a run which was
+//! interrupted follows them with the same bits.
+
+use crate::common::{Place, TASK, assert_same_bits, metrics, text};
+use std::path::Path;
+
+const WEIGHT: &str = "task.reward.alive.weight";
+
+fn place(schedules: &str) -> Place {
+    Place::with(&format!("{TASK}\n{schedules}"))
+}
+
+/// Values logged under a tag, iteration by iteration.
+fn logged(run: &Path, tag: &str) -> Vec<f64> {
+    let number = |l: &serde_json::Value| l[tag].as_f64().unwrap_or(f64::NAN);
+    metrics(run).iter().map(number).collect()
+}
+
+/// A run that was stopped after `first` iterations and went on, and one that was killed
+/// in `kill` (a drill), end with the bits of one that never stopped.
+fn the_same_however_interrupted(place: &Place, first: u64, kill: &str, more: &[&str]) {
+    let with = |own: &[&'static str]| [more, own].concat();
+    place.train("whole", 8, &with(&["runner.save_interval=2"]));
+    place.train("cut", first, &with(&["runner.save_interval=2"]));
+    place.ok(&["train", "--resume", "cut", "--quiet", "runner.max_iterations=8"]);
+    assert_same_bits(&place.path("whole"), &place.path("cut"));
+    place.train("killed", 8, &[more, &["--inject", kill, "runner.save_interval=2"]].concat());
+    assert_same_bits(&place.path("whole"), &place.path("killed"));
+    let log = std::fs::read_to_string(place.path("killed/log.txt")).unwrap();
+    assert!(log.contains("SIGKILL"), "{log}");
+    for tag in ["Perf/num_envs", "Train/mean_reward"] {
+        let of = |run| format!("{:?}", logged(&place.path(run), tag));
+        assert_eq!(of("whole"), of("cut"), "{tag}");
+        assert_eq!(of("whole"), of("killed"), "{tag}");
+    }
+}
+
+#[test]
+fn a_number_of_the_task_follows_iterations() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reward.alive.weight"
+points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
+    );
+    let run = place.train("a", 7, &[]);
+    let weights = logged(&run, &format!("Curriculum/{WEIGHT}"));
+    assert_eq!(weights, [0.0, 0.0, 0.0, 1.0, 2.0, 5.0, 5.0]);
+    // Not only logged: nothing is earned while the weight is zero.
+    let earned = logged(&run, "Episode_Reward/alive");
+    assert!(earned[..3].iter().all(|&r| r.is_nan() || r == 0.0), "{earned:?}");
+    assert!(earned[6] > 0.0, "{earned:?}");
+    the_same_however_interrupted(&place, 3, "kill phase=update iteration=6", &[]);
+}
+
+#[test]
+fn a_measured_schedule_goes_on_where_it_was() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reward.alive.weight"
+over = "Train/mean_episode_length"
+points = [[0, 1.0], [40, 3.0]]
+ratchet = false
+[[curriculum]]
+key = "task.reset[0].uniform[1]"
+over = "Train/mean_reward"
+points = [[0, 0.01], [60, 0.1]]"#,
+    );
+    the_same_however_interrupted(&place, 5, "kill phase=collect iteration=6", &[]);
+    // It moved, and more than once: a constant would come back with the same bits.
+    let mut weights = logged(&place.path("whole"), &format!("Curriculum/{WEIGHT}"));
+    assert_eq!(weights[0], 1.0);
+    weights.dedup();
+    assert!(weights.len() > 3, "{weights:?}");
+}
+
+#[test]
+fn environments_come_as_planned() {
+    let place = place(
+        r#"[[curriculum]]
+key = "env.num_envs"
+points = [[0, 4], [3, 8], [5, 16], [7, 2]]"#,
+    );
+    // Cut where there are others than the configuration's 8: a scheduled change is no want
+    // of memory, and holds nothing back later.
+    the_same_however_interrupted(&place, 2, "kill phase=update iteration=6", &[]);
+    let config = std::fs::read_to_string(place.path("cut/config.toml")).unwrap();
+    assert!(!config.contains("changes = [["), "{config}");
+    let sizes = logged(&place.path("whole"), "Perf/num_envs");
+    assert_eq!(sizes, [4.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0, 2.0]);
+    let log = std::fs::read_to_string(place.path("whole/log.txt")).unwrap();
+    assert!(!log.contains("WARN"), "{log}");
+}
+
+#[test]
+fn right_after_a_roll_back_a_run_goes_on_as_if_it_had_not_stopped() {
+    let place = place("");
+    let fault = ["--inject", "nan parameter[5] update=3"];
+    the_same_however_interrupted(&place, 3, "kill phase=update iteration=4", &fault);
+    for run in ["whole", "cut", "killed"] {
+        let roll_backs = logged(&place.path(run), "Guard/roll_backs");
+        assert_eq!(roll_backs, [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "{run}");
+    }
+}
+
+#[test]
+fn a_back_off_that_a_kill_took_back_is_repeated_and_grown_out_of_at_the_same_time() {
+    let place = place("");
+    // No memory in the fourth iteration, and a kill before it is in a checkpoint.
+    let fault = ["--inject", "fail allocation phase=collect iteration=4"];
+    let more = [&fault[..], &["back_off.grow_after=3"]].concat();
+    the_same_however_interrupted(&place, 5, "kill phase=update iteration=4", &more);
+    let sizes = logged(&place.path("killed"), "Perf/num_envs");
+    assert_eq!(sizes, [8.0, 8.0, 8.0, 4.0, 4.0, 4.0, 8.0, 8.0]);
+}
+
+#[test]
+fn a_schedule_over_what_is_never_logged_is_named_once() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reward.alive.weight"
+over = "Train/mean_rewrad"
+points = [[0, 1.5], [40, 3.0]]"#,
+    );
+    let out = place.run(&["train", "pole.toml", "--out", "a", "runner.max_iterations=4"]);
+    let err = text(&out);
+    let said = "task.reward.alive.weight follows \"Train/mean_rewrad\", which is not logged, and stays at 1.5; did you mean \"Train/mean_reward\"?";
+    assert_eq!(err.matches(said).count(), 1, "{err}");
+}
+
+#[test]
+fn the_summary_says_what_was_survived() {
+    let place = Place::new();
+    let out = place.ok(&[
+        "train",
+        "pole.toml",
+        "--out",
+        "a",
+        "runner.max_iterations=5",
+        "--inject",
+        "nan qpos[1] env=3 step=20",
+        "--inject",
+        "nan parameter[5] update=2",
+        "--inject",
+        "fail allocation phase=update iteration=4",
+    ]);
+    let line = out.lines().find(|l| l.starts_with("survived")).unwrap();
+    for part in ["1 environment broke", "1 roll-back", "4 instead of 8 environments"] {
+        assert!(line.contains(part), "{out}");
+    }
+    assert!(out.contains("failure/iter_00000002_non_finite_params"), "{out}");
+    let quiet = place.ok(&["train", "pole.toml", "--out", "b", "runner.max_iterations=2"]);
+    assert!(!quiet.contains("survived") && !quiet.contains("report "), "{quiet}");
+}

@@ -1,0 +1,138 @@
+//! `examples/`: tasks of peers, with a robot that has the names of theirs.
+
+use crate::common::root;
+use crate::support::referee;
+use assert_cmd::Command;
+use std::path::Path;
+
+fn ostler(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
+    command.current_dir(folder);
+    command
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+    assert!(output.status.success(), "{}", text.concat());
+    text.concat()
+}
+
+/// A four-legged robot with the parts that the task names.
+fn go1() -> String {
+    let leg = |(name, x, y): (&str, f64, f64)| {
+        format!(
+            r#"<body name="{name}_hip" pos="{x} {y} 0"><joint name="{name}_hip_joint" axis="1 0 0" range="-0.86 0.86"/>
+            <inertial pos="0 0 0" mass="0.7" diaginertia="1e-3 1e-3 1e-3"/>
+            <body name="{name}_thigh" pos="0 {side} 0"><joint name="{name}_thigh_joint" axis="0 1 0" range="-0.69 4.5"/>
+            <inertial pos="0 0 -0.03" mass="1" diaginertia="5e-3 5e-3 1e-3"/>
+            <geom name="{name}_thigh_collision1" type="capsule" size="0.015" fromto="0 0 -0.02 0 0 -0.19"/>
+            <body name="{name}_calf" pos="0 0 -0.213"><joint name="{name}_calf_joint" axis="0 1 0" range="-2.8 -0.9"/>
+            <inertial pos="0 0 -0.1" mass="0.2" diaginertia="2e-3 2e-3 1e-4"/>
+            <geom name="{name}_calf_collision1" type="capsule" size="0.01" fromto="0 0 0 0 0 -0.18"/>
+            <geom name="{name}_foot_collision" size="0.023" pos="0 0 -0.213"/>
+            <site name="{name}" pos="0 0 -0.213"/></body></body></body>"#,
+            side = y.signum() * 0.08
+        )
+    };
+    let legs = [("FR", 0.19, -0.05), ("FL", 0.19, 0.05), ("RR", -0.19, -0.05), ("RL", -0.19, 0.05)];
+    let legs: String = legs.map(leg).concat();
+    format!(
+        r#"<mujoco model="go1"><compiler angle="radian" autolimits="true"/><worldbody>
+        <body name="trunk" pos="0 0 0.445"><freejoint name="base"/>
+        <inertial pos="0.02 0 0" mass="5.2" diaginertia="0.02 0.06 0.07"/>
+        <geom name="trunk_collision" type="box" size="0.13 0.09 0.05"/><site name="imu"/>{legs}</body>
+        </worldbody><sensor><gyro name="imu_ang_vel" site="imu"/><velocimeter name="imu_lin_vel" site="imu"/></sensor></mujoco>"#
+    )
+}
+
+/// It trains, and MuJoCo's worlds have the robot that the task makes of the file.
+#[test]
+fn mjlabs_go1_trains_and_is_judged_by_mujoco() {
+    let folder = tempfile::tempdir().unwrap();
+    let robot = "mjlab/asset_zoo/robots/unitree_go1/xmls";
+    std::fs::create_dir_all(folder.path().join(robot)).unwrap();
+    std::fs::write(folder.path().join(robot).join("go1.xml"), go1()).unwrap();
+    let task = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/go1_flat.toml");
+    let text = std::fs::read_to_string(task).unwrap();
+    assert!(text.lines().count() < 120);
+    std::fs::write(folder.path().join("go1_flat.toml"), text).unwrap();
+    let said_by_check = said(ostler(folder.path()).args(["check", "go1_flat.toml", "-q"]));
+    for line in [
+        "noise uniform 0.01; bias uniform 0.015",
+        "0  FR_hip_joint    FR_hip_joint       7  0.3728     0.1   15.9  1.012",
+        "push_robot: vel(trunk) every 50 to 150 control steps, 6 numbers",
+        "go1_flat.toml is sound",
+    ] {
+        assert!(said_by_check.contains(line), "{line}\n{said_by_check}");
+    }
+    let small = [
+        "env.num_envs=16",
+        "runner.max_iterations=2",
+        "actor.hidden_dims=[16]",
+        "critic.hidden_dims=[16]",
+        "sim.specialize=off",
+    ];
+    let mut train = ostler(folder.path());
+    train.args(["train", "go1_flat.toml", "--out", "run"]);
+    for set in small {
+        train.args(["--set", set]);
+    }
+    said(&mut train);
+    let Some(python) = referee::referee_python() else {
+        return;
+    };
+    let mut eval = ostler(folder.path());
+    eval.args(["eval", "run", "--backend", "mujoco", "--episodes", "2"]);
+    let judged = said(eval.args(["--python", python.to_str().unwrap()]));
+    assert!(judged.contains("error_vel_xy"), "{judged}");
+}
+
+const SMALL: [&str; 5] = [
+    "env.num_envs=16",
+    "runner.max_iterations=2",
+    "actor.hidden_dims=[16]",
+    "critic.hidden_dims=[16]",
+    "sim.specialize=off",
+];
+
+fn trains(folder: &Path, file: &str) {
+    let mut train = ostler(folder);
+    train.args(["train", file, "--out", "run"]);
+    for set in SMALL {
+        train.args(["--set", set]);
+    }
+    said(&mut train);
+}
+
+/// With the robot that is beside it.
+#[test]
+fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = root().join("examples");
+    std::fs::create_dir(folder.path().join("robots")).unwrap();
+    for file in ["lift_cube.toml", "robots/franka_cube.xml"] {
+        std::fs::copy(examples.join(file), folder.path().join(file)).unwrap();
+    }
+    let checked = said(ostler(folder.path()).args(["check", "lift_cube.toml", "-q"]));
+    for line in ["action: 8 numbers", "binary on finger", "lift_cube.toml is sound"] {
+        assert!(checked.contains(line), "{line}\n{checked}");
+    }
+    trains(folder.path(), "lift_cube.toml");
+}
+
+/// With mjlab's robot, from its wheel.
+#[test]
+fn mjlabs_g1_tracks_standing_still() {
+    let Some(peers) = referee::peers() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/g1_tracking.toml");
+    let robot = peers.join("mjlab/asset_zoo/robots/unitree_g1/xmls/g1.xml");
+    let text = format!("extends = {example:?}\n[task]\nrobot = {robot:?}\n");
+    std::fs::write(folder.path().join("g1.toml"), text).unwrap();
+    let checked = said(ostler(folder.path()).args(["check", "g1.toml", "-q"]));
+    assert!(checked.contains("g1.toml is sound"), "{checked}");
+    trains(folder.path(), "g1.toml");
+}

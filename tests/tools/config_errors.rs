@@ -1,0 +1,304 @@
+//! The real program's output for each mistake: file, line, column, words, exit code 2.
+
+use crate::common::{Place, TASK, metrics};
+
+#[test]
+fn what_is_no_configuration_is_said_to_be_something_else() {
+    let place = Place::new();
+    let said = place.fails(2, &["train", "robots/cartpole.xml"]);
+    assert!(said.contains("is a robot's file"), "{said}");
+    assert!(said.contains("[task] robot = \"FILE\""), "{said}");
+    let plural = TASK.replace("[[task.reward]]", "[[task.observations]]");
+    std::fs::write(place.path("pole.toml"), plural).unwrap();
+    let said = place.fails(2, &["check", "pole.toml"]);
+    assert!(said.contains("did you mean [[task.observation]]"), "{said}");
+}
+
+#[test]
+fn runs_that_are_damaged_are_named_with_what_goes_on() {
+    let place = Place::new();
+    let run = place.train("a", 4, &["runner.save_interval=1"]);
+    let replay = place.fails(2, &["replay", "a"]);
+    assert!(replay.contains("a run without a failure"), "{replay}");
+    let mut files: Vec<_> = std::fs::read_dir(run.join("checkpoints"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "safetensors"))
+        .collect();
+    files.sort();
+    let newest = files.iter().rfind(|p| p.to_string_lossy().contains("iter_"));
+    let newest = newest.unwrap().clone();
+    let mut bytes = std::fs::read(&newest).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&newest, bytes).unwrap();
+    let go_on = ["train", "--resume", "a", "--quiet", "runner.max_iterations=5"];
+    let out = place.run(&go_on);
+    let said = crate::common::text(&out);
+    assert!(out.status.success(), "{said}");
+    assert!(said.contains("WARN ") && said.contains("an earlier one is taken"), "{said}");
+    for file in files {
+        std::fs::write(file, "").unwrap();
+    }
+    let left = std::fs::read_dir(run.join("checkpoints")).unwrap();
+    let left = left.map(|e| e.unwrap().path()).filter(|p| p.is_file());
+    left.for_each(|file| std::fs::write(file, "").unwrap());
+    for command in [&["eval", "a"][..], &["train", "--resume", "a"]] {
+        let said = place.fails(2, command);
+        assert!(said.contains("no other file of checkpoints/ is whole"), "{said}");
+        assert!(said.contains("a/config.toml` starts the same run anew"), "{said}");
+    }
+    std::fs::write(run.join("metrics.jsonl"), "{}\n{bad\n{}\n").unwrap();
+    let said = place.fails(2, &["plot", "a", "--return-of", "training"]);
+    assert!(said.contains("line 2 cannot be read"), "{said}");
+}
+
+#[test]
+fn mistakes_name_file_line_and_column() {
+    let swap = |a: &str, b: &str| {
+        assert!(TASK.contains(a), "{a}");
+        TASK.replacen(a, b, 1)
+    };
+    let line = |text: &str, word: &str| text[..text.find(word).unwrap()].matches('\n').count() + 1;
+    for (task, word, column, expected) in [
+        (
+            swap("num_envs = 8", "num_actors = 8"),
+            "num_actors",
+            1,
+            "num_actors is called env.num_envs here",
+        ),
+        (swap("num_envs = 8", "num_envs = 0"), "num_envs", 12, "0 environments"),
+        (swap("num_envs = 8", "num_envs = 2.1"), "num_envs", 12, "a whole number"),
+        (
+            swap("num_mini_batches = 2", "num_mini_batches = 129"),
+            "num_mini",
+            20,
+            "only 128 samples",
+        ),
+        (swap("threads = 1", "threads = 1\ndt = -0.01"), "dt =", 6, "a time step of -0.01 s"),
+        (
+            swap(
+                "target = \"qpos\"\nuniform = [-0.01, 0.01]",
+                "target = \"joint_pos(hinge)\"\nvalue = 45.0",
+            ),
+            "value =",
+            9,
+            "in degrees it would lie within: 0.7854",
+        ),
+        (swap("robots/cartpole.xml", "robots/cart.xml"), "robot =", 9, "there is no file"),
+        (
+            swap(
+                "expr = \"abs(joint_pos(hinge)) > 0.2\"",
+                "expr = \"abs(joint_pos(hinje)) > 0.2\"",
+            ),
+            "hinje",
+            23,
+            "hinge",
+        ),
+        (swap("actuators = [\"slide\"]", "actuators = [\"slid\"]"), "\"slid\"", 14, "slide"),
+        (
+            // One range, one for each coordinate, or a table: the value itself is named.
+            swap("uniform = [-0.01, 0.01]", "uniform = [-0.01, 0.01, 4]"),
+            "uniform =",
+            11,
+            "takes a range [low, high], a list of such or a table",
+        ),
+        (
+            swap("num_envs = 8", "num_envs = -8"),
+            "num_envs",
+            12,
+            "env.num_envs: a whole number from 0 on is expected, this is -8",
+        ),
+        (swap("robots/cartpole.xml", "robots"), "robot =", 9, "robots is a folder"),
+        (swap("[learner]", "[learner"), "[learner", 9, "not valid TOML"),
+    ] {
+        let place = Place::with(&task);
+        let at = format!("pole.toml:{}:{column}: ", line(&task, word));
+        for command in ["train", "check"] {
+            let err = place.fails(2, &[command, "pole.toml"]);
+            assert!(err.starts_with("error: "), "{err}");
+            assert!(err.contains(&at), "{at:?} not in\n{err}");
+            assert!(err.contains(expected), "{expected:?} not in\n{err}");
+            assert!(err.contains(" | "), "the line is quoted\n{err}");
+        }
+        assert!(!place.path("runs").exists(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line_point_into_it() {
+    let place = Place::new();
+    for (args, expected) in [
+        (&["--set", "env.num_env=3"][..], "--set: unknown key \"num_env\""),
+        (&["task.reward.alife.weight=3"], "did you mean \"alive\"?"),
+        (&["--num-envs", "0"], "--num-envs: env.num_envs: 0 environments"),
+        (&["--num_envs", "0"], "--num-envs: env.num_envs: 0 environments"),
+        (&["--device", "gpu"], "\"gpu\" is not a device"),
+        (&["--device", "cuda:4096"], "device \"cuda:4096\" cannot be used"),
+        (&["other.toml"], "two configurations"),
+        (&["--max-time", "2x"], "write 90s, 15m, 2h"),
+        (&["--sed", "1"], "--seed"),
+        (&["--resume", "nowhere"], "there is no such folder"),
+        (&["--init-from", "robots"], "it has no config.toml"),
+    ] {
+        let mut all = vec!["train", "pole.toml"];
+        all.extend(args);
+        let err = place.fails(2, &all);
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
+    }
+    assert!(place.fails(2, &["trian"]).contains("train"));
+    assert!(place.fails(2, &["train"]).contains("ostler envs"));
+    assert!(place.fails(2, &["train", "none.toml"]).contains("no such file"));
+    assert!(place.fails(2, &["train", "robots"]).contains("it is a folder"));
+}
+
+#[test]
+fn a_robot_that_does_not_parse_is_named_with_its_line() {
+    let place = Place::new();
+    let file = place.path("robots/cartpole.xml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("damping=", "dampnig=", 1)).unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(err.contains("cartpole.xml:") && err.contains("dampnig"), "{err}");
+    std::fs::write(&file, "<mujoco").unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(err.contains("cartpole.xml:1:"), "{err}");
+}
+
+#[test]
+fn check_prints_what_the_configuration_comes_to() {
+    let place = Place::new();
+    let out = place.ok(&["check", "pole.toml", "env.num_envs=32"]);
+    for expected in [
+        "num_envs = 32",
+        "dt = 0.02",
+        "nq 2, nv 2",
+        "state",
+        "velocity",
+        "slide",
+        "32 environments x 16 steps = 512 transitions",
+        "time-out after 20 steps",
+        "physics: native, kernel generic-",
+        "memory: about ",
+        "pole.toml is sound",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+    let out = place.ok(&["check", "pole.toml", "sim.backend=rapier"]);
+    for expected in [
+        "physics: rapier",
+        "contacts: rapier's own compliance",
+        "sim.backend = \"native\" supports all of this robot",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+}
+
+#[test]
+fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
+    let configs = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs");
+    let quadruped = format!("{configs}/quadruped.toml");
+    let place = Place::new();
+    let front = "task.action.0.actuators=[\"*_f*\"]";
+    let out = place.ok(&["check", &quadruped, "--quiet", front]);
+    for expected in [
+        "default pose: keyframe(home)\n",
+        "  thigh_fl               0.9000 rad\n",
+        "  4 other joints at 0\n",
+        "position on *_f*, about the default pose",
+        // The calf that nothing drives holds its pose; one that an output drives is scaled.
+        "held  calf_rl",
+        "-1.8  ",
+        "-2.818..-0.888",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+    let task = std::fs::read_to_string(&quadruped).unwrap();
+    let task = task.replace("keyframe(home)", "keyframe(hmoe)");
+    let task = task.replace("robots/", &format!("{configs}/robots/"));
+    std::fs::write(place.path("quadruped.toml"), &task).unwrap();
+    let err = place.fails(2, &["check", "quadruped.toml"]);
+    let line = task.lines().position(|l| l.starts_with("default_pose"));
+    let at = format!("quadruped.toml:{}:26: task.default_pose", line.unwrap() + 1);
+    for expected in [&at, "^^^^", "did you mean \"home\"?"] {
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
+    }
+    // The cart-pole's file has none.
+    let set = "task.default_pose=keyframe(home)";
+    let err = place.fails(2, &["check", "pole.toml", set]);
+    assert!(err.contains("the robot's file has no <keyframe>"), "{err}");
+    let out = place.ok(&["check", "pole.toml", "--quiet"]);
+    assert!(out.contains("default pose: reset\n  every joint at 0\n"), "{out}");
+}
+
+#[test]
+fn limits_of_joints_are_checked_and_shown() {
+    let limit = |text: &str| format!("{TASK}[[sim.limit]]\n{text}\n");
+    let first = TASK.lines().count() + 1;
+    for (text, line, expected) in [
+        ("joints = [\"hing\"]\nmax_speed = 9", 1, "did you mean \"hinge\"?"),
+        ("joints = [\"hinge\"]\nmax_speed = -9", 2, "positive"),
+        ("joints = [\"hinge\"]\nmax_sped = 9", 2, "max_speed"),
+        ("joints = []\nmax_speed = 9", 1, "no joints"),
+    ] {
+        let place = Place::with(&limit(text));
+        let err = place.fails(2, &["check", "pole.toml"]);
+        let at = format!("pole.toml:{}", first + line);
+        assert!(err.contains(&at) && err.contains(expected), "{at}: {err}");
+    }
+    let place = Place::with(&limit("joints = [\"h*\"]\nmax_speed = 0.001"));
+    let said = place.ok(&["check", "pole.toml"]);
+    assert!(said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"), "{said}");
+    // So slow a limit breaks every environment, and names the joint.
+    let run = place.train("slow", 1, &[]);
+    let broken = metrics(&run)[0]["Guard/speed/joint/hinge"].as_f64();
+    assert!(broken.is_some_and(|n| n > 0.0), "{broken:?}");
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_named_where_the_engine_was_chosen() {
+    let place = Place::with(&TASK.replacen("[sim]\n", "[sim]\nbackend = \"native\"\n", 1));
+    let file = place.path("robots/cartpole.xml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let power = "damping=\"1\" solimplimit=\"0.9 0.95 0.001 0.5 200\"";
+    let steep = text.replacen("damping=\"1\"", power, 1);
+    assert_ne!(text, steep);
+    std::fs::write(&file, steep).unwrap();
+    for command in ["train", "check"] {
+        let err = place.fails(2, &[command, "pole.toml"]);
+        for expected in [
+            "pole.toml:4:11: sim.backend: ",
+            "the native engine does not support solimp power 200 of the limit of joint \"slider\"",
+            "100 is the most",
+            "backend = \"native\"",
+            "sim.backend = \"rapier\" is the other engine",
+        ] {
+            assert!(err.contains(expected), "{expected:?} not in\n{err}");
+        }
+    }
+    // By default it is native, too.
+    std::fs::write(place.path("pole.toml"), TASK).unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(err.contains("sim.backend = \"rapier\""), "{err}");
+    assert!(err.contains("pole.toml"), "{err}");
+    assert!(!place.path("runs").exists(), "nothing is left behind");
+    let out = place.ok(&["check", "pole.toml", "sim.backend=rapier"]);
+    assert!(
+        out.contains("sim.backend = \"native\" does not do: ") && out.contains("power 200"),
+        "{out}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let err = place.fails(2, &["check", "pole.toml", "sim.kernel=generic-sse"]);
+    for expected in ["--set: sim.kernel: ", "no kernel is called so", "\"auto\""] {
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
+    }
+}
+
+#[test]
+fn envs_lists_configurations_with_a_line_each() {
+    let place = Place::new();
+    std::fs::write(place.path("broken.toml"), "[env]\nnum_env = 3\n").unwrap();
+    let out = place.ok(&["envs", "--dir", "."]);
+    assert!(out.contains("pole.toml") && out.contains("a small cart-pole"), "{out}");
+    assert!(out.contains("broken.toml") && out.contains("unusable"), "{out}");
+}

@@ -1,0 +1,107 @@
+//! `ostler compare`, `ostler bench physics`: the tools that take any MJCF file.
+
+use crate::common::Place;
+use serde_json::Value;
+
+/// The engines at hand.
+const BACKENDS: [&str; 2] = ["rapier", "native"];
+const CARTPOLE: &str = "robots/cartpole.xml";
+
+#[test]
+fn a_command_that_was_removed_names_what_replaces_it() {
+    let place = Place::new();
+    for args in [&["physics"][..], &["physics", CARTPOLE, "--states", "in.npz", "--out", "o.npz"]] {
+        let text = place.fails(2, args);
+        assert!(text.contains("`ostler physics` is gone: `ostler compare MODEL.xml`"), "{text}");
+    }
+    let help = place.ok(&["--help"]);
+    assert!(!help.contains("Removed"), "{help}");
+}
+
+#[test]
+fn bench_physics_prints_its_rate_and_its_kernel() {
+    let place = Place::new();
+    for backend in BACKENDS {
+        let out = place.ok(&[
+            "bench",
+            "physics",
+            CARTPOLE,
+            "--backend",
+            backend,
+            "--num-envs",
+            "16",
+            "--threads",
+            "1",
+            "--seconds",
+            "0.05",
+            "--json",
+        ]);
+        let out: Value = serde_json::from_str(&out).unwrap();
+        assert!(out["physics_steps_per_s"].as_f64().unwrap() > 0.0, "{out}");
+        assert!(!out["kernel"].as_str().unwrap().is_empty(), "{out}");
+        assert_eq!(out["num_envs"], 16);
+        assert_eq!(out["threads"], 1);
+    }
+    let out = place.ok(&[
+        "bench",
+        "physics",
+        CARTPOLE,
+        "--instructions",
+        "portable",
+        "--threads",
+        "1",
+        "--seconds",
+        "0.05",
+        "--json",
+    ]);
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(out["kernel"], "generic-portable");
+}
+
+#[test]
+fn compare_without_mujoco_names_the_way_out() {
+    let place = Place::new();
+    let text = place.fails(2, &["compare", CARTPOLE, "--python", "/nowhere/python"]);
+    for word in ["/nowhere/python", "pip install mujoco", "--python", "OSTLER_REFEREE_PYTHON"] {
+        assert!(text.contains(word), "{text} lacks {word}");
+    }
+}
+
+#[test]
+fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let python = python.display().to_string();
+    let args = [
+        "compare",
+        CARTPOLE,
+        "--python",
+        &python,
+        "--states",
+        "60",
+        "--backend",
+        "rapier",
+        "--seed",
+        "3",
+        "--json",
+    ];
+    let out = place.run(&args);
+    assert_eq!(out.status.code(), Some(1), "{}", crate::common::text(&out));
+    let out: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(out["same"], false);
+    let table = &out["tables"][0];
+    assert_eq!(table["states"], 60);
+    let kinds: u64 =
+        table["rows"].as_array().unwrap().iter().map(|r| r["states"].as_u64().unwrap()).sum();
+    assert_eq!(kinds, 60);
+    // Of limits: both have their own softness.
+    assert_eq!(table["rows"][1]["kind"], "limits");
+    assert!(table["rows"][1]["qacc"]["max"].as_f64().unwrap() > 1e-3);
+    assert!(!table["beyond"].as_array().unwrap().is_empty());
+    // A line for eyes.
+    let out = place.run(args.split_last().unwrap().1);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(text.contains("DIFFERS from MuJoCo"), "{text}");
+}
