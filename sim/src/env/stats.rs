@@ -2,6 +2,7 @@
 
 use super::EnvSpec;
 use super::examine::DESCRIBED;
+use crate::kernels::GAVE_UP;
 use crate::memory::MemoryError;
 use crate::physics::{Shortfalls, fault};
 use serde::{Deserialize, Serialize};
@@ -64,14 +65,11 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// `GAVE_UP` of `kernels/env/args.cuh`.
-    const GAVE_UP: u32 = 1 << 31;
-
     /// Counts a start, by its entry of the column `tries`.
     pub(super) fn add(&mut self, tries: u32) {
         self.count += 1;
-        self.tries += u64::from(tries & !Self::GAVE_UP);
-        self.gave_up += u64::from(tries & Self::GAVE_UP != 0);
+        self.tries += u64::from(tries & !GAVE_UP);
+        self.gave_up += u64::from(tries & GAVE_UP != 0);
     }
 }
 
