@@ -130,6 +130,7 @@ fn main() -> ExitCode {
 /// The kernels' lists and texts for Rust.
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
     columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
+    columns::write(&kernels.join("env/stats.h"), columns::STATS, &out.join("stats.rs"))?;
     columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
     texts::write(kernels, &out.join("texts.rs"))
 }

@@ -25,6 +25,8 @@ struct OstlerEnv {
   void (*begin)(const void* args, const void* calls, int first, int len);
   // For one environment at a time.
   void (*observe)(const void* args, const void* calls, int first, int len);
+  // Counts of all environments in the mask, in their order: episodes that ended, or starts.
+  void (*tally)(const void* args, int starts);
   // The pose of one environment by the tables and expressions alone.
   void (*draw_pose)(const void* args, const void* calls);
 };
@@ -61,12 +63,17 @@ static void begin_(const void* args, const void* calls, int first, int len) {
 static void observe_(const void* args, const void* calls, int first, int len) {
   observe(args_of(args), Block{first, len}, terms_of(args, calls));
 }
+static void tally_(const void* args, int starts) {
+  const EnvArgs& a = args_of(args);
+  for (long e = 0; e < a.n; e++)
+    if (a.mask[e]) starts ? tally_start(a, e) : tally(a, e);
+}
 static void draw_pose_(const void* args, const void* calls) {
   const unsigned one = 1;
   draw_pose(args_of(args), Chosen(0, 1, &one), terms_of(args, calls), 0);
 }
 
-static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
+static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, restart_, start_, place_, begin_, observe_, tally_, draw_pose_};
 }
 
 extern "C" const void* OSTLER_JOIN(ostler_, OSTLER_NAME)() { return &OSTLER_JOIN(on_, OSTLER_NAME)::functions; }

@@ -1,6 +1,7 @@
 //! Arguments of kernels of environments: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as
 //! addresses.
 
+use super::stats::StatAddresses;
 use crate::device::{Address, MAX_ARGUMENTS};
 use crate::physics::StepArgs;
 use crate::state::{EpisodeAddresses, SizeWords, StepBufferAddresses, TableAddresses};
@@ -26,6 +27,7 @@ pub(crate) struct EnvArgs {
     pub tables: TableAddresses,
     pub size: SizeWords,
     pub number: Address,
+    pub stats: StatAddresses,
     pub tally: Address,
     pub last_ret: Address,
     pub broken: Address,
@@ -70,5 +72,6 @@ const _: () = assert!(
             + size_of::<StepBufferAddresses>()
             + size_of::<TableAddresses>()
             + size_of::<SizeWords>()
+            + size_of::<StatAddresses>()
             + (8 + 16 + 24 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
 );

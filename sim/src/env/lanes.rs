@@ -27,6 +27,7 @@ struct Api {
     place: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
     begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
+    tally: unsafe extern "C" fn(*const EnvArgs, c_int),
     draw_pose: unsafe extern "C" fn(*const EnvArgs, *const Calls),
 }
 
@@ -246,6 +247,17 @@ impl Block<'_> {
         self.failed = unsafe { (*context).calls.failed } != 0;
         done
     }
+}
+
+/// Counts the episodes that ended, or the `starts`, of all environments in the mask, in their
+/// order.
+///
+/// # Safety
+/// The addresses in `args` are of buffers and statistics of the sizes that it has, which no
+/// other thread touches meanwhile.
+pub(super) unsafe fn tally(args: &EnvArgs, starts: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { (api().tally)(args, starts.into()) }
 }
 
 /// Result of a call of the kernel.

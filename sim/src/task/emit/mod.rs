@@ -12,6 +12,7 @@ pub use numbers::Numbers;
 use super::Task;
 use super::expr::{Code, Remembered};
 use crate::device::SourceRange;
+use crate::env::{STATS, StatSizes};
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
@@ -21,24 +22,12 @@ use std::fmt::Write;
 pub const BREAKS: usize = 256;
 /// Words of a record before its columns: `BREAK_HEAD` of `args.cuh`.
 pub const BREAK_HEAD: usize = 8;
-/// Statistics before the reward terms: `TALLY_REWARD` of `env.cuh`.
-pub const TALLY_REWARD: usize = 10;
 
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        let episodes = self.nreward + self.nend + self.agent_sums() + self.nmetric;
-        TALLY_REWARD + episodes + self.nevent + self.start_sums()
-    }
-
-    /// Counts of starts.
-    pub fn start_sums(&self) -> usize {
-        if self.nuntil > 0 { 3 } else { 0 }
-    }
-
-    /// Sums of returns of single agents.
-    pub fn agent_sums(&self) -> usize {
-        if self.nagent > 1 { self.nagent } else { 0 }
+        let sizes = StatSizes::on_device(self);
+        STATS.iter().map(|s| s.size(&sizes)).sum()
     }
 
     /// Entries of an environment's episode.
