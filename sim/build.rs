@@ -161,6 +161,7 @@ fn main() -> ExitCode {
 /// The kernels' lists and texts for Rust.
 fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
     columns::write(&kernels.join("state.h"), columns::STATE, &out.join("columns.rs"))?;
+    columns::write(&kernels.join("env/stats.h"), columns::STATS, &out.join("stats.rs"))?;
     columns::write(&kernels.join("collide/shapes.h"), columns::SHAPES, &out.join("shapes.rs"))?;
     columns::write(&kernels.join("tables.cuh"), columns::ROBOT, &out.join("robot.rs"))?;
     mirrors::write(kernels, MIRRORS, &out.join("mirrors.rs"))?;

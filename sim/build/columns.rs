@@ -17,6 +17,10 @@ pub const STATE: Lists = &[
     ("OSTLER_TABLES", "task_tables"),
 ];
 
+/// Those of `kernels/env/stats.h`.
+#[allow(dead_code)]
+pub const STATS: Lists = &[("OSTLER_STATS", "episode_stats")];
+
 /// Those of `kernels/collide/shapes.h`.
 #[allow(dead_code)]
 pub const SHAPES: Lists = &[("OSTLER_SHAPES", "shapes"), ("OSTLER_PAIRS", "pairs_of_shapes")];

@@ -24,6 +24,8 @@ struct OstlerEnv {
   void (*begin)(const EnvArgs* args, const Calls* calls, int first, int len);
   // For one environment at a time.
   void (*observe)(const EnvArgs* args, const Calls* calls, int first, int len);
+  // Counts of all environments in the mask, in their order: episodes that ended, or starts.
+  void (*tally)(const EnvArgs* args, int starts);
   // The pose of one environment by the tables and expressions alone.
   void (*draw_pose)(const EnvArgs* args, const Calls* calls);
 };
@@ -57,12 +59,17 @@ static void begin_(const EnvArgs* args, const Calls* calls, int first, int len) 
 static void observe_(const EnvArgs* args, const Calls* calls, int first, int len) {
   observe(*args, Block{first, len}, Terms{*args, *calls});
 }
+static void tally_(const EnvArgs* args, int starts) {
+  const EnvArgs& a = *args;
+  for (long e = 0; e < a.n; e++)
+    if (a.mask[e]) starts ? tally_start(a, e) : tally(a, e);
+}
 static void draw_pose_(const EnvArgs* args, const Calls* calls) {
   const unsigned one = 1;
   draw_pose(*args, Chosen(0, 1, &one), Terms{*args, *calls}, 0);
 }
 
-static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
+static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, tally_, draw_pose_};
 }
 
 extern "C" const void* OSTLER_JOIN(ostler_, OSTLER_NAME)() { return &OSTLER_JOIN(on_, OSTLER_NAME)::functions; }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "Rust does not need every number")]
 
 use crate::device::Address;
+use crate::env::StatAddresses;
 use crate::state::{EpisodeAddresses, StepBufferAddresses, TableAddresses};
 use crate::state::{TaskSizes, WorldAddresses};
 

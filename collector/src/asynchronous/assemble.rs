@@ -46,53 +46,13 @@ pub(super) struct Sum<'a> {
 
 impl<'a> Sum<'a> {
     pub fn over(stats: &'a mut EpisodeStats) -> Self {
-        let s = &mut *stats;
-        s.episodes = 0;
-        s.return_sum = 0.0;
-        s.length_sum = 0.0;
-        s.final_overflow = 0;
-        s.starts = Default::default();
-        s.shortfalls = Default::default();
-        s.reward_sums.fill(0.0);
-        s.metric_sums.fill(0.0);
-        s.finished_metrics.clear();
-        s.agent_return_sums.fill(0.0);
-        for counts in [&mut s.terminations, &mut s.faults, &mut s.causes, &mut s.suspects] {
-            counts.fill(0);
-        }
-        s.breaks.clear();
-        s.finished.clear();
+        stats.clear();
         Self { stats, times: CollectTimes::default(), parts: 0.0, made: 0, acted: 0.0, cut: 0 }
     }
 
     pub fn add(&mut self, package: &Package, shard: Shard) {
         let (s, p) = (&mut *self.stats, &package.stats);
-        s.episodes += p.episodes;
-        s.return_sum += p.return_sum;
-        s.length_sum += p.length_sum;
-        s.final_overflow += p.final_overflow;
-        s.starts += p.starts;
-        s.shortfalls.contact_overflow += p.shortfalls.contact_overflow;
-        s.shortfalls.unsolved += p.shortfalls.unsolved;
-        for (sums, more) in [
-            (&mut s.reward_sums, &p.reward_sums),
-            (&mut s.metric_sums, &p.metric_sums),
-            (&mut s.agent_return_sums, &p.agent_return_sums),
-        ] {
-            for (sum, x) in sums.iter_mut().zip(more) {
-                *sum += x;
-            }
-        }
-        for (sums, counts) in [
-            (&mut s.terminations, &p.terminations),
-            (&mut s.faults, &p.faults),
-            (&mut s.causes, &p.causes),
-            (&mut s.suspects, &p.suspects),
-        ] {
-            for (sum, x) in sums.iter_mut().zip(counts) {
-                *sum += x;
-            }
-        }
+        s.add(p);
         let room = s.breaks.capacity().max(1) - s.breaks.len();
         s.breaks.extend(p.breaks.iter().take(room));
         s.finished.extend(p.finished.iter().map(|f| {

@@ -1,7 +1,7 @@
 //! Actions of a learner on a GPU.
 
 use super::dlpack::{self, Kind, Taken};
-use super::kernels::{Parts, TakeArgs};
+use super::kernels::{Parts, TAKE_DOUBLE, TAKE_FLOAT, TAKE_INT, TAKE_LONG, TakeArgs};
 use super::pool::Lease;
 use crate::arrays::{has_shape, name_of, space_of};
 use ostler_sim::device::{Address, DeviceError};
@@ -42,10 +42,10 @@ pub fn taken(actions: &[Bound<'_, PyAny>], spec: &EnvSpec, number: i32) -> PyRes
 /// How `TakeArgs` counts kinds of numbers.
 fn number_kind(kind: Kind, discrete: bool) -> Option<i64> {
     match kind {
-        Kind::Float(32) if !discrete => Some(0),
-        Kind::Float(64) if !discrete => Some(1),
-        Kind::Int(32) => Some(2),
-        Kind::Int(64) => Some(3),
+        Kind::Float(32) if !discrete => Some(TAKE_FLOAT),
+        Kind::Float(64) if !discrete => Some(TAKE_DOUBLE),
+        Kind::Int(32) => Some(TAKE_INT),
+        Kind::Int(64) => Some(TAKE_LONG),
         _ => None,
     }
 }
@@ -81,7 +81,7 @@ pub fn placed(
             world: width * spec.agents_per_env() as i64,
             first: width * agent as i64,
             width: own.width() as i64,
-            kind: number_kind(one.kind, discrete).unwrap_or(0),
+            kind: number_kind(one.kind, discrete).unwrap_or(TAKE_FLOAT),
         };
         // SAFETY: the shape was compared with the agent's; `room` has the rows of all.
         unsafe { parts.take(&args) }?;

@@ -7,7 +7,8 @@
 #include "block.cuh"
 #include "terms.cuh"
 
-enum { FAULT_ENGINE = 16, FAULT_TASK = 32 };
+// With those of step.cuh so many kinds of faults.
+enum { FAULT_ENGINE = 16, FAULT_TASK = 32, FAULTS = 6 };
 #include "native.cuh"
 // A task's expression as a function.
 #define OSTLER_TERM OSTLER_FN

@@ -1,5 +1,6 @@
 // Arguments of the entries, and their numbers. Rust's are read from here: sim/build/mirrors.rs.
 #pragma once
+#include "stats.h"
 
 // Words of a break record before its columns (see `record_break`).
 enum { BREAK_HEAD = 8 };
@@ -25,6 +26,17 @@ struct alignas(8) TaskSizes {
   static constexpr int one = 1;
 };
 
+// Statistics.
+struct StatAddresses {
+#ifdef OSTLER_BLOCK
+  typedef unsigned long long count;
+#else
+  typedef double count;
+#endif
+  typedef double sum;
+  OSTLER_STATS(OSTLER_STAT)
+};
+
 // Buffers are [k][n], the environment fastest, unless said otherwise.
 struct EnvArgs {
   StepArgs<float> physics;
@@ -45,8 +57,8 @@ struct EnvArgs {
   OSTLER_TABLES(OSTLER_TABLE)
   TaskSizes size;
   const float* number;         // numbers of its expressions, where they are not in the code
-  // Statistics since they were last taken.
-  double* tally;               // [TALLY], null where the host counts
+  StatAddresses stats;         // since they were last taken: numbers on a host, on a device [size][n]
+  double* tally;               // [TALLY][n] on a device: all of them
   unsigned* last_ret;          // [3]: return's bits, length, 1 + since of the last episode that ended
   unsigned* broken;            // one number: environments that broke
   unsigned* breaks;            // [BREAKS][BREAK]

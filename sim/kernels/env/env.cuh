@@ -1,5 +1,5 @@
-// A whole control step in one launch, its counts, and the break records. `Task` and `Terms` are
-// generated: sim/src/task/emit.
+// A whole control step in one launch, sums of its counts, and the break records. `Task` and
+// `Terms` are generated: sim/src/task/emit.
 #pragma once
 #include "phases.cuh"
 
@@ -42,54 +42,6 @@ OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
     OSTLER_WORLD(OSTLER_RECORD)
   }
   (void)l;
-}
-
-// The order of the statistics.
-enum { TALLY_EPISODES, TALLY_RETURN, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_FAULT, TALLY_REWARD = TALLY_FAULT + 6 };
-OSTLER_FN void count(const EnvArgs& a, const long e, int what, double x) { a.tally[what * (long)a.n + e] += x; }
-
-// Counts the end of an environment's episode.
-OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
-  const long n = a.n;
-  const unsigned bits = a.bits[e];
-  const int metrics = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0);
-  if (bits) {
-    for (int bit = 0; bit < 6; bit++)
-      if (bits >> bit & 1) count(a, e, TALLY_FAULT + bit, 1);
-    OSTLER_ROLLED for (int k = 0; k < Task::nevent; k++)
-      if (a.suspect[k * n + e]) count(a, e, metrics + Task::nmetric + k, 1);
-    return;
-  }
-  const bool truncated = a.truncated[e * Task::nagent] != 0.0f;
-  if (truncated && a.final_slot[e * Task::nagent] < 0) count(a, e, TALLY_OVERFLOW, 1);
-  if (!a.counted[e]) return;
-  count(a, e, TALLY_EPISODES, 1);
-  double sum = 0;
-  for (int m = 0; m < Task::nagent; m++) {
-    sum = sum + (double)a.ret[m * n + e];
-    if (Task::nagent > 1) count(a, e, TALLY_REWARD + Task::nreward + Task::nend + m, (double)a.ret[m * n + e]);
-  }
-  const double mean = sum / Task::nagent;
-  count(a, e, TALLY_RETURN, mean);
-  count(a, e, TALLY_LENGTH, (double)a.length[e]);
-  OSTLER_ROLLED for (int k = 0; k < Task::nreward; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
-  OSTLER_ROLLED for (int k = 0; k < Task::nmetric; k++)
-    count(a, e, metrics + k, (double)metric_of(a.metric_over[k], a.metric[k * n + e], a.length[e]));
-  const unsigned cause = truncated ? a.cut[e] : a.ended[e];
-  count(a, e, TALLY_REWARD + Task::nreward + (int)cause, 1);
-  a.last_ret[e] = bits_of((float)mean);
-  a.last_ret[n + e] = a.length[e];
-  a.last_ret[2 * n + e] = a.since + 1u;
-}
-
-// Counts the draws of a start that conditions were asked of.
-OSTLER_FN void tally_start(const EnvArgs& a, const long e) {
-  if (Task::nuntil == 0) return;
-  const int first = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0) + Task::nmetric + Task::nevent;
-  const unsigned tries = a.tries[e];
-  count(a, e, first, 1);
-  count(a, e, first + 1, (double)(tries & ~(unsigned)GAVE_UP));
-  if (tries & GAVE_UP) count(a, e, first + 2, 1);
 }
 
 OSTLER_FN void draw_row(const EnvArgs& a, long r) {

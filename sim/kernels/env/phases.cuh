@@ -18,6 +18,7 @@
 #include "flag.cuh"
 #include "start.cuh"
 #include "history.cuh"
+#include "tally.cuh"
 
 // Calls the native functions of a task. An output, or a number that one remembers, that is not
 // finite breaks its environment: its bits are in `broken`.

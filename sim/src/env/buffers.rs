@@ -114,7 +114,8 @@ impl Marked {
 /// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`.
+    /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`; then `last_ret`
+    /// of `EnvArgs`.
     words: Vec<u32>,
     num_envs: usize,
     agents: usize,
@@ -128,7 +129,7 @@ impl Ended {
     fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
         let (agents, terms, metrics) = (sizes.nagent, sizes.nreward, sizes.nmetric);
         Ok(Self {
-            words: zeroed("ended episodes", (agents + terms + 2 + metrics) * num_envs)?,
+            words: zeroed("ended episodes", (agents + terms + 2 + metrics + 3) * num_envs)?,
             num_envs,
             agents,
             terms,
@@ -152,6 +153,18 @@ impl Ended {
         &self.seen
     }
 
+    /// Enters them in the place of the episodes.
+    pub fn enter(&mut self, args: &mut EnvArgs) {
+        let at = self.at();
+        let to = &mut args.episode;
+        let columns = [&mut to.ret, &mut to.sums, &mut to.length, &mut to.counted, &mut to.metric];
+        args.last_ret = at.words;
+        for (column, width) in columns.into_iter().zip(at.widths) {
+            *column = args.last_ret;
+            args.last_ret += (4 * width * self.num_envs) as Address;
+        }
+    }
+
     /// Where threads write them.
     pub fn at(&mut self) -> EndedAt {
         EndedAt {
@@ -173,15 +186,16 @@ impl Ended {
         f32::from_bits(self.word(agent, env))
     }
 
-    pub fn sum(&self, term: usize, env: usize) -> f32 {
-        f32::from_bits(self.word(self.agents + term, env))
-    }
-
     pub fn length(&self, env: usize) -> u32 {
         self.word(self.agents + self.terms, env)
     }
 
-    /// What the values of a metric came to, before a mean is divided.
+    /// Return of an episode that was counted; of several agents, the mean.
+    pub fn mean_ret(&self, env: usize) -> f32 {
+        f32::from_bits(self.word(self.agents + self.terms + 2 + self.metrics, env))
+    }
+
+    /// What the values of a metric of an episode that was counted came to.
     pub fn metric(&self, metric: usize, env: usize) -> f32 {
         f32::from_bits(self.word(self.agents + self.terms + 2 + metric, env))
     }

@@ -206,6 +206,17 @@ impl Block<'_> {
     }
 }
 
+/// Counts the episodes that ended, or the `starts`, of all environments in the mask, in their
+/// order.
+///
+/// # Safety
+/// The addresses in `args` are of buffers and statistics of the sizes that it has, which no
+/// other thread touches meanwhile.
+pub(super) unsafe fn tally(args: &EnvArgs, starts: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { (api().tally)(args, starts.into()) }
+}
+
 /// Result of a call of the kernel.
 #[repr(C)]
 struct Context<'b, 'a> {

@@ -33,7 +33,8 @@ pub(crate) use lanes::place;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 pub(crate) use pose::draw_pose;
 pub use spec::{ActionSpace, AgentSpec, EnvSpec, EventSpec, Groups, ObsGroup, ObsRow, StepOut};
-pub use stats::{Break, EpisodeStats, Finished, Starts};
+pub use stats::{Break, EpisodeStats, Finished};
+pub(crate) use stats::{STATS, StatAddresses, StatSizes};
 use std::sync::Arc;
 
 /// Why an environment could not be built.
@@ -348,7 +349,7 @@ impl BatchEnv {
 
     /// Statistics since the last call; `into` is overwritten, its buffers reused.
     pub fn take_stats(&mut self, into: &mut EpisodeStats) {
-        stats::take(&mut self.live.stats, into);
+        self.live.stats.take_into(into);
         let all = self.physics.shortfalls();
         into.shortfalls = all.since(self.live.taken);
         self.live.taken = all;

@@ -2,15 +2,15 @@
 //! physics' own.
 
 pub(super) use super::examine::DESCRIBED;
-use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Starts, stats};
+use super::stats::{Number, ONES, STATS};
+use super::{BatchEnv, Break, EpisodeStats, Finished, Groups};
 use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::physics::{Shortfalls, SnapshotError, record};
 use crate::snapshot::{self, Bytes, unfit};
 use crate::state::{self, EPISODE};
-use bytemuck::{Pod, cast_slice, cast_slice_mut, pod_read_unaligned};
+use bytemuck::{cast_slice, pod_read_unaligned};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::ops::AddAssign;
 
 const OF: &str = "environments";
 /// Beyond so many (the last number that doubles count to) no count is believed:
@@ -80,21 +80,9 @@ struct Record<'a> {
 /// full an iteration can be taken back.
 #[derive(Clone, Serialize, Deserialize)]
 struct Stats<'a> {
-    #[serde(with = "postcard::fixint::le")]
-    episodes: u64,
-    return_sum: f64,
-    length_sum: f64,
-    #[serde(with = "postcard::fixint::le")]
-    final_overflow: u64,
-    starts: Starts,
+    ones: [Number; ONES],
     #[serde(borrow)]
-    reward_sums: Bytes<'a>,
-    metric_sums: Bytes<'a>,
-    agent_return_sums: Bytes<'a>,
-    terminations: Bytes<'a>,
-    faults: Bytes<'a>,
-    causes: Bytes<'a>,
-    suspects: Bytes<'a>,
+    lists: [Bytes<'a>; STATS.len() - ONES],
     finished: Bytes<'a>,
     finished_metrics: Bytes<'a>,
     breaks: Cow<'a, [Break]>,
@@ -102,19 +90,10 @@ struct Stats<'a> {
 
 impl<'a> Stats<'a> {
     fn of(s: &'a EpisodeStats) -> Self {
+        let numbers = s.numbers();
         Self {
-            episodes: s.episodes,
-            return_sum: s.return_sum,
-            length_sum: s.length_sum,
-            final_overflow: s.final_overflow,
-            starts: s.starts,
-            reward_sums: Bytes(cast_slice(&s.reward_sums)),
-            metric_sums: Bytes(cast_slice(&s.metric_sums)),
-            agent_return_sums: Bytes(cast_slice(&s.agent_return_sums)),
-            terminations: Bytes(cast_slice(&s.terminations)),
-            faults: Bytes(cast_slice(&s.faults)),
-            causes: Bytes(cast_slice(&s.causes)),
-            suspects: Bytes(cast_slice(&s.suspects)),
+            ones: std::array::from_fn(|k| numbers[k][0]),
+            lists: std::array::from_fn(|k| Bytes(numbers[ONES + k].as_flattened())),
             finished: Bytes(cast_slice(&s.finished)),
             finished_metrics: Bytes(cast_slice(&s.finished_metrics)),
             breaks: Cow::Borrowed(&s.breaks),
@@ -122,49 +101,27 @@ impl<'a> Stats<'a> {
     }
 
     fn size(&self) -> usize {
-        let all = [
-            self.reward_sums,
-            self.metric_sums,
-            self.agent_return_sums,
-            self.terminations,
-            self.faults,
-            self.causes,
-            self.suspects,
-            self.finished,
-            self.finished_metrics,
-        ];
-        all.iter().map(|b| b.0.len()).sum::<usize>() + 40 * self.breaks.len()
+        let lists = self.lists.iter().chain([&self.finished, &self.finished_metrics]);
+        lists.map(|b| b.0.len()).sum::<usize>() + 40 * self.breaks.len()
+    }
+
+    /// The numbers of each statistic.
+    fn numbers(&self) -> impl Iterator<Item = &[u8]> {
+        let ones = self.ones.iter().map(|one| one.as_slice());
+        ones.chain(self.lists.iter().map(|list| list.0))
     }
 
     /// Whether they can be of an environment with statistics like `own`.
     fn check(&self, own: &EpisodeStats, stored: usize) -> Result<(), SnapshotError> {
-        for (bytes, want, of) in [
-            (self.reward_sums, own.reward_sums.len(), "reward terms"),
-            (self.metric_sums, own.metric_sums.len(), "metrics"),
-            (self.agent_return_sums, own.agent_return_sums.len(), "returns of agents"),
-            (self.terminations, own.terminations.len(), "ends of episodes"),
-            (self.faults, own.faults.len(), "faults"),
-            (self.causes, own.causes.len(), "broken environments"),
-            (self.suspects, own.suspects.len(), "suspected events"),
-        ] {
-            if bytes.0.len() != 8 * want {
-                return Err(unfit(format!("it has {} bytes for {want} {of}", bytes.0.len())));
+        for ((stat, bytes), own) in STATS.iter().zip(self.numbers()).zip(own.numbers()) {
+            let (numbers, rest) = bytes.as_chunks::<8>();
+            if numbers.len() != own.len() || !rest.is_empty() {
+                let (bytes, want) = (bytes.len(), own.len());
+                return Err(unfit(format!("it has {bytes} bytes for {want} {}", stat.name)));
             }
-        }
-        for (bytes, of) in [
-            (self.terminations, "ends of episodes"),
-            (self.faults, "faults"),
-            (self.causes, "broken environments"),
-            (self.suspects, "suspected events"),
-        ] {
-            let counts = bytes.0.chunks_exact(8).map(pod_read_unaligned::<u64>);
-            counts.into_iter().try_for_each(|n| believed(n, of))?;
-        }
-        believed(self.episodes, "episodes")?;
-        believed(self.final_overflow, "final observations")?;
-        let starts = self.starts;
-        for count in [starts.count, starts.tries, starts.gave_up] {
-            believed(count, "starts")?;
+            if stat.counts {
+                numbers.iter().try_for_each(|n| believed(u64::from_ne_bytes(*n), stat.name))?;
+            }
         }
         let each = size_of::<Finished>();
         if !self.finished.0.len().is_multiple_of(each) {
@@ -190,26 +147,12 @@ impl<'a> Stats<'a> {
     /// Adds the counts of a part of a batch; `offset`: the place of its first
     /// environment. Of sums the last digits depend on the order.
     fn add_to(&self, s: &mut EpisodeStats, offset: u32) {
-        fn sum<T: Pod + AddAssign>(part: Bytes<'_>, into: &mut Vec<T>) {
-            let part = part.0.chunks_exact(size_of::<T>());
-            into.resize(into.len().max(part.len()), T::zeroed());
-            let part = part.map(pod_read_unaligned::<T>);
-            into.iter_mut().zip(part).for_each(|(a, b)| *a += b);
+        for ((stat, own), bytes) in STATS.iter().zip(s.numbers_mut()).zip(self.numbers()) {
+            let more = bytes.as_chunks::<8>().0;
+            own.iter_mut().zip(more).for_each(|(to, more)| stat.add(to, *more));
         }
-        s.episodes += self.episodes;
-        s.return_sum += self.return_sum;
-        s.length_sum += self.length_sum;
-        s.final_overflow += self.final_overflow;
-        s.starts += self.starts;
-        sum(self.agent_return_sums, &mut s.agent_return_sums);
-        sum(self.reward_sums, &mut s.reward_sums);
-        sum(self.metric_sums, &mut s.metric_sums);
         let metrics = self.finished_metrics.0.chunks_exact(4);
         s.finished_metrics.extend(metrics.map(pod_read_unaligned::<f32>));
-        sum(self.terminations, &mut s.terminations);
-        sum(self.faults, &mut s.faults);
-        sum(self.causes, &mut s.causes);
-        sum(self.suspects, &mut s.suspects);
         let room = DESCRIBED.saturating_sub(s.breaks.len());
         s.breaks.extend(self.breaks.iter().take(room));
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
@@ -221,19 +164,9 @@ impl<'a> Stats<'a> {
 
     /// Takes them over, of finished episodes as many as there is room for.
     fn fill(&self, s: &mut EpisodeStats, most: usize) {
-        let copy = |from: Bytes<'_>, into: &mut [u8]| into.copy_from_slice(from.0);
-        s.episodes = self.episodes;
-        s.return_sum = self.return_sum;
-        s.length_sum = self.length_sum;
-        s.final_overflow = self.final_overflow;
-        s.starts = self.starts;
-        copy(self.reward_sums, cast_slice_mut(&mut s.reward_sums));
-        copy(self.metric_sums, cast_slice_mut(&mut s.metric_sums));
-        copy(self.agent_return_sums, cast_slice_mut(&mut s.agent_return_sums));
-        copy(self.terminations, cast_slice_mut(&mut s.terminations));
-        copy(self.faults, cast_slice_mut(&mut s.faults));
-        copy(self.causes, cast_slice_mut(&mut s.causes));
-        copy(self.suspects, cast_slice_mut(&mut s.suspects));
+        for (own, bytes) in s.numbers_mut().into_iter().zip(self.numbers()) {
+            own.as_flattened_mut().copy_from_slice(bytes);
+        }
         s.finished.clear();
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
         s.finished.extend(each.take(most).map(pod_read_unaligned::<Finished>));
@@ -330,7 +263,7 @@ fn fill(env: &mut BatchEnv, record: &Record<'_>, from: usize) {
     // The counts of a batch are not divided among its parts: the first part has them all.
     match from {
         0 => record.stats.fill(&mut live.stats, env.spec.num_envs),
-        _ => stats::clear(&mut live.stats),
+        _ => live.stats.clear(),
     }
 }
 
@@ -375,7 +308,10 @@ pub(super) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotErr
         return Err(unfit("it has no parts"));
     };
     let mut next = head.first_env;
-    let mut stats = EpisodeStats::default();
+    let most = |k: usize| {
+        opened.iter().filter_map(|(p, _)| p.stats.numbers().nth(k)).map(<[u8]>::len).max()
+    };
+    let mut stats = EpisodeStats::zeros(std::array::from_fn(|k| most(k).unwrap_or(0) / 8));
     let mut taken = Shortfalls::default();
     for (p, _) in &opened {
         let of = |r: &Record<'_>| (r.seed, r.identity, r.clock);

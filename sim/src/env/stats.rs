@@ -2,86 +2,182 @@
 
 use super::EnvSpec;
 use super::examine::DESCRIBED;
+use crate::device::Address;
 use crate::memory::MemoryError;
 use crate::physics::{Shortfalls, fault};
+use crate::state::Sizes;
 use serde::{Deserialize, Serialize};
 
-/// Statistics of the episodes that ended since the last call, and of broken
-/// environments. Sums are over episodes.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct EpisodeStats {
-    /// Episodes that ended (broken ones are not counted).
-    pub episodes: u64,
-    /// Sum of returns; of several agents, the mean counts.
-    pub return_sum: f64,
-    /// Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.
-    pub agent_return_sums: Vec<f64>,
-    /// Sum of lengths in control steps.
-    pub length_sum: f64,
-    /// Per reward term: sum of weighted values.
-    pub reward_sums: Vec<f64>,
-    /// Per metric: sum of the episodes' values.
-    pub metric_sums: Vec<f64>,
-    /// Per termination cause: how many episodes it ended.
-    pub terminations: Vec<u64>,
-    /// Per bit of [`crate::physics::fault`]: broken environments.
-    pub faults: Vec<u64>,
-    /// Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by
-    /// what was wrong first.
-    pub causes: Vec<u64>,
-    /// Per event ([`EnvSpec::events`]): broken environments in which it happened shortly
-    /// before; of events of startup, those that had broken twice before. One break can count
-    /// for several events.
-    pub suspects: Vec<u64>,
-    /// The first few broken environments.
-    pub breaks: Vec<Break>,
-    /// Truncations that found no room in `final_obs`.
-    pub final_overflow: u64,
-    /// Starts of episodes whose conditions were looked at.
-    pub starts: Starts,
-    /// Shortfalls of the physics.
-    pub shortfalls: Shortfalls,
-    /// Returns and lengths of the episodes, in order of (step, environment),
-    /// for evaluation; capped at the number of environments per call.
-    pub finished: Vec<Finished>,
-    /// Metrics of these `[finished][metrics]`; empty where the episodes were counted on a
-    /// device, or by several workers.
-    pub finished_metrics: Vec<f32>,
+include!(concat!(env!("OUT_DIR"), "/stats.rs"));
+
+/// How many numbers the statistics have that are of several things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StatSizes {
+    one: usize,
+    nreward: usize,
+    nmetric: usize,
+    nteam: usize,
+    nend: usize,
+    nfault: usize,
+    ncause: usize,
+    nevent: usize,
 }
 
-/// Starts of episodes of a task with `[task.start]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Starts {
-    /// How many.
-    #[serde(with = "postcard::fixint::le")]
-    pub count: u64,
-    /// Draws that they took.
-    #[serde(with = "postcard::fixint::le")]
-    pub tries: u64,
-    /// Those in which a condition failed in every try, so that the last counts.
-    #[serde(with = "postcard::fixint::le")]
-    pub gave_up: u64,
-}
+impl StatSizes {
+    fn of(spec: &EnvSpec) -> Self {
+        Self {
+            one: 1,
+            nreward: spec.reward_names.len(),
+            nmetric: spec.metrics.len(),
+            nteam: spec.agents.len(),
+            nend: spec.termination_names.len(),
+            nfault: fault::COUNT,
+            ncause: spec.cause_names.len(),
+            nevent: spec.events.len(),
+        }
+    }
 
-impl Starts {
-    /// `GAVE_UP` of `kernels/env/args.cuh`.
-    const GAVE_UP: u32 = 1 << 31;
-
-    /// Counts a start, by its entry of the column `tries`.
-    pub(super) fn add(&mut self, tries: u32) {
-        self.count += 1;
-        self.tries += u64::from(tries & !Self::GAVE_UP);
-        self.gave_up += u64::from(tries & Self::GAVE_UP != 0);
+    /// Of those that a device counts.
+    pub fn on_device(s: &Sizes) -> Self {
+        Self {
+            one: 1,
+            nreward: s.nreward,
+            nmetric: s.nmetric,
+            nteam: if s.nagent > 1 { s.nagent } else { 0 },
+            nend: s.nend,
+            nfault: fault::COUNT,
+            ncause: 0,
+            nevent: s.nevent,
+        }
     }
 }
 
-impl std::ops::AddAssign for Starts {
-    fn add_assign(&mut self, other: Self) {
-        self.count += other.count;
-        self.tries += other.tries;
-        self.gave_up += other.gave_up;
+/// A number of a statistic: a `u64` where it is a count, else an `f64`.
+pub(crate) type Number = [u8; 8];
+
+/// One of the statistics.
+#[derive(Debug)]
+pub(crate) struct Stat {
+    pub name: &'static str,
+    /// Whether its numbers are counts.
+    pub counts: bool,
+    size: fn(&StatSizes) -> usize,
+}
+
+impl Stat {
+    /// How many numbers it has.
+    pub fn size(&self, sizes: &StatSizes) -> usize {
+        (self.size)(sizes)
+    }
+
+    /// Adds to one of its numbers.
+    pub fn add(&self, to: &mut Number, more: Number) {
+        *to = match self.counts {
+            true => (u64::from_ne_bytes(*to) + u64::from_ne_bytes(more)).to_ne_bytes(),
+            false => (f64::from_ne_bytes(*to) + f64::from_ne_bytes(more)).to_ne_bytes(),
+        };
+    }
+
+    /// Adds what a device counted.
+    pub fn add_total(&self, to: &mut Number, total: f64) {
+        let more = if self.counts { (total as u64).to_ne_bytes() } else { total.to_ne_bytes() };
+        self.add(to, more);
     }
 }
+
+#[allow(non_camel_case_types, reason = "the list's names")]
+type count = u64;
+#[allow(non_camel_case_types, reason = "the list's names")]
+type sum = f64;
+
+macro_rules! numbers {
+    ($kind:ident one) => {
+        $kind
+    };
+    ($kind:ident $size:ident) => {
+        Vec<$kind>
+    };
+}
+macro_rules! zeros {
+    (one $size:expr) => {{
+        let _ = $size;
+        Default::default()
+    }};
+    ($of:ident $size:expr) => {
+        vec![Default::default(); $size]
+    };
+}
+macro_rules! slice {
+    (one $from:ident $own:expr) => {
+        std::slice::$from($own)
+    };
+    ($of:ident $from:ident $own:expr) => {
+        $own
+    };
+}
+
+macro_rules! stats {
+    ($(($name:ident $_n:ident $kind:ident $size:ident $says:literal))*) => {
+        /// What `kernels/env/stats.h` lists.
+        pub(crate) static STATS: [Stat; [$(stringify!($name)),*].len()] = [$(Stat {
+            name: stringify!($name),
+            counts: matches!(stringify!($kind).as_bytes(), b"count"),
+            size: |s| s.$size,
+        }),*];
+
+        /// How many of them are single numbers: the first ones.
+        pub(super) const ONES: usize =
+            0 $(+ matches!(stringify!($size).as_bytes(), b"one") as usize)*;
+
+        /// Where kernels count them, one address each.
+        pub(crate) type StatAddresses = [Address; STATS.len()];
+
+        /// Statistics of the episodes that ended since the last call, and of broken
+        /// environments. Sums are over episodes.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct EpisodeStats {
+            $(#[doc = $says] pub $name: numbers!($kind $size),)*
+            /// The first few broken environments.
+            pub breaks: Vec<Break>,
+            /// Shortfalls of the physics.
+            pub shortfalls: Shortfalls,
+            /// Returns and lengths of the episodes, in order of (step, environment),
+            /// for evaluation; capped at the number of environments per call.
+            pub finished: Vec<Finished>,
+            /// Metrics of these `[finished][metrics]`; empty where the episodes were counted on a
+            /// device, or by several workers.
+            pub finished_metrics: Vec<f32>,
+        }
+
+        impl EpisodeStats {
+            /// Zeros, so many of each.
+            pub(super) fn zeros(sizes: [usize; STATS.len()]) -> Self {
+                let [$($name),*] = sizes;
+                Self { $($name: zeros!($size $name),)* ..Self::default() }
+            }
+
+            /// All numbers.
+            pub(super) fn numbers(&self) -> [&[Number]; STATS.len()] {
+                [$(bytemuck::cast_slice(slice!($size from_ref &self.$name))),*]
+            }
+
+            /// The same, to be written.
+            pub(crate) fn numbers_mut(&mut self) -> [&mut [Number]; STATS.len()] {
+                [$(bytemuck::cast_slice_mut(slice!($size from_mut &mut self.$name))),*]
+            }
+
+            /// Copies `from`, reusing memory.
+            pub(super) fn copy(&mut self, from: &Self) {
+                $(self.$name.clone_from(&from.$name);)*
+                self.finished_metrics.clone_from(&from.finished_metrics);
+                self.breaks.clone_from(&from.breaks);
+                self.shortfalls = from.shortfalls;
+                self.finished.clone_from(&from.finished);
+            }
+        }
+    };
+}
+episode_stats!(stats);
 
 /// An environment that broke.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -136,61 +232,45 @@ impl EpisodeStats {
             what: "metrics of finished episodes".to_string(),
             bytes: 4 * metrics,
         })?;
-        Ok(Self {
-            agent_return_sums: vec![0.0; spec.agents.len()],
-            reward_sums: vec![0.0; spec.reward_names.len()],
-            metric_sums: vec![0.0; spec.metrics.len()],
-            finished_metrics,
-            terminations: vec![0; spec.termination_names.len()],
-            faults: vec![0; fault::COUNT],
-            causes: vec![0; spec.cause_names.len()],
-            suspects: vec![0; spec.events.len()],
-            breaks: Vec::with_capacity(DESCRIBED),
-            finished,
-            ..Self::default()
-        })
+        let sizes = StatSizes::of(spec);
+        let own = Self::zeros(STATS.each_ref().map(|s| s.size(&sizes)));
+        Ok(Self { finished_metrics, breaks: Vec::with_capacity(DESCRIBED), finished, ..own })
     }
 }
 
-/// Moves the numbers of `from` into `into` and starts `from` at zero; no allocation
-/// once `into` has been used.
-pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
-    into.finished.reserve(from.finished.capacity().saturating_sub(into.finished.capacity()));
-    let metrics = from.finished_metrics.capacity();
-    into.finished_metrics.reserve(metrics.saturating_sub(into.finished_metrics.capacity()));
-    into.breaks.reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
-    into.clone_from_reusing(from);
-    clear(from);
-}
-
-/// Nothing was counted.
-pub(super) fn clear(from: &mut EpisodeStats) {
-    from.episodes = 0;
-    from.return_sum = 0.0;
-    from.length_sum = 0.0;
-    from.agent_return_sums.fill(0.0);
-    from.reward_sums.fill(0.0);
-    from.metric_sums.fill(0.0);
-    from.finished_metrics.clear();
-    from.terminations.fill(0);
-    from.faults.fill(0);
-    from.causes.fill(0);
-    from.suspects.fill(0);
-    from.breaks.clear();
-    from.final_overflow = 0;
-    from.starts = Starts::default();
-    from.finished.clear();
-}
-
-/// Copies `from` over `into`, reusing its memory.
-pub(super) fn copy(from: &EpisodeStats, into: &mut EpisodeStats) {
-    into.clone_from_reusing(from);
-}
-
 impl EpisodeStats {
-    /// Moves the numbers into `into`, whose memory is used again, and starts at zero.
+    /// Moves the numbers into `into` and starts at zero; no allocation once `into` has been
+    /// used.
     pub fn take_into(&mut self, into: &mut Self) {
-        take(self, into);
+        into.finished.reserve(self.finished.capacity().saturating_sub(into.finished.capacity()));
+        let metrics = self.finished_metrics.capacity();
+        into.finished_metrics.reserve(metrics.saturating_sub(into.finished_metrics.capacity()));
+        into.breaks.reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
+        into.copy(self);
+        self.clear();
+    }
+
+    /// Nothing was counted.
+    pub fn clear(&mut self) {
+        self.numbers_mut().into_iter().for_each(|numbers| numbers.fill(Number::default()));
+        self.shortfalls = Shortfalls::default();
+        self.breaks.clear();
+        self.finished.clear();
+        self.finished_metrics.clear();
+    }
+
+    /// Adds the numbers of other environments, and their physics' shortfalls.
+    pub fn add(&mut self, more: &Self) {
+        for ((stat, own), more) in STATS.iter().zip(self.numbers_mut()).zip(more.numbers()) {
+            own.iter_mut().zip(more).for_each(|(to, more)| stat.add(to, *more));
+        }
+        self.shortfalls.contact_overflow += more.shortfalls.contact_overflow;
+        self.shortfalls.unsolved += more.shortfalls.unsolved;
+    }
+
+    /// Where a host's kernels count.
+    pub(super) fn addresses(&mut self) -> StatAddresses {
+        self.numbers_mut().map(|numbers| numbers.as_mut_ptr() as Address)
     }
 
     /// How often an environment broke.
@@ -201,24 +281,5 @@ impl EpisodeStats {
     /// Whether all finished episodes have their metrics: those that a device counted have none.
     pub(super) fn has_metrics(&self) -> bool {
         self.finished_metrics.len() == self.finished.len() * self.metric_sums.len()
-    }
-
-    fn clone_from_reusing(&mut self, from: &Self) {
-        self.episodes = from.episodes;
-        self.return_sum = from.return_sum;
-        self.length_sum = from.length_sum;
-        self.agent_return_sums.clone_from(&from.agent_return_sums);
-        self.reward_sums.clone_from(&from.reward_sums);
-        self.metric_sums.clone_from(&from.metric_sums);
-        self.finished_metrics.clone_from(&from.finished_metrics);
-        self.terminations.clone_from(&from.terminations);
-        self.faults.clone_from(&from.faults);
-        self.causes.clone_from(&from.causes);
-        self.suspects.clone_from(&from.suspects);
-        self.breaks.clone_from(&from.breaks);
-        self.final_overflow = from.final_overflow;
-        self.starts = from.starts;
-        self.shortfalls = from.shortfalls;
-        self.finished.clone_from(&from.finished);
     }
 }

@@ -6,9 +6,8 @@
 //! its state is in the cache, and threads meet once. Else the engine steps all worlds between
 //! the phases.
 
-use super::lanes::{Block, Outcome};
+use super::lanes::{self, Block, Outcome};
 use super::{BatchEnv, Finished, Groups, StepOut};
-use crate::config::Over;
 use crate::device::Address;
 use crate::kernels::EnvArgs;
 use crate::task::expr::{BLOCK, Column, Columns, Inputs};
@@ -43,6 +42,8 @@ impl BatchEnv {
             buffers: self.work.columns.addresses_mut(),
             tables: self.tables.addresses(),
             size: self.sizes.words(),
+            stats: self.live.stats.addresses(),
+            since: self.live.clock.saturating_sub(self.live.began + 1) as u32,
             ..EnvArgs::zeroed()
         };
         match self.physics.step_args() {
@@ -186,7 +187,7 @@ impl BatchEnv {
         };
         self.report_panics();
         if ended {
-            self.count(out);
+            self.count(args);
             self.examine(actions);
             self.restart(false, false, &mut out.obs);
             self.count_starts();
@@ -251,64 +252,23 @@ impl BatchEnv {
 
     /// Counts episodes that ended and lists environments that broke, in the order of their
     /// places.
-    fn count(&mut self, out: &StepOut<'_>) {
-        let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
-        let (live, work) = (&mut self.live, &mut self.work);
-        let (ended, columns, stats) = (&work.ended, &work.columns, &mut live.stats);
+    fn count(&mut self, mut args: EnvArgs) {
+        self.work.ended.enter(&mut args);
+        // SAFETY: the addresses are those of a step's `args` and of `ended`.
+        unsafe { lanes::tally(&args, false) };
+        let (n, work, stats) = (self.spec.num_envs, &mut self.work, &mut self.live.stats);
+        let (columns, ended) = (&work.columns, &work.ended);
         work.broken.clear();
         for env in (0..n).filter(|&e| columns.mask[e] != 0) {
-            let (bits, row) = (columns.bits[env], env * agents);
-            if bits != 0 {
+            if columns.bits[env] != 0 {
                 work.broken.push(env as u32);
-                for (bit, count) in stats.faults.iter_mut().enumerate() {
-                    *count += u64::from(bits >> bit & 1);
+            } else if ended.counted(env) && stats.finished.len() < n {
+                if stats.has_metrics() {
+                    let metrics = 0..stats.metric_sums.len();
+                    stats.finished_metrics.extend(metrics.map(|k| ended.metric(k, env)));
                 }
-                for (k, count) in stats.suspects.iter_mut().enumerate() {
-                    *count += u64::from(columns.suspect[k * n + env]);
-                }
-                continue;
-            }
-            let truncated = out.truncated[row] != 0.0;
-            stats.final_overflow += u64::from(truncated && out.final_slot[row] < 0);
-            if !ended.counted(env) {
-                continue;
-            }
-            stats.episodes += 1;
-            let mut sum = 0.0;
-            for m in 0..agents {
-                let ret = f64::from(ended.ret(m, env));
-                sum += ret;
-                if let Some(own) = stats.agent_return_sums.get_mut(m) {
-                    *own += ret;
-                }
-            }
-            let ret = sum / agents as f64;
-            stats.return_sum += ret;
-            stats.length_sum += f64::from(ended.length(env));
-            for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
-                *sum += f64::from(ended.sum(k, env));
-            }
-            let room = stats.finished.len() < n;
-            let listed = room && stats.has_metrics();
-            for (k, sum) in stats.metric_sums.iter_mut().enumerate() {
-                let mut metric = ended.metric(k, env);
-                if self.spec.metrics[k].over == Over::Mean {
-                    metric /= ended.length(env) as f32;
-                }
-                *sum += f64::from(metric);
-                if listed {
-                    stats.finished_metrics.push(metric);
-                }
-            }
-            let cause = if truncated { columns.cut[env] } else { columns.ended[env] };
-            stats.terminations[cause as usize] += 1;
-            if room {
-                stats.finished.push(Finished {
-                    env: env as u32,
-                    step: (live.clock - live.began).saturating_sub(1) as u32,
-                    ret: ret as f32,
-                    length: ended.length(env),
-                });
+                let (ret, length) = (ended.mean_ret(env), ended.length(env));
+                stats.finished.push(Finished { env: env as u32, step: args.since, ret, length });
             }
         }
     }
@@ -327,13 +287,10 @@ impl BatchEnv {
 
     /// Counts the draws of the starts of all environments in the mask.
     fn count_starts(&mut self) {
-        if !self.task.start.has_conditions() {
-            return;
-        }
-        let columns = &self.work.columns;
-        let all = columns.mask.iter().zip(&columns.tries);
-        for (_, tries) in all.filter(|(mask, _)| **mask != 0) {
-            self.live.stats.starts.add(*tries);
+        if self.task.start.has_conditions() {
+            let args = self.args();
+            // SAFETY: the addresses are those of `args`.
+            unsafe { lanes::tally(&args, true) };
         }
     }
 

@@ -4,6 +4,7 @@
 //! in the snapshot's order, four bytes a number. `work` holds the results of a rollout.
 
 use crate::device::{Address, Block, Memory};
+use crate::env::{STATS, StatSizes};
 use crate::kernels::EnvArgs;
 use crate::memory::MemoryError;
 use crate::state::{EpisodeAddresses, STEP, Sizes, StepBufferAddresses, WorldAddresses, width};
@@ -91,7 +92,9 @@ impl Blocks {
         a.physics.world = WorldAddresses::laid(s, n, |bytes| p.take(bytes, 1));
 
         let mut p = Parts { next: self.work.address() };
-        a.tally = p.take(s.tally() * n, 8);
+        a.tally = p.next;
+        let sizes = StatSizes::on_device(s);
+        a.stats = STATS.each_ref().map(|s| p.take(s.size(&sizes) * n, 8));
         a.partial = p.take((s.tally() + 2) * chunks, 8);
         a.buffers = StepBufferAddresses::laid(s, n, |bytes| p.take(bytes, 1));
         a.physics.ctrl = a.buffers.ctrl;

@@ -3,7 +3,7 @@
 use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::{Address, DeviceError};
-use crate::env::{EpisodeStats, stats};
+use crate::env::EpisodeStats;
 use crate::physics::{Shortfalls, SnapshotError};
 
 /// The host's part of a state that was captured in place.
@@ -42,7 +42,7 @@ impl DeviceEnv {
         captured.began = live.began;
         captured.taken = live.taken;
         captured.shortfalls = self.shortfalls;
-        stats::copy(&live.stats, &mut captured.stats);
+        captured.stats.copy(&live.stats);
         self.captured = Some(captured);
         Ok(())
     }
@@ -60,7 +60,7 @@ impl DeviceEnv {
         live.began = captured.began;
         live.taken = captured.taken;
         self.shortfalls = captured.shortfalls;
-        stats::copy(&captured.stats, &mut live.stats);
+        live.stats.copy(&captured.stats);
         // Statistics of the steps that are taken back; the state's copy overwrites none.
         self.forget()?;
         let (from, to) = (self.blocks.captured.address(), self.blocks.state.address());

@@ -234,7 +234,7 @@ impl DeviceEnv {
     /// The device refuses, now or for something that was started before.
     pub fn take_stats(&mut self, into: &mut EpisodeStats) -> Result<(), DeviceError> {
         self.count()?;
-        super::stats::take(&mut self.twin.live.stats, into);
+        self.twin.live.stats.take_into(into);
         let taken = &mut self.twin.live.taken;
         into.shortfalls = self.shortfalls.since(*taken);
         *taken = self.shortfalls;

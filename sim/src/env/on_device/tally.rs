@@ -3,11 +3,8 @@
 use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::DeviceError;
-use crate::env::{Finished, Starts};
-use crate::kernels::{
-    TALLY_EPISODES, TALLY_FAULT, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_RETURN, TALLY_REWARD,
-};
-use crate::physics::{Shortfalls, fault};
+use crate::env::{Finished, STATS, StatSizes};
+use crate::physics::Shortfalls;
 use bytemuck::pod_read_unaligned;
 
 /// An episode that ended, as a chunk has it.
@@ -53,35 +50,12 @@ impl DeviceEnv {
         let s = &self.sizes;
         let total = |i: usize| -> f64 { pod_read_unaligned(&bytes[8 * i..8 * i + 8]) };
         let stats = &mut self.twin.live.stats;
-        stats.episodes += total(TALLY_EPISODES) as u64;
-        stats.return_sum += total(TALLY_RETURN);
-        stats.length_sum += total(TALLY_LENGTH);
-        stats.final_overflow += total(TALLY_OVERFLOW) as u64;
-        for (bit, count) in stats.faults.iter_mut().enumerate().take(fault::COUNT) {
-            *count += total(TALLY_FAULT + bit) as u64;
-        }
-        for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
-            *sum += total(TALLY_REWARD + k);
-        }
-        for (k, count) in stats.terminations.iter_mut().enumerate() {
-            *count += total(TALLY_REWARD + s.nreward + k) as u64;
-        }
-        let first = TALLY_REWARD + s.nreward + s.nend;
-        for (m, sum) in stats.agent_return_sums.iter_mut().enumerate() {
-            *sum += total(first + m);
-        }
-        let first = first + s.agent_sums();
-        for (k, sum) in stats.metric_sums.iter_mut().enumerate() {
-            *sum += total(first + k);
-        }
-        let first = first + s.nmetric;
-        for (k, count) in stats.suspects.iter_mut().enumerate() {
-            *count += total(first + k) as u64;
-        }
-        if s.start_sums() > 0 {
-            let first = first + s.nevent;
-            let [count, tries, gave_up] = [0, 1, 2].map(|k| total(first + k) as u64);
-            stats.starts += Starts { count, tries, gave_up };
+        let (sizes, mut next) = (StatSizes::on_device(s), 0);
+        for (stat, own) in STATS.iter().zip(stats.numbers_mut()) {
+            for number in own.iter_mut().take(stat.size(&sizes)) {
+                stat.add_total(number, total(next));
+                next += 1;
+            }
         }
         self.shortfalls = Shortfalls {
             contact_overflow: total(s.tally()) as u64,

@@ -12,7 +12,8 @@ pub use numbers::Numbers;
 use super::Task;
 use super::expr::{Code, Remembered};
 use crate::device::SourceRange;
-use crate::kernels::{BREAK_HEAD, TALLY_REWARD};
+use crate::env::{STATS, StatSizes};
+use crate::kernels::BREAK_HEAD;
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
@@ -23,18 +24,8 @@ pub const BREAKS: usize = 256;
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        let episodes = self.nreward + self.nend + self.agent_sums() + self.nmetric;
-        TALLY_REWARD + episodes + self.nevent + self.start_sums()
-    }
-
-    /// Counts of starts.
-    pub fn start_sums(&self) -> usize {
-        if self.nuntil > 0 { 3 } else { 0 }
-    }
-
-    /// Sums of returns of single agents.
-    pub fn agent_sums(&self) -> usize {
-        if self.nagent > 1 { self.nagent } else { 0 }
+        let sizes = StatSizes::on_device(self);
+        STATS.iter().map(|s| s.size(&sizes)).sum()
     }
 
     /// Entries of an environment's episode.

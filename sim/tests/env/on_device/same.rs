@@ -49,7 +49,7 @@ fn compare(
             let counts = |s: &ostler_sim::EpisodeStats| {
                 let faults = (s.faults.clone(), s.causes.clone(), s.breaks.clone());
                 let ends = (s.episodes, s.terminations.clone(), s.final_overflow);
-                (faults, ends, s.shortfalls, s.starts)
+                (faults, ends, s.shortfalls, [s.starts, s.start_tries, s.starts_gave_up])
             };
             assert_eq!(counts(&a), counts(&b), "{name}, after step {t}");
             assert_eq!(a.suspects, b.suspects, "{name}, after step {t}");

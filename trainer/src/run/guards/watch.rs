@@ -96,8 +96,7 @@ impl Watch {
                 short.unsolved
             );
         }
-        let starts = stats.starts;
-        let share = starts.gave_up as f64 / starts.count.max(1) as f64;
+        let share = stats.starts_gave_up as f64 / stats.starts.max(1) as f64;
         if share > GAVE_UP && !self.starts_said {
             self.starts_said = true;
             tracing::warn!(

@@ -72,11 +72,10 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
 
 /// Draws of the starts of episodes, where they have conditions.
 fn starts(r: &mut Record, stats: &EpisodeStats) {
-    let starts = stats.starts;
-    if starts.count > 0 {
-        let n = starts.count as f64;
-        r.put("Start/tries", starts.tries as f64 / n);
-        r.put("Start/gave_up", starts.gave_up as f64 / n);
+    if stats.starts > 0 {
+        let n = stats.starts as f64;
+        r.put("Start/tries", stats.start_tries as f64 / n);
+        r.put("Start/gave_up", stats.starts_gave_up as f64 / n);
     }
 }
 
