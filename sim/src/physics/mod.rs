@@ -213,7 +213,7 @@ pub enum PhysicsError {
     /// Double precision was left out when this was built.
     #[error(
         "this program was built without double precision, which only comparisons need: \
-         `cargo build --release` builds all there is; --precision f32 is always there"
+         `cargo build --release` builds all there is"
     )]
     NoDouble,
     /// This program's kernels do not run on this processor.

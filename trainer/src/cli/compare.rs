@@ -20,8 +20,8 @@ const DIFFERENT: i32 = 1;
 /// Flags of `ostler compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Any MJCF file
-    #[arg(value_name = "MODEL.xml")]
+    /// Any MJCF or URDF file
+    #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Folder that holds the model's files, if not its own
     #[arg(long, value_name = "DIR")]
@@ -65,7 +65,15 @@ pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
     })?;
     let reference = Reference::read(&file, &model)?;
     let precisions: &[(&str, Precision)] = match args.backend {
-        EngineArg::Native => &[("f64", Precision::F64), ("f32", Precision::F32)],
+        EngineArg::Native if cfg!(feature = "double") => {
+            &[("f64", Precision::F64), ("f32", Precision::F32)]
+        }
+        EngineArg::Native => {
+            errln!(
+                "note: single precision alone, which is exact to some 1e-4: `cargo build --release` builds double precision, too"
+            );
+            &[("f32", Precision::F32)]
+        }
         EngineArg::Rapier => &[("f32", Precision::F32)],
     };
     let mut tables = Vec::new();

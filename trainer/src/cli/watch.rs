@@ -124,20 +124,19 @@ impl Shot {
             return Err(unwritten(ViewError::Empty(path.to_path_buf())));
         };
         let (feed, recording) = recorder.finish();
-        let subtitle = match recording.episodes.len() {
+        let episodes = match recording.episodes.len() {
             1 => "1 episode".to_string(),
             n => format!("{n} episodes"),
         };
-        let (mut data, mut blob) = self.data(&feed, subtitle, false);
+        let (mut data, mut blob) = self.data(&feed, episodes.clone(), false);
         data.add(&recording, &mut blob);
         let bytes = page::write(path, &data, &blob).map_err(unwritten)?;
         Ok(format!(
-            "{:11} {}   {:.1} MB: {} moments of {} episodes",
+            "{:11} {}   {:.1} MB: {} moments of {episodes}",
             "page",
             path.display(),
             bytes as f64 * 1e-6,
-            data.row_count,
-            data.episodes.len()
+            data.row_count
         ))
     }
 }

@@ -203,8 +203,7 @@ pub struct LogConfig {
     /// Lines of `log.txt` and warnings on standard error.
     pub format: LogFormat,
     /// Filter of `log.txt`: a level, and levels of modules after it, as in
-    /// `info,ostler_trainer::memory=debug` ([`crate::log::filter`]). `--log-level` and
-    /// `OSTLER_LOG` come before it.
+    /// `info,ostler_trainer::memory=debug`. `--log-level` and `OSTLER_LOG` come before it.
     pub level: String,
     /// Weights & Biases; a table `[log.wandb]`, which may be empty.
     pub wandb: Option<WandbConfig>,

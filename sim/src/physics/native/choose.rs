@@ -152,8 +152,8 @@ pub(super) fn choose(
         },
         Outcome::Background(background) => generic(
             Some(
-                "the generic kernel; one for this robot is being compiled for the next run \
-                     (sim.specialize = \"wait\" waits for it)"
+                "the generic kernel; one for this robot is being compiled for the next run, if \
+                     this one lasts so long (sim.specialize = \"wait\" waits for it)"
                     .into(),
             ),
             Some(background),

@@ -179,6 +179,7 @@ pub(super) fn pose(model: &Model, pose: &Pose) {
     match (away.len(), zero.len()) {
         (_, 0) => {}
         (0, _) => outln!("  every joint at 0"),
+        (_, 1) => outln!("  1 other joint at 0"),
         (_, n) => outln!("  {n} other joints at 0"),
     }
 }
