@@ -57,7 +57,7 @@ fn the_largest_number_anywhere_is_refused_or_harmless() {
         }
     }
     assert!(taken > 0, "states of worlds may be anything");
-    for what in ["control steps", "episodes", "ends of episodes", "faults"] {
+    for what in ["control steps", "episodes", "terminations", "faults"] {
         let counts = refused.iter().any(|e| e.contains(what));
         assert!(counts, "{what}: {refused:#?}");
     }
