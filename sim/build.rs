@@ -118,7 +118,6 @@ const MIRRORS: &[mirrors::Header] = &[
     ("env/native.cuh", "u32", &["OstlerNative"]),
     ("env.cpp", "u32", &["OstlerEnv"]),
     ("env/all.cuh", "u32", &[]),
-    ("env/env.cuh", "usize", &[]),
     ("env/event.cuh", "u32", &[]),
     ("env/flag.cuh", "u32", &[]),
     ("env/rng.cuh", "u32", &[]),

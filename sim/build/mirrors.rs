@@ -188,6 +188,6 @@ fn commented(line: &str) -> (&str, &str) {
 /// A comment as documentation, in which brackets are no links.
 fn documented(rust: &mut String, says: &str) {
     if !says.is_empty() {
-        let _ = writeln!(rust, "#[doc = {:?}]", says.replace('[', "\\["));
+        let _ = writeln!(rust, "#[doc = {:?}]", says.replace('[', "\\[").replace('<', "\\<"));
     }
 }
