@@ -215,19 +215,18 @@ impl BatchEnv {
 
     /// The same for a robot and a task that fit each other.
     fn over(
-        (model, compiled): (Arc<Model>, Task),
+        (model, task): (Arc<Model>, Task),
         mut physics: Box<dyn Physics>,
         pool: Arc<Pool>,
         env: &EnvConfig,
-        task: &TaskConfig,
+        cfg: &TaskConfig,
         seed: u64,
         first_env: u32,
     ) -> Result<Self, EnvError> {
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
-        let identity = snapshot::Identity::new(env, task, step_dt)?;
-        let config = task.clone();
-        let task = compiled;
+        let identity = snapshot::Identity::new(env, cfg, step_dt)?;
+        let config = cfg.clone();
         measurable(&task, physics.measures())?;
         if task.reads_starts() && physics.step_args().is_none() && physics.columns_mut().is_none() {
             let what = "this engine shows no start before it is made, which [[task.reset]] or \

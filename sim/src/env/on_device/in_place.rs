@@ -18,8 +18,8 @@ pub(super) struct Captured {
 
 impl DeviceEnv {
     /// Captures the state where it is, for [`restore_in_place`](Self::restore_in_place): one
-    /// copy on the device, nothing crosses to the host. The earlier capture is gone. Cheap enough for the
-    /// start of every iteration.
+    /// copy on the device, nothing crosses to the host. The earlier capture is gone. Cheap enough
+    /// for the start of every iteration.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.
