@@ -70,8 +70,20 @@ pub(super) fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> 
         let lower = limit.end("lower", &mut range[0])?;
         let upper = limit.end("upper", &mut range[1])?;
         limit.end("effort", &mut effort)?;
-        first.attrs.push(attr("range", &numbers(&range), limit.at));
-        if lower != upper || range[0] >= range[1] {
+        if kind == "continuous" {
+            if lower || upper {
+                notes.push(Note {
+                    at: limit.at,
+                    what: "limit".into(),
+                    why: "a continuous joint has no ends: lower and upper are not used, as in \
+                          MuJoCo; write type=\"revolute\" for a joint that ends there",
+                });
+            }
+            first.attrs.push(attr("limited", "false", limit.at));
+        } else {
+            first.attrs.push(attr("range", &numbers(&range), limit.at));
+        }
+        if kind != "continuous" && (lower != upper || range[0] >= range[1]) {
             if lower || upper || matches!(kind, "revolute" | "prismatic") {
                 notes.push(Note {
                     at: limit.at,

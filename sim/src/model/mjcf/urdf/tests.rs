@@ -150,6 +150,24 @@ fn what_mujoco_does_not_read_is_listed() {
     assert_eq!((joint.range, joint.actfrcrange), (Some([-1.0, 1.0]), Some([-2.0, 2.0])));
 }
 
+/// As MuJoCo has it: the effort counts, the ends do not, which a note says.
+#[test]
+fn a_continuous_joint_has_no_ends() {
+    let text = |kind: &str| {
+        format!(
+            "<robot name=\"r\">{LINKS}<joint name=\"j\" type=\"{kind}\"><parent link=\"base\"/>\
+             <child link=\"arm\"/><limit lower=\"-1\" upper=\"1\" effort=\"2\"/></joint></robot>"
+        )
+    };
+    let model = read(&text("continuous")).unwrap();
+    assert_eq!((model.joints[0].range, model.joints[0].actfrcrange), (None, Some([-2.0, 2.0])));
+    let [note] = &model.ignored[..] else {
+        panic!("{:?}", model.ignored);
+    };
+    assert!(note.what == "limit" && note.why.contains("type=\"revolute\""), "{note:?}");
+    assert_eq!(read(&text("revolute")).unwrap().joints[0].range, Some([-1.0, 1.0]));
+}
+
 /// Grippers of laboratories have them.
 #[test]
 fn a_joint_that_follows_another_is_an_equality() {
