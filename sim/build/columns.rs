@@ -1,5 +1,6 @@
 //! Lists of the kernels' headers for Rust: a macro for each, which calls another one with the
 //! list's lines.
+#![allow(dead_code, reason = "each crate reads its own lists")]
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,15 +19,12 @@ pub const STATE: Lists = &[
 ];
 
 /// Those of `kernels/env/stats.h`.
-#[allow(dead_code)]
 pub const STATS: Lists = &[("OSTLER_STATS", "episode_stats")];
 
 /// Those of `kernels/collide/shapes.h`.
-#[allow(dead_code)]
 pub const SHAPES: Lists = &[("OSTLER_SHAPES", "shapes"), ("OSTLER_PAIRS", "pairs_of_shapes")];
 
 /// Those of `kernels/tables.cuh`.
-#[allow(dead_code)]
 pub const ROBOT: Lists =
     &[("OSTLER_COUNTS OSTLER_SCALARS OSTLER_INTS OSTLER_REALS", "robot_tables")];
 

@@ -2,7 +2,7 @@
 // the physics steps of a control step, or of the last one alone (`csensor_last`).
 #pragma once
 
-// Mirrored by sim/src/model/contact_sensor.rs.
+// Mirrored by sim/model/src/contact_sensor.rs.
 //   FORCE   normal forces
 //   NET     forces on the first set, friction included, in the world's axes
 //   PLACE   places in the world, times their normal forces

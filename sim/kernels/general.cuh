@@ -1,6 +1,6 @@
 // General constraint rows: Jacobians, stiffnesses and reference accelerations of
 // equality constraints, tendons and ball limits. The layout of items and the
-// formulas are those of sim/src/physics/native/lower/rows.rs.
+// formulas are those of sim/engine/src/physics/native/lower/rows.rs.
 #pragma once
 
 enum { ITEM_JOINT, ITEM_TENDON, ITEM_CONNECT, ITEM_WELD, ITEM_TENDON_LIMIT, ITEM_TENDON_FRICTION, ITEM_BALL_LIMIT };

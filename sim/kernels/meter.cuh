@@ -1,7 +1,7 @@
 // Sensors of accelerations and forces, of the state in which a time step begins.
 //
 // Source: MuJoCo, Computation, "Sensors"; mj_rnePostConstraint, mj_sensorAcc,
-// mju_rayGeom. sim/src/physics/native/lower/meters.rs lists the parts of a force.
+// mju_rayGeom. sim/engine/src/physics/native/lower/meters.rs lists the parts of a force.
 #pragma once
 
 enum { METER_ACCELEROMETER, METER_LINEAR, METER_ANGULAR, METER_FORCE, METER_TORQUE, METER_TOUCH };

@@ -14,7 +14,7 @@
 //   seen    yes, if expressions may read it by this name; no
 //   says    contents and unit, for the documentation
 //
-// The order is that of snapshots: changing it changes their version (sim/src/snapshot.rs).
+// The order is that of snapshots: changing it changes their version (sim/base/src/snapshot.rs).
 #pragma once
 
 // X(name, says)

@@ -1,7 +1,7 @@
 // A scalar type that writes down what is done to it.
 //
 // Kernels instantiated with R = Sym and run once on the host record their arithmetic through the
-// functions declared here, which sim/src/physics/native/tape/ffi.rs defines. A Sym is a number
+// functions declared here, which sim/engine/src/physics/native/tape/ffi.rs defines. A Sym is a number
 // of that tape; one that was never set is recognised as such when it is used. There is no
 // any(SymMask): data cannot steer a recording.
 //

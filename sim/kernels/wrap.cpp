@@ -1,4 +1,4 @@
-// A string around a geom, for what is found once per model: sim/src/physics/native/wrap.rs.
+// A string around a geom, for what is found once per model: sim/model/src/wrap.rs.
 #include <immintrin.h>
 #include <math.h>
 

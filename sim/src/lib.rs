@@ -1,34 +1,24 @@
-//! Robot models, batched physics, and tasks written as data.
+//! Robot models, batched physics, and tasks written as data, as one crate.
 //!
-//! This crate knows nothing of policies or libtorch. Reading order: [`model::Model`] (the robot)
-//! -> [`physics::Physics`] (N copies of it, stepped together) -> [`task`] (its task) ->
-//! [`env::BatchEnv`] (the two joined: actions in, observations and rewards out).
+//! This crate knows nothing of policies or libtorch. It holds nothing of its own; reading order:
+//! `ostler-base` (files, memory, random numbers) -> `ostler-model` (the robot: [`Model`]) ->
+//! `ostler-engine` (N copies of it, stepped together: [`physics::Physics`]) -> `ostler-env` (its
+//! [`task`], and the two joined: [`env::BatchEnv`], actions in, observations and rewards out).
+#![warn(missing_docs)]
 
-pub mod config;
-pub mod device;
-pub mod env;
-pub mod files;
-pub(crate) mod kernels;
-pub mod math;
-pub mod memory;
-pub mod model;
-pub mod names;
-pub mod onnx;
-pub mod owner;
-pub mod physics;
-pub mod process;
-pub mod processor;
-pub mod python;
-pub mod referee;
-pub mod rng;
-pub mod snapshot;
-pub mod state;
-pub mod task;
-/// Helpers for the tests of all packages.
-#[cfg(test)]
-#[path = "../../tests/support/mod.rs"]
-mod test_support;
-pub mod text;
+pub use ostler_base::{
+    files, math, memory, names, onnx, owner, process, processor, python, rng, snapshot, text,
+};
+pub use ostler_engine::{device, referee, state};
+pub use ostler_env::{config, env, task};
+pub use ostler_model as model;
+
+/// N copies of a model, stepped together.
+pub mod physics {
+    pub use ostler_engine::physics::*;
+    #[cfg(feature = "rapier")]
+    pub use ostler_rapier as rapier;
+}
 
 pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};
 pub use model::Model;

@@ -1,7 +1,7 @@
 """Fields of a MuJoCo model that differ between environments: `Varied` sets them and lets
 MuJoCo work out what follows (mj_setConst).
 
-A row has the numbers of all fields, one after the other: as sim/src/model/varied.rs has them.
+A row has the numbers of all fields, one after the other: as sim/model/src/varied.rs has them.
 """
 
 import mujoco

@@ -232,7 +232,7 @@ def opened(model, **request):
 
 
 def named(m):
-    """What is in a model, by name: sim/src/referee/names.rs compares it."""
+    """What is in a model, by name: sim/engine/src/referee/names.rs compares it."""
     name = lambda kind, i: mujoco.mj_id2name(m, getattr(mujoco.mjtObj, "mjOBJ_" + kind), i) or ""
     joint = lambda i: int(m.actuator_trnid[i, 0]) if int(m.actuator_trntype[i]) in JOINTS else None
     counts = ("nq", "nv", "nu", "nbody", "njnt", "ngeom", "neq", "ntendon", "nsensor")

@@ -135,7 +135,7 @@ OSTLER_FN void order_of_all(const OrderArgs& a, long long i) {
   a.to[i] = (long long)sample_at(o, (unsigned)(i - epoch * a.count));
 }
 
-// The bits of `fill_normal` in sim/src/rng.rs.
+// The bits of `fill_normal` in sim/base/src/rng.rs.
 OSTLER_FN void noise_of(const NoiseArgs& a, long long i) {
   const long long fours = (a.width + 3) / 4;
   const long long row = i / fours, four = i - row * fours;

@@ -57,7 +57,7 @@ template<int L> OSTLER_FN Vec<L> split_(Vec<L>& x) {
 // Rounds to the nearest whole number once added (|x| < 2^22).
 #define OSTLER_ROUND 12582912.0
 
-// (e^r - 1 - r) / r^2 for |r| < 0.35: the polynomial of sim/src/math.rs.
+// (e^r - 1 - r) / r^2 for |r| < 0.35: the polynomial of sim/base/src/math.rs.
 template<class R> OSTLER_FN R exp_tail(R r) {
   R p = bc<R>(0.00019789262f);
   p = fma(p, r, bc<R>(0.0013945752f));
@@ -99,7 +99,7 @@ template<class R> OSTLER_FN R exp_(R x) {
 }
 
 // The natural logarithm of a normal number above 0, of 0 (minus infinity), or infinity; NaN
-// below 0. Subnormal numbers count as 0. The polynomial of sim/src/math.rs.
+// below 0. Subnormal numbers count as 0. The polynomial of sim/base/src/math.rs.
 template<class R> OSTLER_FN R ln_(R x) {
   R m = x;
   const R k = split_(m);

@@ -127,7 +127,7 @@ impl fmt::Display for SetupError {
             Self::FileWritten { place, call } => write!(
                 f,
                 "{place}: {call}...) follows links that a stranger may have laid\nhelp: \
-                 sim/src/files.rs has functions that make, replace and extend files"
+                 sim/base/src/files.rs has functions that make, replace and extend files"
             ),
             Self::TensorRead { place, call } => write!(
                 f,

@@ -14,7 +14,7 @@ pub mod libtorch;
 #[path = "../../tests/support/need.rs"]
 mod need;
 // The same rule for all code that is loaded; the crate it belongs to is too large here.
-#[path = "../../sim/src/owner.rs"]
+#[path = "../../sim/base/src/owner.rs"]
 pub mod owner;
 pub mod parts;
 pub mod peers;
@@ -22,7 +22,7 @@ pub mod place;
 #[path = "../../tests/support/pretend.rs"]
 pub mod pretend;
 pub mod pretend_gpu;
-#[path = "../../sim/src/processor.rs"]
+#[path = "../../sim/base/src/processor.rs"]
 pub mod processor;
 pub mod proofs;
 pub mod python;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// A command of `python` that imports nothing from the current folder: with `-c` and
 /// `-m`, Python looks there first, and a checkout from elsewhere could hold a `pip.py`.
 /// It starts in `/`, so paths among its arguments must be absolute. (The program's own Pythons
-/// are those of `sim/src/python.rs`, which go on where the user stands.)
+/// are those of `sim/base/src/python.rs`, which go on where the user stands.)
 pub fn command(python: impl AsRef<OsStr>) -> Command {
     let path = Path::new(python.as_ref());
     let mut command = match std::path::absolute(path) {

@@ -1,4 +1,4 @@
-// All that the printed code of a task needs (sim/src/task/emit).
+// All that the printed code of a task needs (sim/env/src/task/emit).
 #pragma once
 #include "math.cuh"
 #include "rng.cuh"

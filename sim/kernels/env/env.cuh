@@ -1,5 +1,5 @@
 // A whole control step in one launch, sums of its counts, and the break records. `Task` and
-// `Terms` are generated: sim/src/task/emit.
+// `Terms` are generated: sim/env/src/task/emit.
 #pragma once
 #include "phases.cuh"
 
@@ -8,7 +8,7 @@
   OSTLER_ROLLED for (int k = 0; k < factor * Task::size; k++) *to++ = bits_of(s.name[OSTLER_AT_##kind(k, 0, factor * Task::size)]);
 
 // The state in which an environment broke, for the host to examine: of the first BREAKS
-// since statistics were taken. Laid out as sim/src/env/on_device/breaks.rs reads it.
+// since statistics were taken. Laid out as sim/env/src/env/on_device/breaks.rs reads it.
 OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
 #ifdef __CUDACC__
   const unsigned place = atomicAdd(a.broken, 1u);

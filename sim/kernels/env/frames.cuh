@@ -1,7 +1,7 @@
 // Frames of bodies from positions and velocities, by MuJoCo's `mj_kinematics` (Computation,
 // "Forward kinematics"): the joints of a body act in order, each on the frame that the ones
 // before left. rapier's worlds, which are stepped one by one, have the same in
-// sim/src/physics/rapier/kinematics.rs.
+// sim/rapier/src/kinematics.rs.
 #pragma once
 
 struct V3 { float x[3]; };

@@ -1,4 +1,4 @@
-// Elementary functions with the bits of sim/src/math.rs: the same operations in the
+// Elementary functions with the bits of sim/base/src/math.rs: the same operations in the
 // same order, single precision unless it says double, nothing fused (the compiler is
 // told so). Formulae and their sources stand there.
 #pragma once

@@ -1,4 +1,4 @@
-// Counter-based random numbers: sim/src/rng.rs.
+// Counter-based random numbers: sim/base/src/rng.rs.
 #pragma once
 
 enum { DRAW_RESET = 1, DRAW_COMMAND = 2, DRAW_NOISE = 3, DRAW_ACTION = 4, DRAW_PERMUTATION = 5, DRAW_START = 7, DRAW_EVENT = 8, DRAW_UPDATE_NOISE = 13, DRAW_BIAS = 32, DRAW_LAG = 33, DRAW_TIMER = 34, DRAW_EXPRESSION = 35, DRAW_MOTOR_LAG = 36, DRAW_NATIVE = 37 };

@@ -4,10 +4,10 @@
 //
 // X(name, kind, size, says)
 //   kind  count: a whole number; sum: a number
-//   size  one, or how many of them there are (`StatSizes` in sim/src/env/stats.rs)
+//   size  one, or how many of them there are (`StatSizes` in sim/env/src/env/stats.rs)
 //
 // The order is that of snapshots, single numbers first: changing it changes their version
-// (sim/src/snapshot.rs).
+// (sim/base/src/snapshot.rs).
 #pragma once
 
 #define OSTLER_STATS(X) \

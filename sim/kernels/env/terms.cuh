@@ -1,5 +1,5 @@
 // Where the values of a task's expressions come from. On a GPU they are code, printed for the
-// task (sim/src/task/emit); on a host an interpreter has them, one call a block and term.
+// task (sim/env/src/task/emit); on a host an interpreter has them, one call a block and term.
 #pragma once
 
 enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC, TERM_START, TERM_UNTIL };

@@ -124,13 +124,13 @@ fn texts() -> Vec<(String, String)> {
         "trainer/src",
         "collector/src",
         "python/src",
-        "sim/src/config",
-        "sim/src/task",
-        "sim/src/env",
+        "sim/env/src/config",
+        "sim/env/src/task",
+        "sim/env/src/env",
     ] {
         files(&root().join(part), ".rs", &mut sources);
     }
-    sources.push(root().join("sim/src/config.rs"));
+    sources.push(root().join("sim/env/src/config.rs"));
     files(&root().join("docs"), ".md", &mut pages);
     pages.push(root().join("README.md"));
     let mut all = Vec::new();

@@ -65,7 +65,7 @@ fn the_page_lists_every_column() {
     }
     text.push_str(
         "\n## The task and its robot\n\nAll environments read these, beside the task's expressions. \
-         `sim/src/task/tables.rs` fills them.\n\n| table | entries | kind | contents \
+         `sim/env/src/task/tables.rs` fills them.\n\n| table | entries | kind | contents \
          |\n|---|---|---|---|\n",
     );
     for (name, factor, size, real, says) in TABLES {

@@ -54,7 +54,6 @@ pub enum Op {
 
 /// A function of single numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Function {
     Elu,
     Relu,

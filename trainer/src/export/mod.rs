@@ -37,7 +37,6 @@ pub enum Format {
 
 /// Why a policy was not exported.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum ExportError {
     #[error(transparent)]
     Deploy(#[from] DeployError),

@@ -13,7 +13,6 @@ const MOST: u64 = 1 << 30;
 
 /// Why a file cannot act.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum PolicyFileError {
     #[error("cannot read {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },

@@ -370,7 +370,6 @@ pub type NamedTensors = Vec<(String, Tensor)>;
 
 /// Why learning failed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum LearnError {
     #[error("libtorch: {0}")]
     Torch(tch::TchError),

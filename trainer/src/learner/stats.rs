@@ -5,7 +5,6 @@ use std::ops::Add;
 
 /// What an update is of: which of its numbers are logged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Family {
     #[default]
     OnPolicy,

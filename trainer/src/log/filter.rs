@@ -25,7 +25,6 @@ const OURS: [&str; 4] = ["ostler", "ostler_collector", "ostler_sim", "ostler_tra
 
 /// A mistake in a filter and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum FilterError {
     #[error(
         "a part of the filter \"{filter}\" is empty: write a level such as info, or warn,ostler_trainer::memory=debug"

@@ -42,7 +42,6 @@ impl std::io::Write for Clear {
 
 /// Why events cannot be logged.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum TraceError {
     #[error(transparent)]
     Filter(#[from] FilterError),

@@ -28,7 +28,6 @@ const SHOWN: i64 = 1000;
 
 /// Why there is no client, or none any more.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Fault {
     #[error("cannot start {python}: {source}; log.wandb.python names a Python that has wandb")]
     Start { python: String, source: std::io::Error },

@@ -1,0 +1,91 @@
+//! Names: mistyped ones and what was probably meant, patterns and what fits them.
+
+use crate::ConfigError;
+
+/// Longer names are nobody's typing; comparing two takes the product of their lengths.
+const LONGEST: usize = 256;
+/// Least likeness, 0 to 1, that is worth offering.
+const LIKE: f64 = 0.5;
+
+/// The candidate nearest to `given`, if one is near enough to be worth offering.
+pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > LONGEST {
+        return None;
+    }
+    candidates
+        .into_iter()
+        .filter(|c| c.len() <= LONGEST)
+        .map(|c| {
+            (strsim::normalized_damerau_levenshtein(&given.to_lowercase(), &c.to_lowercase()), c)
+        })
+        .filter(|(score, _)| *score >= LIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+/// Does `name` fit `pattern`, where `*` stands for any characters?
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Indices of the elements that fit `pattern`, in the model's order.
+///
+/// # Errors
+/// None does; the help names the nearest.
+pub fn select<'a>(
+    pattern: &str,
+    kind: &str,
+    elements: impl Iterator<Item = (usize, &'a str)> + Clone,
+    path: &str,
+) -> Result<Vec<usize>, ConfigError> {
+    let found: Vec<usize> =
+        elements.clone().filter(|(_, n)| matches(pattern, n)).map(|(i, _)| i).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let all: Vec<&str> = elements.map(|(_, n)| n).collect();
+    let help = match nearest(pattern, all.iter().copied()) {
+        Some(name) => format!("did you mean \"{name}\"?"),
+        None if all.is_empty() && kind == "actuator" => {
+            "the robot's file has no actuators: [[task.actuator]] with joints = [\"*\"], \
+             stiffness and damping gives its joints some"
+                .into()
+        }
+        None if all.is_empty() => format!("the robot has no {kind}s"),
+        None => format!("the robot has: {}", all.join(", ")),
+    };
+    Err(ConfigError::new(path, format!("no {kind} fits \"{pattern}\"")).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn offers_the_near_name_and_nothing_far() {
+        assert_eq!(nearest("torzo", ["foot", "torso"]), Some("torso"));
+        assert_eq!(nearest("xyz", ["foot", "torso"]), None);
+    }
+
+    /// Compared, these would take hours.
+    #[test]
+    fn names_that_nobody_types_are_not_compared() {
+        let [long, longer] = [1_000_000, 1_000_001].map(|n| "x".repeat(n));
+        assert_eq!(nearest(&long, [longer.as_str(), "torso"]), None);
+        assert_eq!(nearest("torzo", [longer.as_str(), "torso"]), Some("torso"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Contact candidates: which pairs of geoms may touch, and by which rules.
+//!
+//! Source: MuJoCo, Computation, "Collision detection" (selection of pairs) and
+//! "Contact parameters" (mixing of the two geoms' parameters).
+
+mod filter;
+mod groups;
+mod held;
+mod kept_apart;
+mod mesh;
+mod shape;
+
+use super::soft::Spec;
+use super::tree::Tree;
+use super::{Context, LowerError, MAX_ENTRIES};
+use crate::kernels;
+use crate::physics::native::tables::{RobotTables, soft};
+use filter::candidates;
+use groups::{Side, side};
+use kept_apart::KeptApart;
+use ostler_model::{Cone, Field, Model, Pair, ShapePair};
+use shape::Shapes;
+
+/// Smallest friction coefficient, as MuJoCo's.
+const MIN_FRICTION: f64 = 1e-5;
+/// Most contacts at once that are kept by body, and as many with Jacobians.
+const MAX_SLOTS: usize = 256;
+
+/// Two geoms that may touch, in MuJoCo's order, and their parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub geoms: [usize; 2],
+    pub rules: Rules,
+    /// Its friction: the rules' own, or one geom's or the larger of both.
+    pub mix: Mix,
+}
+
+/// Whose friction a contact has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mix {
+    /// Its own, of `<pair>`.
+    Own,
+    /// That of the geom of higher priority.
+    Of(usize),
+    Larger,
+}
+
+/// Parameters of a contact.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rules {
+    pub condim: u32,
+    pub friction: [f64; 5],
+    pub solref: [f64; 2],
+    pub solref_friction: [f64; 2],
+    pub solimp: [f64; 5],
+    pub margin: f64,
+    pub gap: f64,
+}
+
+impl From<&Pair> for Rules {
+    fn from(pair: &Pair) -> Self {
+        Self {
+            condim: pair.condim,
+            friction: pair.friction,
+            solref: pair.solref,
+            solref_friction: pair.solref_friction,
+            solimp: pair.solimp,
+            margin: pair.margin,
+            gap: pair.gap,
+        }
+    }
+}
+
+/// Up to these many contacts of a pair and these many degrees of freedom that move it,
+/// a contact with the world is cheaper by its Jacobian than as a load on its body that
+/// goes down the tree: by a quarter for the half-cheetah (6 degrees of freedom), a
+/// twentieth for the ant (8).
+const HITS_BY_JACOBIAN: usize = 2;
+const PATH_BY_JACOBIAN: usize = 10;
+
+/// Whether all contacts are with the world and few enough for Jacobians.
+fn by_jacobian(c: &Context, world: &[&Candidate], moving: &[&Candidate]) -> bool {
+    let short = |candidate: &&Candidate| {
+        let kinds = ShapePair::new(candidate.geoms.map(|g| c.model.geoms[g].kind));
+        let path = |g: usize| c.tree.chain(c.tree.carrier[c.model.geoms[g].body].body).len();
+        kinds.hits() <= HITS_BY_JACOBIAN
+            && candidate.geoms.into_iter().map(path).sum::<usize>() <= PATH_BY_JACOBIAN
+    };
+    moving.is_empty() && world.iter().all(short)
+}
+
+/// Writes the candidates: those with the world first.
+pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
+    let all = if c.flags.contact {
+        candidates(c.model, &c.tree, c.flags.filterparent)?
+    } else {
+        Vec::new()
+    };
+    let is_static = |g: usize| c.tree.carrier[c.model.geoms[g].body].body.is_none();
+    let (mut world, mut moving): (Vec<_>, Vec<_>) =
+        all.iter().partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
+    let kept_apart = KeptApart::find(c, &all);
+    kept_apart.write(c, plan);
+    // Those of the same bodies side by side, last those that limits keep apart.
+    for part in [&mut world, &mut moving] {
+        part.sort_by_cached_key(|pair| (groups::key(c, pair), kept_apart.holds(pair)));
+    }
+    let by_jacobian = by_jacobian(c, &world, &moving);
+    plan.nwpair = if by_jacobian { 0 } else { world.len() };
+    plan.dense = usize::from(!moving.is_empty());
+    plan.npair = all.len();
+    plan.rubs = usize::from(c.model.varied.iter().any(|v| v.field == Field::Friction));
+    let mut shapes = Shapes::new(c, plan);
+    plan.pair_path.push(0);
+    for candidate in world.iter().chain(&moving) {
+        let [a, b] = candidate.geoms;
+        // The kernels want the static geom first.
+        let flip = is_static(b);
+        let [g1, g2] = if flip { [b, a] } else { [a, b] };
+        let (first, second) = (shapes.index(g1, plan), shapes.index(g2, plan));
+        plan.pair_g1.push(first);
+        plan.pair_g2.push(second);
+        plan.pair_flip.push(i32::from(flip));
+        let kinds = ShapePair::new([a, b].map(|g| c.model.geoms[g].kind));
+        plan.pair_kind.push(kinds.code());
+        if kinds.iterative() && !(c.flags.multiccd && c.flags.nativeccd) {
+            return Err(LowerError::new(
+                format!(
+                    "option/flag multiccd or nativeccd \"disable\" with {}",
+                    names(c.model, candidate.geoms)
+                ),
+                "task.option.nativeccd = true does without them, as does a file that leaves them out",
+            ));
+        }
+        let rules = &candidate.rules;
+        let reach = rules.margin + rules.gap;
+        let hits = kinds.hits();
+        plan.pair_hits.push(hits as i32);
+        if is_static(g1) && !by_jacobian {
+            plan.nwslot = (plan.nwslot + hits).min(MAX_SLOTS);
+        } else {
+            plan.npslot = (plan.npslot + hits).min(MAX_SLOTS);
+            plan.npdim = plan.npdim.max(candidate.rules.condim as usize);
+            write_path(&c.tree, c.model, [g1, g2], plan)?;
+        }
+        plan.pair_path.push(plan.path_dof.len() as i32);
+        write_rules(c, candidate, plan)?;
+        if plan.rubs > 0 {
+            plan.pair_mix.push(mixed(c, candidate, g1));
+        }
+        plan.pair_reach.push(reach);
+        let kinds = [g1, g2].map(|g| c.model.geoms[g].kind);
+        let bounds = [first, second].map(|g| plan.cg_bound[g as usize]);
+        plan.pair_near.push(shape::near(kinds, bounds, reach));
+    }
+    let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
+    groups::write(c, &order, &kept_apart, plan);
+    plan.npath = plan.pair_path.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
+    plan.ncg = plan.cg_type.len();
+    Ok(())
+}
+
+/// Whose friction is a contact's, where `g1` is the first geom in the tables: the table's unless
+/// an event changes it.
+fn mixed(c: &Context, candidate: &Candidate, g1: usize) -> i32 {
+    let varies = |g: &usize| c.varies(Field::Friction, *g);
+    match candidate.mix {
+        _ if candidate.rules.condim == 1 => kernels::MIX_TABLE,
+        Mix::Of(g) if varies(&g) && g == g1 => kernels::MIX_FIRST,
+        Mix::Of(g) if varies(&g) => kernels::MIX_SECOND,
+        Mix::Larger if candidate.geoms.iter().any(varies) => kernels::MIX_LARGER,
+        _ => kernels::MIX_TABLE,
+    }
+}
+
+/// Degrees of freedom that move one body of a pair but not the other.
+///
+/// # Errors
+/// The pairs have too many of them together.
+fn write_path(
+    tree: &Tree,
+    model: &Model,
+    geoms: [usize; 2],
+    plan: &mut RobotTables,
+) -> Result<(), LowerError> {
+    let [first, second] = geoms.map(|g| tree.chain(tree.carrier[model.geoms[g].body].body));
+    // Chains have in common what they begin with.
+    let common = first.iter().zip(&second).take_while(|(a, b)| a == b);
+    let common = common.count();
+    let mut path: Vec<(usize, i32)> = Vec::new();
+    path.extend(first[common..].iter().map(|d| (*d, -1)));
+    path.extend(second[common..].iter().map(|d| (*d, 1)));
+    path.sort_unstable();
+    for (dof, sign) in path {
+        plan.path_dof.push(dof as i32);
+        plan.path_sign.push(sign);
+    }
+    if plan.path_dof.len() > MAX_ENTRIES {
+        return Err(LowerError::new(
+            format!(
+                "more than {MAX_ENTRIES} degrees of freedom between all pairs of geoms that may \
+                 touch"
+            ),
+            "shorten the chains, or give what need not touch contype and conaffinity 0",
+        ));
+    }
+    Ok(())
+}
+
+/// Softness and friction of one candidate.
+fn write_rules(
+    c: &Context,
+    candidate: &Candidate,
+    plan: &mut RobotTables,
+) -> Result<(), LowerError> {
+    let rules = &candidate.rules;
+    if ![1, 3, 4, 6].contains(&rules.condim) {
+        let of = names(c.model, candidate.geoms);
+        return Err(LowerError::new(
+            format!("condim {} of {of}", rules.condim),
+            "write 1, 3, 4 or 6",
+        ));
+    }
+    let elliptic = c.cone == Cone::Elliptic;
+    let impratio = c.model.options.impratio.max(super::soft::MIN_VALUE);
+    let friction = rules.friction.map(|f| f.max(MIN_FRICTION));
+    let translation: f64 =
+        candidate.geoms.iter().map(|g| c.weights.body[c.model.geoms[*g].body][0]).sum();
+    let slide = friction[0] * friction[0];
+    // All edges of a pyramid share one regularisation, that of the elliptic cone.
+    let diag = if rules.condim == 1 || elliptic {
+        translation
+    } else {
+        2.0 * slide / impratio * (1.0 + slide) * translation
+    };
+    let of = names(c.model, candidate.geoms);
+    let spec = Spec { of: &of, solref: rules.solref, solimp: rules.solimp };
+    let packed: [f64; soft::LEN] = c.packer.position(spec, rules.margin, diag)?;
+    plan.pair_soft.extend(packed);
+    plan.pair_fricb.push(c.packer.friction_damping(spec, rules.solref_friction));
+    plan.pair_dim.push(rules.condim as i32);
+    plan.pair_mu.extend(friction);
+    plan.pair_dfri.extend(friction.map(|f| impratio * f * f / slide));
+    Ok(())
+}
+
+fn names(model: &Model, [a, b]: [usize; 2]) -> String {
+    format!("the contact of geoms \"{}\" and \"{}\"", model.geoms[a].name, model.geoms[b].name)
+}

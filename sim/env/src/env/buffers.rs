@@ -1,0 +1,277 @@
+//! Buffers that live as long as the environments.
+
+use super::{EnvSpec, EpisodeStats};
+use crate::task::Task;
+use crate::task::expr::{BLOCK, Scratch};
+use ostler_base::memory::{MemoryError, zeroed};
+use ostler_engine::device::Address;
+use ostler_engine::kernels::EnvArgs;
+use ostler_engine::physics::Shortfalls;
+use ostler_engine::physics::per_thread::PerThread;
+use ostler_engine::state::{Episodes, Sizes, StepBuffers};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// All state besides the physics: a snapshot holds it all.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// Steps and resets of the whole batch so far: keys the draws.
+    pub clock: u64,
+    /// The clock when the rollout began.
+    pub began: u64,
+    /// State of the episodes.
+    pub episodes: Episodes,
+    /// Statistics since they were last taken.
+    pub stats: EpisodeStats,
+    /// The physics' shortfalls when they were last taken.
+    pub taken: Shortfalls,
+}
+
+impl Live {
+    pub fn new(spec: &EnvSpec, sizes: &Sizes) -> Result<Self, MemoryError> {
+        Ok(Self {
+            clock: 0,
+            began: 0,
+            episodes: Episodes::zeroed(sizes, spec.num_envs)?,
+            stats: EpisodeStats::with_room(spec)?,
+            taken: Shortfalls::default(),
+        })
+    }
+}
+
+/// Working memory of one step.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// Numbers that the kernels hand on from phase to phase.
+    pub columns: StepBuffers,
+    /// Statistics of episodes that ended.
+    pub ended: Ended,
+    /// Where new episodes are still to begin.
+    pub begins: Marked,
+    /// Environments that broke in this step (up to N).
+    pub broken: Vec<u32>,
+    /// One environment's reward terms.
+    pub terms: Vec<f32>,
+    /// One environment's observations; the critics' is empty where they see the policies'.
+    pub row: Row,
+    /// Where a phase panicked.
+    pub panicked: Marked,
+    /// For expressions.
+    pub scratch: PerThread<Scratch>,
+}
+
+/// One environment's observations.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub policy: Vec<f32>,
+    pub critic: Vec<f32>,
+}
+
+/// Some of the blocks of environments.
+#[derive(Debug)]
+pub(super) struct Marked {
+    /// Whether there are any.
+    any: AtomicBool,
+    /// By block.
+    blocks: Vec<AtomicBool>,
+}
+
+impl Marked {
+    fn none_of(blocks: usize) -> Result<Self, MemoryError> {
+        let mut flags = Vec::new();
+        flags
+            .try_reserve_exact(blocks)
+            .map_err(|_| MemoryError { what: "flags".to_string(), bytes: blocks })?;
+        flags.resize_with(blocks, || AtomicBool::new(false));
+        Ok(Self { any: AtomicBool::new(false), blocks: flags })
+    }
+
+    pub fn any(&self) -> bool {
+        self.any.load(Relaxed)
+    }
+
+    pub fn mark(&self, block: usize) {
+        self.blocks[block].store(true, Relaxed);
+        self.any.store(true, Relaxed);
+    }
+
+    pub fn is_marked(&self, block: usize) -> bool {
+        self.any.load(Relaxed) && self.blocks[block].load(Relaxed)
+    }
+
+    /// Forgets them all; hands each to `f`.
+    pub fn take(&mut self, mut f: impl FnMut(usize)) {
+        if !std::mem::take(self.any.get_mut()) {
+            return;
+        }
+        for (block, marked) in self.blocks.iter_mut().enumerate() {
+            if std::mem::take(marked.get_mut()) {
+                f(block);
+            }
+        }
+    }
+}
+
+/// Episodes as they ended: when they are counted, new ones may have begun in their places.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`; then `last_ret`
+    /// of `EnvArgs`.
+    words: Vec<u32>,
+    num_envs: usize,
+    agents: usize,
+    terms: usize,
+    metrics: usize,
+    /// Their last observations `[R][O]`, where somebody asks for them; empty otherwise.
+    seen: Row,
+}
+
+impl Ended {
+    fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
+        let (agents, terms, metrics) = (sizes.nagent, sizes.nreward, sizes.nmetric);
+        Ok(Self {
+            words: zeroed("ended episodes", (agents + terms + 2 + metrics + 3) * num_envs)?,
+            num_envs,
+            agents,
+            terms,
+            metrics,
+            seen: Row { policy: Vec::new(), critic: Vec::new() },
+        })
+    }
+
+    /// Keeps last observations from now on, of rows of these widths of an environment.
+    pub fn keep_seen(&mut self, [wide, critic_wide]: [usize; 2]) -> Result<(), MemoryError> {
+        let what = "last observations";
+        self.seen = Row {
+            policy: zeroed(what, wide.saturating_mul(self.num_envs))?,
+            critic: zeroed(what, critic_wide.saturating_mul(self.num_envs))?,
+        };
+        Ok(())
+    }
+
+    /// The last observations.
+    pub fn seen(&self) -> &Row {
+        &self.seen
+    }
+
+    /// Enters them in the place of the episodes.
+    pub fn enter(&mut self, args: &mut EnvArgs) {
+        let at = self.at();
+        let to = &mut args.episode;
+        let columns = [&mut to.ret, &mut to.sums, &mut to.length, &mut to.counted, &mut to.metric];
+        args.last_ret = at.words;
+        for (column, width) in columns.into_iter().zip(at.widths) {
+            *column = args.last_ret;
+            args.last_ret += (4 * width * self.num_envs) as Address;
+        }
+    }
+
+    /// Where threads write them.
+    pub fn at(&mut self) -> EndedAt {
+        EndedAt {
+            words: self.words.as_mut_ptr() as Address,
+            num_envs: self.num_envs,
+            widths: [self.agents, self.terms, 1, 1, self.metrics],
+            seen: [&mut self.seen.policy, &mut self.seen.critic].map(|rows| {
+                let width = rows.len() / self.num_envs.max(1);
+                (rows.as_mut_ptr() as Address, width)
+            }),
+        }
+    }
+
+    fn word(&self, row: usize, env: usize) -> u32 {
+        self.words[row * self.num_envs + env]
+    }
+
+    pub fn ret(&self, agent: usize, env: usize) -> f32 {
+        f32::from_bits(self.word(agent, env))
+    }
+
+    pub fn length(&self, env: usize) -> u32 {
+        self.word(self.agents + self.terms, env)
+    }
+
+    /// Return of an episode that was counted; of several agents, the mean.
+    pub fn mean_ret(&self, env: usize) -> f32 {
+        f32::from_bits(self.word(self.agents + self.terms + 2 + self.metrics, env))
+    }
+
+    /// What the values of a metric of an episode that was counted came to.
+    pub fn metric(&self, metric: usize, env: usize) -> f32 {
+        f32::from_bits(self.word(self.agents + self.terms + 2 + metric, env))
+    }
+
+    pub fn counted(&self, env: usize) -> bool {
+        self.word(self.agents + self.terms + 1, env) != 0
+    }
+}
+
+/// Where [`Ended`] is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedAt {
+    words: Address,
+    num_envs: usize,
+    widths: [usize; 5],
+    /// Rows of observations and their widths; 0 where they are not asked for.
+    seen: [(Address, usize); 2],
+}
+
+impl EndedAt {
+    /// Copies environments `first..first + len`.
+    ///
+    /// # Safety
+    /// `args` has the addresses of [`Episodes`] of these sizes and of observations, [`Ended`]
+    /// lives, and no other thread touches these environments' entries meanwhile.
+    pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
+        let columns = &args.episode;
+        let from = [columns.ret, columns.sums, columns.length, columns.counted, columns.metric];
+        let mut to = (self.words as *mut u32).wrapping_add(first);
+        for (column, width) in from.into_iter().zip(self.widths) {
+            let mut from = (column as *const u32).wrapping_add(first);
+            for _ in 0..width {
+                // SAFETY: the caller's promise; every entry has four bytes.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+                (from, to) = (from.wrapping_add(self.num_envs), to.wrapping_add(self.num_envs));
+            }
+        }
+        for (from, (to, width)) in [args.obs, args.critic_obs].into_iter().zip(self.seen) {
+            let from = (from as *const f32).wrapping_add(first * width);
+            let to = (to as *mut f32).wrapping_add(first * width);
+            // SAFETY: the caller's promise; nothing is copied where rows are not asked for.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, len * width) };
+        }
+    }
+}
+
+impl Work {
+    pub fn new(
+        spec: &EnvSpec,
+        task: &Task,
+        sizes: &Sizes,
+        threads: usize,
+    ) -> Result<Self, MemoryError> {
+        let n = spec.num_envs;
+        let [wide, critic_wide] = task.observations.world();
+        let mut scratch = Vec::new();
+        for _ in 0..threads {
+            scratch.push(Scratch {
+                registers: zeroed("expressions", task.scratch_len())?,
+                inputs: zeroed("inputs of functions", task.natives.most_inputs() * BLOCK)?,
+            });
+        }
+        let mut broken = zeroed::<u32>("flags", n)?;
+        broken.clear();
+        Ok(Self {
+            broken,
+            terms: zeroed("reward terms", spec.reward_names.len())?,
+            row: Row {
+                policy: zeroed("observations", wide)?,
+                critic: zeroed("observations", critic_wide)?,
+            },
+            panicked: Marked::none_of(n.div_ceil(BLOCK))?,
+            columns: StepBuffers::zeroed(sizes, n)?,
+            ended: Ended::new(sizes, n)?,
+            begins: Marked::none_of(n.div_ceil(BLOCK))?,
+            scratch: PerThread::new(scratch),
+        })
+    }
+}

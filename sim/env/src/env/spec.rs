@@ -1,0 +1,245 @@
+//! Inputs and outputs of environments.
+
+use crate::config::EventTime;
+use crate::task::Task;
+use crate::task::metrics::MetricRow;
+use ostler_engine::kernels;
+
+/// One value for the policy and, where the task has privileged terms, one for the
+/// critic. Without one the critic sees the policy's observations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Groups<T> {
+    /// Seen by the actor.
+    pub policy: T,
+    /// Seen by the critic, if it differs.
+    pub critic: Option<T>,
+}
+
+/// Actions of the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionSpace {
+    /// A vector of this many unbounded numbers; the task clips.
+    Continuous(usize),
+    /// One of this many choices; the action is a single float holding the index.
+    Discrete(usize),
+}
+
+impl ActionSpace {
+    /// Floats per action, `A`.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Continuous(n) => n,
+            Self::Discrete(_) => 1,
+        }
+    }
+}
+
+/// One row of the observation table that `ostler check` prints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObsRow {
+    /// First index in the observation.
+    pub index: usize,
+    /// Number of entries of a control step.
+    pub len: usize,
+    /// Control steps whose values are seen, the oldest first.
+    pub frames: usize,
+    /// Entries from one control step to the next.
+    pub stride: usize,
+    /// Noise, bias, delay and history, in words; empty without any.
+    pub seen: String,
+    /// The term's name.
+    pub name: String,
+    /// Its expression.
+    pub expr: String,
+    /// Its unit, `"-"` for none.
+    pub unit: String,
+}
+
+/// A group of observations that neither actor nor critic sees: columns of the critics' rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObsGroup {
+    /// Its name.
+    pub name: String,
+    /// First column.
+    pub first: usize,
+    /// Columns.
+    pub width: usize,
+    /// The (first agent's) terms, by their places in the group.
+    pub table: Vec<ObsRow>,
+}
+
+/// One of several agents in every environment.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// Its name.
+    pub name: String,
+    /// Its number among the agents of an environment.
+    pub index: usize,
+    /// How many these are.
+    pub of: usize,
+    /// The policy that moves it: index into [`EnvSpec::policy_names`].
+    pub policy: usize,
+    /// Widths of its observations; its rows hold zeros beyond.
+    pub obs: Groups<usize>,
+    /// Columns that its critic sees, see [`EnvSpec::critic`].
+    pub critic: Option<usize>,
+    /// Its actions; beyond its width an action row means nothing.
+    pub action: ActionSpace,
+    /// Its observation tables.
+    pub obs_table: Groups<Vec<ObsRow>>,
+}
+
+/// An event, as far as breaks are counted by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventSpec {
+    /// Its name.
+    pub name: String,
+    /// When it happens.
+    pub when: EventTime,
+    /// Control steps shortly after the event, for each time that it happens.
+    pub soon: f64,
+    /// Control steps between two times; 0 but for `when = "interval"`.
+    pub every: f64,
+    /// What of its numbers is not as it seems: draws that are cut off, factors of nothing.
+    pub warnings: Vec<String>,
+}
+
+impl EventSpec {
+    /// A break is soon after an event up to so many control steps after it.
+    pub const SOON: u32 = kernels::EVENT_SOON;
+    /// Breaks after which an environment breaks again and again.
+    pub const AGAIN: u32 = kernels::BREAKS_AGAIN;
+
+    /// How many of `broken` environments would count for the event if it had nothing to do
+    /// with them. `steps`: control steps of all environments; `episodes`: episodes that
+    /// began in them; `envs`: environments.
+    ///
+    /// Breaks of environments are taken as a Poisson process: of startup, the expected
+    /// number of those that come after the first two of their environments.
+    pub fn by_chance(&self, broken: u64, steps: u64, episodes: u64, envs: usize) -> f64 {
+        let broken = broken as f64;
+        let share = |most: f64| most.clamp(0.0, 1.0) * broken;
+        match self.when {
+            EventTime::Interval => share(self.soon / self.every.max(1.0)),
+            EventTime::Reset => share(self.soon * episodes as f64 / (steps as f64).max(1.0)),
+            EventTime::Startup => {
+                let n = envs.max(1) as f64;
+                let mean = broken / n;
+                // n (E[X] - E[min(X, 2)])
+                n * (mean - 2.0 + (-mean).exp() * (2.0 + mean))
+            }
+        }
+    }
+}
+
+/// Sizes and names that never change during a run.
+///
+/// Outputs of environments come in rows, `R` of them, `R = N * M`: row
+/// `e * M + m` is that of agent `m` of environment `e`. Tasks without `[agents]` have
+/// one agent, `M = 1`.
+#[derive(Debug, Clone)]
+pub struct EnvSpec {
+    /// Environments, `N`.
+    pub num_envs: usize,
+    /// Observation widths of a row, `O`: the widest agent's. Rows for the critic hold further
+    /// groups, too.
+    pub obs: Groups<usize>,
+    /// Columns that the critic sees of its row, from the first one on; none: it sees what
+    /// the policy sees.
+    pub critic: Option<usize>,
+    /// Groups behind them.
+    pub groups: Vec<ObsGroup>,
+    /// Observation tables; the first agent's where there are several.
+    pub obs_table: Groups<Vec<ObsRow>>,
+    /// Actions of a row: the widest agent's.
+    pub action: ActionSpace,
+    /// Control step (s).
+    pub step_dt: f64,
+    /// Steps until the time-out.
+    pub max_episode_steps: u32,
+    /// Fewest steps after which an episode can be truncated (1 when a task term
+    /// truncates): a rollout of T steps holds at most ceil(T / this) truncations
+    /// per environment.
+    pub min_truncation_steps: u32,
+    /// Reward terms, in order.
+    pub reward_names: Vec<String>,
+    /// Metrics, in order.
+    pub metrics: Vec<MetricRow>,
+    /// Termination causes, in order, `time_out` first.
+    pub termination_names: Vec<String>,
+    /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
+    pub cause_names: Vec<String>,
+    /// The task's events, in order.
+    pub events: Vec<EventSpec>,
+    /// The agents of an environment, in order; empty for tasks without `[agents]`.
+    pub agents: Vec<AgentSpec>,
+    /// Names of the agents' policies; empty for tasks without `[agents]`.
+    pub policy_names: Vec<String>,
+}
+
+impl AgentSpec {
+    /// The agents of a task; none without `[agents]`.
+    pub(super) fn all(task: &Task) -> Vec<Self> {
+        let agents = task.team.names().iter().enumerate();
+        agents
+            .map(|(m, name)| Self {
+                name: name.clone(),
+                index: m,
+                of: task.team.names().len(),
+                policy: task.team.policy[m],
+                obs: task.observations.agents[m].width,
+                critic: task.observations.agents[m].critic,
+                action: task.actions.spaces[m],
+                obs_table: task.observations.agents[m].table.clone(),
+            })
+            .collect()
+    }
+}
+
+impl EnvSpec {
+    /// Agents of an environment, `M`; at least 1.
+    pub fn agents_per_env(&self) -> usize {
+        self.agents.len().max(1)
+    }
+
+    /// Names of all agents' outputs, in order: those under which they break an environment.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        let causes = self.cause_names.iter();
+        causes.filter_map(|cause| cause.strip_prefix("nan/action/"))
+    }
+
+    /// A group of that name.
+    pub fn group(&self, name: &str) -> Option<&ObsGroup> {
+        self.groups.iter().find(|g| g.name == name)
+    }
+
+    /// Rows of all environments, `R = N * M`.
+    pub fn rows(&self) -> usize {
+        self.num_envs * self.agents_per_env()
+    }
+}
+
+/// Where one step's results go: rows of long-lived buffers, written in place.
+///
+/// Rows are agents of environments, `R = N * M` ([`EnvSpec`]): `obs.policy` is `[R][O]`.
+/// An episode ends for all agents of an environment at once.
+#[derive(Debug)]
+pub struct StepOut<'a> {
+    /// Observations after the step, after auto-reset `[R][O]`.
+    pub obs: Groups<&'a mut [f32]>,
+    /// Rewards `[R]`.
+    pub reward: &'a mut [f32],
+    /// 1 where the task ended `[R]`.
+    pub terminated: &'a mut [f32],
+    /// 1 where time ran out `[R]`.
+    pub truncated: &'a mut [f32],
+    /// 0 where the environment broke and this transition must not be learnt from,
+    /// else 1 `[R]`. A broken environment has reward 0 and both flags 0; its trace
+    /// is cut.
+    pub valid: &'a mut [f32],
+    /// Observations before the reset of episodes that were truncated
+    /// `[K][R][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
+    pub final_obs: Groups<&'a mut [f32]>,
+    /// Which `k` this step's truncation took `[R]`, -1 where none (or no room).
+    pub final_slot: &'a mut [i32],
+}

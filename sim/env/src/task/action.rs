@@ -1,0 +1,366 @@
+//! `[[task.action]]`: policy outputs to controls.
+
+mod encoders;
+mod position;
+mod rows;
+mod servo;
+
+use super::elements::{Chosen, Elements};
+use super::late::Lag;
+use super::pose::Pose;
+use super::team::Team;
+use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
+use crate::env::ActionSpace;
+use ostler_base::names::select;
+use ostler_model::{Actuator, Model};
+use position::position;
+pub(super) use servo::{has_gains, servos};
+use std::ops::Range;
+
+/// The compiled action terms.
+#[derive(Debug, Clone)]
+pub struct Actions {
+    /// Actions of a row: the widest agent's.
+    pub space: ActionSpace,
+    /// Actions of every agent `[M]`.
+    pub spaces: Vec<ActionSpace>,
+    /// Which of all outputs are whose `[M]`.
+    pub own: Vec<Range<usize>>,
+    /// Where every output stands in an environment's rows `[M][A]` of actions; the rest is
+    /// padding.
+    pub(super) raw: Vec<usize>,
+    /// Range each output of all agents is clipped to.
+    pub(super) clip: Vec<[f32; 2]>,
+    pub(super) drives: Vec<Drive>,
+    /// Outputs that reach their actuators late.
+    pub(super) late: Vec<(Range<usize>, Lag)>,
+    /// Controls of actuators that no action drives and that hold the task's pose; those
+    /// of all others stay zero.
+    pub held: Vec<(usize, f32)>,
+}
+
+/// How one actuator gets its control.
+#[derive(Debug, Clone)]
+pub(super) struct Drive {
+    pub actuator: usize,
+    /// Output that decides it.
+    pub output: usize,
+    pub law: Law,
+    /// Controls are clipped to this.
+    pub ctrlrange: [f32; 2],
+    /// The term's place in the configuration.
+    term: usize,
+    /// The encoder of its joint, if that may be off.
+    pub encoder: Option<Encoder>,
+}
+
+/// An encoder that has the bias of an observation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoder {
+    /// The observation's place among all.
+    pub observation: usize,
+    /// Its component.
+    pub component: usize,
+    /// Control per position.
+    pub gear: f32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Law {
+    /// `offset + scale * output`.
+    Affine {
+        scale: f32,
+        offset: f32,
+        /// It is a position of the actuator's joint, times its gear.
+        position: bool,
+    },
+    /// A row's entry per choice.
+    Choice(Vec<f32>),
+    /// Controls for outputs below 0, and for all others.
+    Binary(Vec<f32>),
+}
+
+const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
+
+impl Actions {
+    /// `pose`: position targets are relative to it, and actuators that no action drives hold it.
+    pub fn compile(
+        model: &Model,
+        terms: &[ActionTerm],
+        pose: &Pose,
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
+        let mut all = Self {
+            space: ActionSpace::Continuous(0),
+            spaces: Vec::new(),
+            own: Vec::new(),
+            raw: Vec::new(),
+            clip: Vec::new(),
+            drives: Vec::new(),
+            late: Vec::new(),
+            held: Vec::new(),
+        };
+        let mut agents = Vec::with_capacity(terms.len());
+        for (t, term) in terms.iter().enumerate() {
+            agents.push(team.of_term(term.agents.as_deref(), &format!("task.action[{t}]"))?);
+        }
+        let mut owner: Vec<Option<usize>> = vec![None; model.nu()];
+        for agent in 0..team.count() {
+            let own = terms.iter().enumerate().zip(&agents);
+            let own: Vec<(usize, &ActionTerm)> =
+                own.filter(|(_, agents)| agents.contains(&agent)).map(|(term, _)| term).collect();
+            let first = all.clip.len();
+            let space = all.agent(model, &own, &pose.qpos, team, agent, &mut owner)?;
+            all.spaces.push(space);
+            all.own.push(first..all.clip.len());
+        }
+        for (u, actuator) in model.actuators.iter().enumerate() {
+            if let (None, Some(ctrl)) = (owner[u], pose.ctrl[u]) {
+                let [low, high] = limits(actuator);
+                all.held.push((u, (ctrl as f32).max(low).min(high)));
+            }
+        }
+        all.space = row(&all.spaces, team)?;
+        let width = all.space.width();
+        for (agent, own) in all.own.iter().enumerate() {
+            all.raw.extend((0..own.len()).map(|k| agent * width + k));
+        }
+        Ok(all)
+    }
+
+    /// The outputs of one agent: `terms` with their places in the configuration.
+    fn agent(
+        &mut self,
+        model: &Model,
+        terms: &[(usize, &ActionTerm)],
+        pose: &[f64],
+        team: &Team,
+        agent: usize,
+        owner: &mut [Option<usize>],
+    ) -> Result<ActionSpace, ConfigError> {
+        let first = self.clip.len();
+        if terms.is_empty() {
+            return Err(ConfigError::new(
+                "task.action",
+                format!("{} moves nothing", team.subject(agent)),
+            )
+            .help("add [[task.action]] with actuators = [\"*\"]"));
+        }
+        for &(t, term) in terms {
+            let path = format!("task.action[{t}]");
+            let chosen = chosen(model, term, team, agent, &path)?;
+            if chosen.all.is_empty() {
+                return Err(ConfigError::new(format!("{path}.actuators"), "the list is empty"));
+            }
+            for &a in &chosen.all {
+                if let Some(other) = owner[a].replace(t) {
+                    let error = ConfigError::new(
+                        format!("{path}.actuators"),
+                        format!(
+                            "\"{}\" is already driven by task.action[{other}]",
+                            model.actuators[a].name
+                        ),
+                    );
+                    return Err(match team.is_several() {
+                        true => error.help(
+                            "every agent drives actuators of its own: write {agent} in their \
+                             names, or agents = [...] beside them",
+                        ),
+                        false => error,
+                    });
+                }
+            }
+            let begin = self.clip.len();
+            if term.kind == ActionKind::Discrete {
+                if terms.len() > 1 {
+                    return Err(ConfigError::new(
+                        format!("{path}.kind"),
+                        "a discrete action must be the only one",
+                    )
+                    .help("list every combination of controls as a row of `choices`"));
+                }
+                let space = self.discrete(model, (t, term), &chosen, &path)?;
+                self.delay(term, begin, &path)?;
+                return Ok(space);
+            }
+            if term.kind == ActionKind::Binary {
+                self.binary(model, (t, term), &chosen, &path)?;
+            } else {
+                self.continuous(model, (t, term), &chosen, pose, (team, agent), &path)?;
+            }
+            self.delay(term, begin, &path)?;
+        }
+        Ok(ActionSpace::Continuous(self.clip.len() - first))
+    }
+
+    /// The delay of the term's outputs, which are those from `first` on.
+    fn delay(&mut self, term: &ActionTerm, first: usize, path: &str) -> Result<(), ConfigError> {
+        let lag = Lag::compile(term.delay.as_ref(), "control", &format!("{path}.delay"))?;
+        self.late.extend(lag.map(|lag| (first..self.clip.len(), lag)));
+        Ok(())
+    }
+
+    fn continuous(
+        &mut self,
+        model: &Model,
+        (t, term): (usize, &ActionTerm),
+        chosen: &Chosen,
+        pose: &[f64],
+        (team, agent): (&Team, usize),
+        path: &str,
+    ) -> Result<(), ConfigError> {
+        if !term.choices.is_empty() {
+            return Err(ConfigError::new(
+                format!("{path}.choices"),
+                "is for kind = \"discrete\" and \"binary\"",
+            ));
+        }
+        let names: Vec<Vec<&str>> = chosen.all.iter().map(|&a| names_of(model, a)).collect();
+        let elements = Elements {
+            what: "actuators",
+            names: &names,
+            mixed: chosen.mixed,
+            team,
+            agent: Some(agent),
+        };
+        let numbers =
+            |key: &str, values: &OneOrMany| elements.numbers(values, &format!("{path}.{key}"));
+        let (scale, offset) = (numbers("scale", &term.scale)?, numbers("offset", &term.offset)?);
+        let clips = term.clip.as_ref();
+        let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
+        let clips = clips.transpose()?;
+        for (i, &index) in chosen.all.iter().enumerate() {
+            let actuator = &model.actuators[index];
+            let ctrlrange = limits(actuator);
+            let (scale, offset) = (scale[i], offset[i]);
+            let law = match term.kind {
+                ActionKind::Control | ActionKind::Discrete | ActionKind::Binary => {
+                    Law::Affine { scale, offset, position: false }
+                }
+                ActionKind::Normalized => {
+                    let Some([low, high]) = actuator.ctrlrange else {
+                        return Err(ConfigError::new(
+                            format!("{path}.kind"),
+                            format!("\"{}\" has no control range to map -1..1 onto", actuator.name),
+                        )
+                        .help(
+                            "give the actuator a ctrlrange, or use kind = \"control\" with `scale`",
+                        ));
+                    };
+                    let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
+                    Law::Affine {
+                        scale: (half * f64::from(scale)) as f32,
+                        offset: (middle + half * f64::from(offset)) as f32,
+                        position: false,
+                    }
+                }
+                ActionKind::Position => position(model, actuator, [scale, offset], pose, path)?,
+            };
+            // Without a range of its own an output is clipped to what the actuator can
+            // follow: outputs beyond it would all mean the same control.
+            let clip = clips.as_ref().map(|c| c[i]).unwrap_or(match law {
+                Law::Affine { scale, offset, .. } if scale != 0.0 => {
+                    let ends = ctrlrange.map(|c| (c - offset) / scale);
+                    [ends[0].min(ends[1]), ends[0].max(ends[1])]
+                }
+                _ => UNLIMITED,
+            });
+            self.drives.push(Drive {
+                actuator: index,
+                output: self.clip.len(),
+                law,
+                ctrlrange,
+                term: t,
+                encoder: None,
+            });
+            self.clip.push(clip);
+        }
+        Ok(())
+    }
+
+    /// Outputs of all agents.
+    pub fn outputs(&self) -> usize {
+        self.clip.len()
+    }
+
+    /// Floats of an environment's rows of actions, `M A`.
+    pub fn raw_width(&self) -> usize {
+        self.spaces.len() * self.space.width()
+    }
+
+    /// A name for each output of all agents: that of the actuator it drives.
+    pub fn names(&self, model: &Model, team: &Team) -> Vec<String> {
+        match self.space {
+            ActionSpace::Discrete(_) => {
+                (0..team.count()).map(|agent| team.prefixed(agent, "choice")).collect()
+            }
+            // Of an output for several actuators, the first one's.
+            ActionSpace::Continuous(_) => (0..self.outputs())
+                .filter_map(|k| self.drives.iter().find(|d| d.output == k))
+                .map(|d| model.actuators[d.actuator].name.clone())
+                .collect(),
+        }
+    }
+
+    /// Where output `k` of all agents stands in an environment's rows of actions.
+    pub fn place(&self, k: usize) -> Option<usize> {
+        self.raw.get(k).copied()
+    }
+
+    /// The first output of an environment's rows of actions that is not finite.
+    pub fn first_bad(&self, row: &[f32]) -> Option<(usize, f32)> {
+        let outputs = self.raw.iter().map(|&at| row[at]).enumerate();
+        outputs.into_iter().find(|(_, x)| !x.is_finite())
+    }
+}
+
+/// Meaning of a row of actions in which each of these agents finds its own.
+fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> {
+    let kind = |space: &ActionSpace| matches!(space, ActionSpace::Discrete(_));
+    let widest = |of: &dyn Fn(&ActionSpace) -> usize| spaces.iter().map(of).max().unwrap_or(0);
+    let differs = spaces.iter().position(|s| kind(s) != kind(&spaces[0]));
+    if let Some(other) = differs {
+        let (names, discrete) = (team.names(), kind(&spaces[0]));
+        let (a, b) = if discrete { (0, other) } else { (other, 0) };
+        return Err(ConfigError::new(
+            "task.action",
+            format!("\"{}\" chooses, \"{}\" decides continuous numbers", names[a], names[b]),
+        )
+        .help("the agents of one task are all discrete or all continuous"));
+    }
+    Ok(match spaces[0] {
+        ActionSpace::Continuous(_) => ActionSpace::Continuous(widest(&|s| s.width())),
+        ActionSpace::Discrete(_) => ActionSpace::Discrete(widest(&|s| match s {
+            ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => *n,
+        })),
+    })
+}
+
+/// The actuators of a term for an agent.
+fn chosen(
+    model: &Model,
+    term: &ActionTerm,
+    team: &Team,
+    agent: usize,
+    path: &str,
+) -> Result<Chosen, ConfigError> {
+    let written = term.actuators.iter().enumerate();
+    let found = written.map(|(p, pattern)| {
+        let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
+        let pattern = team.fill(Some(agent), pattern).into_owned();
+        let found = select(&pattern, "actuator", names, &format!("{path}.actuators[{p}]"))?;
+        Ok((pattern, found))
+    });
+    Chosen::new(found, &format!("{path}.actuators"))
+}
+
+/// Names by which patterns find an actuator: its own, and its joint's.
+fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
+    let actuator = &model.actuators[actuator];
+    let joint = actuator.joint().map(|j| model.joints[j].name.as_str());
+    [actuator.name.as_str()].into_iter().chain(joint).collect()
+}
+
+pub(super) fn limits(actuator: &Actuator) -> [f32; 2] {
+    actuator.ctrlrange.map_or(UNLIMITED, |r| r.map(|x| x as f32))
+}

@@ -1,0 +1,209 @@
+//! `[[task.command]]`: random targets.
+
+mod draws;
+mod held;
+mod velocity;
+
+use super::team::Team;
+use super::{number, unique};
+use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
+pub use held::CommandSpec;
+use ostler_model::Model;
+use std::collections::HashSet;
+pub(super) use velocity::Course;
+
+/// The compiled command terms.
+#[derive(Debug, Clone)]
+pub struct Commands {
+    /// Name, components, unit, for expressions.
+    pub scope: Vec<(String, usize, String)>,
+    pub(super) components: Vec<Component>,
+    /// Velocities of robots.
+    pub(super) courses: Vec<Course>,
+    /// Control steps between draws that are drawn themselves: least and most, not whole.
+    pub(super) timers: Vec<[f32; 2]>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Component {
+    pub draw: Draw,
+    pub when: When,
+}
+
+/// How a component is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Draw {
+    /// By a [`Course`].
+    Nothing,
+    Uniform([f32; 2]),
+    /// Logarithms.
+    Log([f32; 2]),
+    Normal {
+        mean: f32,
+        sigma: f32,
+        clip: [f32; 2],
+    },
+    Exponential {
+        mean: f32,
+        clip: [f32; 2],
+    },
+    Bernoulli(f32),
+    /// Values, with the sums of their probabilities so far; the first component of the term.
+    Choice {
+        values: Vec<f32>,
+        shares: Vec<f32>,
+        first: usize,
+    },
+}
+
+/// When a component is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// Every so many control steps; 0: only where an episode begins.
+    Every(u32),
+    /// When this timer has run out.
+    Timer(usize),
+}
+
+impl Commands {
+    /// Every component in the middle of its range: the mean of those that have one, the first
+    /// choice, the likelier of two.
+    pub(super) fn middles(&self) -> Vec<f32> {
+        let half = |[low, high]: [f32; 2]| low + (high - low) / 2.0;
+        let middle = |c: &Component| match &c.draw {
+            Draw::Nothing => 0.0,
+            Draw::Uniform(range) => half(*range),
+            Draw::Log(range) => half(*range).exp(),
+            Draw::Normal { mean, clip, .. } | Draw::Exponential { mean, clip } => {
+                mean.max(clip[0]).min(clip[1])
+            }
+            Draw::Bernoulli(p) => f32::from(u8::from(*p >= 0.5)),
+            Draw::Choice { values, .. } => values.first().copied().unwrap_or(0.0),
+        };
+        let mut all: Vec<f32> = self.components.iter().map(middle).collect();
+        for course in &self.courses {
+            let own = all.iter_mut().skip(course.first);
+            own.zip(&course.ranges[..3]).for_each(|(x, range)| *x = half(*range));
+        }
+        all
+    }
+
+    /// Least and greatest number of every component; infinite where nothing limits it.
+    pub(super) fn ranges(&self) -> Vec<[f32; 2]> {
+        let range = |c: &Component| match &c.draw {
+            Draw::Nothing => [0.0; 2],
+            Draw::Uniform(range) => *range,
+            Draw::Log(range) => range.map(f32::exp),
+            Draw::Normal { clip, .. } | Draw::Exponential { clip, .. } => *clip,
+            Draw::Bernoulli(_) => [0.0, 1.0],
+            Draw::Choice { values, .. } => {
+                let ends = values.iter().copied();
+                [ends.clone().fold(f32::INFINITY, f32::min), ends.fold(f32::NEG_INFINITY, f32::max)]
+            }
+        };
+        let mut all: Vec<[f32; 2]> = self.components.iter().map(range).collect();
+        for course in &self.courses {
+            let own = all.iter_mut().skip(course.first);
+            own.zip(&course.ranges[..3]).for_each(|(x, r)| *x = *r);
+        }
+        all
+    }
+
+    /// `step_dt`: control step (s).
+    pub fn compile(
+        model: &Model,
+        terms: &[CommandTerm],
+        step_dt: f64,
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
+        let mut all = Self {
+            scope: Vec::new(),
+            components: Vec::new(),
+            courses: Vec::new(),
+            timers: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        for (t, term) in terms.iter().enumerate() {
+            let path = format!("task.command[{t}]");
+            let timing = Timing::compile(term.resample_s, step_dt, &path)?;
+            let frame = term.frame.as_deref().unwrap_or_default();
+            for agent in team.agents_of(&[&term.name, &term.unit, frame]) {
+                let name = team.fill(agent, &term.name);
+                unique(&mut seen, &name, format!("{path}.name"))?;
+                let when = match timing {
+                    Timing::Every(steps) => When::Every(steps),
+                    Timing::Between(steps) => {
+                        all.timers.push(steps);
+                        When::Timer(all.timers.len() - 1)
+                    }
+                };
+                let first = all.components.len();
+                let unit = team.fill(agent, &term.unit).into_owned();
+                let draws = match term.kind {
+                    CommandKind::Values => draws::compile(term, first, &path)?,
+                    CommandKind::Velocity => {
+                        let frame = term.frame.as_deref().map(|f| team.fill(agent, f));
+                        let course = Course::compile(model, term, frame.as_deref(), first, &path)?;
+                        all.courses.push(course);
+                        vec![Draw::Nothing; 3]
+                    }
+                };
+                all.scope.push((name.into_owned(), draws.len(), unit));
+                let components = draws.into_iter().map(|draw| Component { draw, when });
+                all.components.extend(components);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Components of all commands.
+    pub fn width(&self) -> usize {
+        self.components.len()
+    }
+}
+
+/// Time between draws in control steps.
+#[derive(Clone, Copy)]
+enum Timing {
+    Every(u32),
+    Between([f32; 2]),
+}
+
+impl Timing {
+    fn compile(resample: Resample, step_dt: f64, path: &str) -> Result<Self, ConfigError> {
+        let path = format!("{path}.resample_s");
+        let wrong = |seconds: f64| {
+            let message = format!("{seconds} s is not a number of control steps of {step_dt} s");
+            Err(ConfigError::new(path.clone(), message).help("0 draws only at reset"))
+        };
+        match resample {
+            Resample::Every(seconds) => {
+                let steps = (seconds / step_dt).round();
+                if !(0.0..=f64::from(u32::MAX)).contains(&steps) || (seconds > 0.0 && steps < 1.0) {
+                    return wrong(seconds);
+                }
+                Ok(Self::Every(steps as u32))
+            }
+            Resample::Between([low, high]) => {
+                let [low, high] = super::range([low, high], &path)?.map(f64::from);
+                // Whole numbers of steps below this are exact.
+                let most = f64::from(1 << 24) * step_dt;
+                for seconds in [low, high] {
+                    if !(seconds > 0.0 && seconds < most) {
+                        return wrong(seconds);
+                    }
+                }
+                Ok(Self::Between([low, high].map(|s| (s / step_dt) as f32)))
+            }
+        }
+    }
+}
+
+/// A share of environments.
+fn share(value: f64, path: &str) -> Result<f32, ConfigError> {
+    let share = number(value, path)?;
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(ConfigError::new(path, format!("{value} is not a share")).help("0 to 1"))
+}

@@ -1,0 +1,101 @@
+//! Commands for somebody who watches: what they are, and values that he gives instead of draws.
+
+use super::{Commands, Draw};
+use ostler_engine::state::Tables;
+
+/// A command, as sliders need it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandSpec {
+    /// Its name.
+    pub name: String,
+    /// Its unit, as it is written.
+    pub unit: String,
+    /// Its first component among those of all commands.
+    pub first: usize,
+    /// Least and greatest value of each component; of a distribution without ends, what nearly
+    /// all draws lie between.
+    pub ranges: Vec<[f32; 2]>,
+}
+
+impl Commands {
+    /// All of them, in order.
+    pub(crate) fn specs(&self) -> Vec<CommandSpec> {
+        let mut first = 0;
+        let mut all = Vec::with_capacity(self.scope.len());
+        for (name, size, unit) in &self.scope {
+            let own = self.components.iter().skip(first).take(*size);
+            let mut ranges: Vec<[f32; 2]> = own.map(|c| ends(&c.draw)).collect();
+            if let Some(course) = self.courses.iter().find(|c| c.first == first) {
+                let own = ranges.iter_mut().zip(course.ranges);
+                own.for_each(|(range, theirs)| *range = theirs);
+            }
+            all.push(CommandSpec { name: name.clone(), unit: unit.clone(), first, ranges });
+            first += size;
+        }
+        all
+    }
+
+    /// Writes tables in which the command whose first component is `first` is always `values`, or
+    /// as `own` has it.
+    pub(in crate::task) fn hold(
+        &self,
+        tables: &mut Tables,
+        own: &Tables,
+        first: usize,
+        values: Option<&[f32]>,
+    ) {
+        let size = self.specs().into_iter().find(|s| s.first == first);
+        let all = first..first + size.map_or(0, |s| s.ranges.len());
+        tables.command_interval[all.clone()].copy_from_slice(&own.command_interval[all.clone()]);
+        tables.command_timer[all.clone()].copy_from_slice(&own.command_timer[all.clone()]);
+        tables.command_chance[all.clone()].copy_from_slice(&own.command_chance[all.clone()]);
+        tables.command_low[all.clone()].copy_from_slice(&own.command_low[all.clone()]);
+        tables.command_high[all.clone()].copy_from_slice(&own.command_high[all.clone()]);
+        let course = self.courses.iter().position(|c| c.first == first);
+        if let Some(k) = course {
+            let four = 4 * k..4 * k + 4;
+            tables.course_low[four.clone()].copy_from_slice(&own.course_low[four.clone()]);
+            tables.course_high[four.clone()].copy_from_slice(&own.course_high[four.clone()]);
+            tables.course_share[four.clone()].copy_from_slice(&own.course_share[four]);
+            tables.course_dead[k] = own.course_dead[k];
+        }
+        let Some(values) = values else { return };
+        for (c, &value) in all.zip(values) {
+            // Drawn in every step, from a range of one number.
+            tables.command_interval[c] = 1;
+            tables.command_timer[c] = ostler_engine::kernels::NOWHERE;
+            if course.is_none() {
+                tables.command_chance[c] = ostler_engine::kernels::CHANCE_UNIFORM;
+                tables.command_low[c] = value;
+                tables.command_high[c] = value;
+            }
+        }
+        if let Some(k) = course {
+            let four = 4 * k..4 * k + 4;
+            for (i, &value) in values.iter().enumerate().take(3) {
+                tables.course_low[4 * k + i] = value;
+                tables.course_high[4 * k + i] = value;
+            }
+            // No heading, standing, going ahead or direction of the world.
+            tables.course_share[four].fill(0.0);
+            tables.course_dead[k] = 0.0;
+        }
+    }
+}
+
+fn ends(draw: &Draw) -> [f32; 2] {
+    match draw {
+        Draw::Nothing => [0.0; 2],
+        Draw::Uniform(range) => *range,
+        Draw::Log(range) => range.map(f32::exp),
+        Draw::Normal { mean, sigma, clip } => {
+            [(mean - 3.0 * sigma).max(clip[0]), (mean + 3.0 * sigma).min(clip[1])]
+        }
+        Draw::Exponential { mean, clip } => [clip[0].max(0.0), (5.0 * mean).min(clip[1])],
+        Draw::Bernoulli(_) => [0.0, 1.0],
+        Draw::Choice { values, .. } => {
+            let all = values.iter().copied();
+            [all.clone().fold(f32::INFINITY, f32::min), all.fold(f32::NEG_INFINITY, f32::max)]
+        }
+    }
+}

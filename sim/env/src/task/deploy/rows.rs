@@ -1,0 +1,206 @@
+//! Terms, outputs and commands of a deployment.
+
+use super::super::late::Lag;
+use super::super::observe::Error;
+use super::super::{Task, command::Commands};
+use crate::env::ActionSpace;
+use crate::task::expr::ElementKind;
+use ostler_model::{Model, SensorKind};
+
+/// A drawn number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Chance {
+    /// Evenly from the one to the other.
+    Uniform([f32; 2]),
+    /// About 0, with this standard deviation.
+    Normal(f32),
+}
+
+/// A delay in training, which a robot has by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Late {
+    /// Least and most control steps.
+    pub steps: [u32; 2],
+    /// Control steps between draws; 0: once an episode.
+    pub redraw: u32,
+    /// Probability that a draw changes nothing.
+    pub hold: f32,
+}
+
+/// An observation of the policy.
+#[derive(Debug, Clone)]
+pub struct DeployedTerm {
+    /// Its place among the task's compiled terms.
+    pub(super) index: usize,
+    /// Its name.
+    pub name: String,
+    /// Its expression.
+    pub expr: String,
+    /// Its unit before scaling; `-` for none.
+    pub unit: String,
+    /// Parts of the robot that it depends on, in order of appearance.
+    pub elements: Vec<String>,
+    /// Numbers of a control step.
+    pub len: usize,
+    /// Factor of each.
+    pub scale: Vec<f32>,
+    /// Range of the scaled numbers.
+    pub clip: Option<[f32; 2]>,
+    /// First place in the policy's row: the oldest value.
+    pub first: usize,
+    /// Control steps whose values are in the row, the oldest first.
+    pub frames: usize,
+    /// Places from one control step to the next.
+    pub stride: usize,
+    /// Noise in training, before scaling, drawn in every step.
+    pub noise: Option<Chance>,
+    /// Error in training that stays for an episode, before scaling.
+    pub bias: Option<Chance>,
+    /// Delay in training.
+    pub delay: Option<Late>,
+}
+
+impl DeployedTerm {
+    /// Place of the newest value in the policy's row.
+    pub fn newest(&self) -> usize {
+        self.first + (self.frames - 1) * self.stride
+    }
+
+    /// Control steps by which it is always seen late; none where chance decides, or it is not.
+    pub(super) fn fixed_delay(&self) -> Option<usize> {
+        let [least, most] = self.delay?.steps;
+        (least == most && most > 0).then_some(most as usize)
+    }
+}
+
+/// An output of the policy.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// The actuator that it drives, or `choice`.
+    pub name: String,
+    /// Range that it is clipped to; infinite: none.
+    pub clip: [f32; 2],
+    /// Delay in training.
+    pub delay: Option<Late>,
+}
+
+/// A command of the task.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// Its name.
+    pub name: String,
+    /// First of all commands' components.
+    pub(super) first: usize,
+    /// Components.
+    pub len: usize,
+    /// Unit; empty: none.
+    pub unit: String,
+    /// Least and greatest number of each in training; infinite where nothing limits it.
+    pub range: Vec<[f32; 2]>,
+}
+
+fn chance(error: Error) -> Chance {
+    match error {
+        Error::Uniform(range) => Chance::Uniform(range),
+        Error::Normal(sigma) => Chance::Normal(sigma),
+    }
+}
+
+fn late(lag: Lag) -> Late {
+    Late { steps: [lag.low, lag.high], redraw: lag.redraw, hold: lag.hold }
+}
+
+/// What the agent's policy sees, in the order of its row.
+pub fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTerm> {
+    let all = task.observations.terms.iter().enumerate();
+    let mut own: Vec<DeployedTerm> = all
+        .filter(|(_, t)| t.agent == agent)
+        .filter_map(|(index, t)| {
+            let (spot, sight) = (t.policy_at?, t.policy.as_ref()?);
+            // Rows of all agents lie one behind the other.
+            let first = spot.first - agent * task.observations.width.policy;
+            let unit = match t.program.ty() {
+                super::super::expr::Type::Bool => "-".to_string(),
+                super::super::expr::Type::Num { unit, .. } => unit.clone(),
+            };
+            let elements = t.program.elements().iter();
+            Some(DeployedTerm {
+                index,
+                name: t.name.clone(),
+                expr: t.text.clone(),
+                unit,
+                elements: elements.map(|e| named(model, e.kind, e.index)).collect(),
+                len: t.len(),
+                scale: t.scale.clone(),
+                clip: t.clip,
+                first,
+                frames: spot.frames,
+                stride: spot.stride,
+                noise: sight.noise.map(chance),
+                bias: sight.bias.map(chance),
+                delay: sight.lag.map(late),
+            })
+        })
+        .collect();
+    own.sort_by_key(|t| t.first);
+    own
+}
+
+/// The name of a part of the robot.
+fn named(model: &Model, kind: ElementKind, index: usize) -> String {
+    let name = match kind {
+        ElementKind::Body | ElementKind::Subtree => model.bodies.get(index).map(|b| &b.name),
+        ElementKind::Joint => model.joints.get(index).map(|j| &j.name),
+        ElementKind::Geom => model.geoms.get(index).map(|g| &g.name),
+        ElementKind::Site => model.sites.get(index).map(|s| &s.name),
+        ElementKind::Actuator => model.actuators.get(index).map(|a| &a.name),
+        ElementKind::Sensor => model.sensors.get(index).map(|s| &s.name),
+    };
+    name.cloned().unwrap_or_else(|| format!("{kind:?} {index}"))
+}
+
+/// The agent's outputs.
+pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
+    let actions = &task.actions;
+    let names = actions.names(model, &task.team);
+    let own = actions.own[agent].clone();
+    own.map(|k| {
+        let lag = actions.late.iter().find(|(range, _)| range.contains(&k));
+        let name = match actions.spaces[agent] {
+            ActionSpace::Discrete(_) => "choice".to_string(),
+            ActionSpace::Continuous(_) => names.get(k).cloned().unwrap_or_default(),
+        };
+        Output { name, clip: actions.clip[k], delay: lag.map(|(_, lag)| late(*lag)) }
+    })
+    .collect()
+}
+
+/// Commands of the task.
+pub fn commands(task: &Task) -> Vec<Command> {
+    let Commands { scope, .. } = &task.commands;
+    let ranges = task.commands.ranges();
+    let mut first = 0;
+    let mut all = Vec::with_capacity(scope.len());
+    for (name, len, unit) in scope {
+        all.push(Command {
+            name: name.clone(),
+            first,
+            len: *len,
+            unit: unit.clone(),
+            range: ranges[first..first + len].to_vec(),
+        });
+        first += len;
+    }
+    all
+}
+
+/// Whether a robot has such a sensor, which no state computes.
+pub fn is_instrument(kind: &SensorKind) -> bool {
+    matches!(
+        kind,
+        SensorKind::Accelerometer(_)
+            | SensorKind::Force(_)
+            | SensorKind::Torque(_)
+            | SensorKind::Touch(_)
+    )
+}

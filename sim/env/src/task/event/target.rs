@@ -1,0 +1,288 @@
+//! The quantities that events change: `friction(*_foot)[0]`, `mass(trunk)`, `vel(trunk)`.
+
+use crate::config::ConfigError;
+use crate::task::elements::Chosen;
+use crate::task::pose::{is_servo, listed};
+use ostler_base::names::nearest;
+use ostler_base::names::select;
+use ostler_model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
+
+/// What an event acts on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Target {
+    /// Components of a field of some elements.
+    Fields {
+        /// The elements.
+        varied: Vec<Varied>,
+        /// Which components of each.
+        components: Vec<usize>,
+    },
+    /// Mass and moments of bodies, in proportion.
+    Density(Vec<usize>),
+    /// Mass, centre of mass and inertia of bodies together.
+    Pseudo(Vec<usize>),
+    /// Velocity of a body with a free joint: its number, the components.
+    Push(usize, Vec<usize>),
+}
+
+/// A quantity: its name, the elements that it is of, components.
+struct Quantity {
+    name: &'static str,
+    /// For messages.
+    kind: &'static str,
+    field: Option<Field>,
+    /// Components of the field that it means.
+    part: std::ops::Range<usize>,
+    /// Which numbers are possible.
+    least: f64,
+}
+
+const fn quantity(
+    name: &'static str,
+    kind: &'static str,
+    field: Option<Field>,
+    part: std::ops::Range<usize>,
+    least: f64,
+) -> Quantity {
+    Quantity { name, kind, field, part, least }
+}
+
+const ANY: f64 = f64::NEG_INFINITY;
+/// Masses and moments of inertia are above zero: single precision's least for a robot.
+const POSITIVE: f64 = 1e-9;
+
+/// All quantities, as `set` names them.
+const QUANTITIES: [Quantity; 19] = [
+    quantity("friction", "geom", Some(Field::Friction), 0..3, 0.0),
+    quantity("mass", "body", Some(Field::Mass), 0..1, POSITIVE),
+    quantity("com", "body", Some(Field::Com), 0..3, ANY),
+    quantity("inertia", "body", Some(Field::Moments), 0..3, POSITIVE),
+    quantity("density", "body", None, 0..1, POSITIVE),
+    quantity("pseudo_inertia", "body", None, 0..10, ANY),
+    quantity("armature", "joint", Some(Field::Armature), 0..1, 0.0),
+    quantity("damping", "joint", Some(Field::Damping), 0..1, 0.0),
+    quantity("frictionloss", "joint", Some(Field::Frictionloss), 0..1, 0.0),
+    quantity("stiffness", "joint", Some(Field::Stiffness), 0..1, 0.0),
+    quantity("joint_offset", "joint", Some(Field::Qpos0), 0..1, ANY),
+    quantity("kp", "actuator", Some(Field::Kp), 0..1, 0.0),
+    quantity("kd", "actuator", Some(Field::Kd), 0..1, 0.0),
+    quantity("effort_limit", "actuator", Some(Field::Effort), 0..1, 0.0),
+    quantity("gravity", "", Some(Field::Gravity), 0..3, ANY),
+    quantity("vel", "body", None, 0..6, ANY),
+    quantity("force", "body", Some(Field::Wrench), 0..3, ANY),
+    quantity("torque", "body", Some(Field::Wrench), 3..6, ANY),
+    quantity("wrench", "body", Some(Field::Wrench), 0..6, ANY),
+];
+
+/// A target with what is possible for its numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Parsed {
+    pub target: Target,
+    /// As `set` names the quantity.
+    pub quantity: &'static str,
+    /// Least possible number.
+    pub least: f64,
+}
+
+/// Splits `name(patterns)[index]`.
+struct Text<'t> {
+    name: &'t str,
+    patterns: Vec<&'t str>,
+    index: Option<&'t str>,
+}
+
+fn split<'t>(text: &'t str, path: &str) -> Result<Text<'t>, ConfigError> {
+    let wrong = |why: &str| {
+        Err(ConfigError::new(path, format!("\"{text}\" {why}"))
+            .help("write QUANTITY(PATTERN), such as \"mass(trunk)\" or \"friction(*_foot)[0]\""))
+    };
+    let text = text.trim();
+    let (head, index) = match text.strip_suffix(']') {
+        Some(rest) => match rest.rsplit_once('[') {
+            Some((head, index)) => (head.trim_end(), Some(index.trim())),
+            None => return wrong("closes a bracket that is not open"),
+        },
+        None => (text, None),
+    };
+    let Some((name, inner)) = head.split_once('(') else {
+        return Ok(Text { name: head, patterns: Vec::new(), index });
+    };
+    let Some(inner) = inner.strip_suffix(')') else {
+        return wrong("has a bracket that is not closed");
+    };
+    Ok(Text { name: name.trim(), patterns: listed(inner), index })
+}
+
+/// The components that `[0]`, `[0:2]` or nothing means, of `width`.
+fn components(index: Option<&str>, width: usize, path: &str) -> Result<Vec<usize>, ConfigError> {
+    let Some(text) = index else {
+        return Ok((0..width).collect());
+    };
+    let end = |s: &str, none: usize| match s.trim() {
+        "" => Some(none),
+        s => s.parse::<usize>().ok(),
+    };
+    let range = match text.split_once(':') {
+        Some((a, b)) => end(a, 0).zip(end(b, width)),
+        None => text.parse::<usize>().ok().map(|i| (i, i + 1)),
+    };
+    match range {
+        Some((a, b)) if a < b && b <= width => Ok((a..b).collect()),
+        _ => Err(ConfigError::new(path, format!("there is no component [{text}]")).help(
+            match width {
+                1 => "it is one number: leave the brackets out".to_string(),
+                n => format!("components are [0] to [{}], or a slice such as [0:2]", n - 1),
+            },
+        )),
+    }
+}
+
+/// Elements of a kind that fit one of the patterns.
+fn elements(
+    model: &Model,
+    kind: &str,
+    patterns: &[&str],
+    path: &str,
+) -> Result<Vec<usize>, ConfigError> {
+    let names: Vec<(usize, &str)> = match kind {
+        // The world is never meant by a pattern.
+        "body" => {
+            (model.bodies.iter().enumerate().skip(1)).map(|(i, b)| (i, b.name.as_str())).collect()
+        }
+        "joint" => (model.joints.iter().enumerate()).map(|(i, j)| (i, j.name.as_str())).collect(),
+        "geom" => (model.geoms.iter().enumerate()).map(|(i, g)| (i, g.name.as_str())).collect(),
+        _ => (model.actuators.iter().enumerate()).map(|(i, a)| (i, a.name.as_str())).collect(),
+    };
+    let fitting = |pattern: &&str| {
+        let mut found = select(pattern, kind, names.iter().copied(), path)?;
+        if pattern.contains('*') {
+            // A pattern means what can change.
+            let what = match kind {
+                "joint" => {
+                    found.retain(|j| model.joints[*j].is_scalar());
+                    "hinge or slide joint"
+                }
+                "body" => {
+                    found.retain(|b| model.bodies[*b].weld != 0);
+                    "body that moves"
+                }
+                kind => kind,
+            };
+            if found.is_empty() {
+                let why = format!("no {what} fits \"{pattern}\"");
+                return Err(ConfigError::new(path, why).help("name what the event is to change"));
+            }
+        }
+        Ok((pattern.to_string(), found))
+    };
+    Ok(Chosen::new(patterns.iter().map(fitting), path)?.all)
+}
+
+/// The target that `set` means.
+pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, ConfigError> {
+    let text = split(set, path)?;
+    let Some(q) = QUANTITIES.iter().find(|q| q.name == text.name) else {
+        let names = QUANTITIES.iter().map(|q| q.name);
+        let error = ConfigError::new(path, format!("no event sets \"{}\"", text.name));
+        return Err(error.help(match nearest(text.name, names.clone()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("events set: {}", names.collect::<Vec<_>>().join(", ")),
+        }));
+    };
+    if q.kind.is_empty() != text.patterns.is_empty() {
+        let error = ConfigError::new(
+            path,
+            match q.kind {
+                "" => format!("{} is the world's and takes no name", q.name),
+                kind => format!("{} needs the name of a {kind}", q.name),
+            },
+        );
+        return Err(error.help(match q.kind {
+            "" => format!("write \"{}\"", q.name),
+            _ => format!("write \"{}(NAME)\" or \"{}(*)\"", q.name, q.name),
+        }));
+    }
+    let wanted = components(text.index, q.part.len(), path)?;
+    let found = match q.kind {
+        "" => vec![0],
+        kind => elements(model, kind, &text.patterns, path)?,
+    };
+    possible(model, q, &found, path)?;
+    let target = match (q.name, q.field) {
+        ("density", _) => Target::Density(found),
+        ("pseudo_inertia", _) if text.index.is_some() => {
+            return Err(ConfigError::new(path, "pseudo_inertia has no components")
+                .help("range = { alpha = [-0.1, 0.1] } changes the mass alone"));
+        }
+        ("pseudo_inertia", _) => Target::Pseudo(found),
+        (_, Some(field)) => Target::Fields {
+            varied: found.into_iter().map(|element| Varied { field, element }).collect(),
+            components: wanted.into_iter().map(|k| q.part.start + k).collect(),
+        },
+        _ => match found[..] {
+            [body] => Target::Push(body, wanted),
+            _ => {
+                return Err(ConfigError::new(
+                    path,
+                    format!("{} pushes one body, this is {}", q.name, found.len()),
+                )
+                .help("write an event for each"));
+            }
+        },
+    };
+    Ok(Parsed { target, quantity: q.name, least: q.least })
+}
+
+fn is_network(actuator: &Actuator) -> bool {
+    let law = actuator.motor.as_ref().map(|motor| &motor.law);
+    matches!(law, Some(MotorLaw::Network { .. }))
+}
+
+/// Refuses elements that have no such quantity.
+fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<(), ConfigError> {
+    let refused = |why: String, help: &str| Err(ConfigError::new(path, why).help(help));
+    for &i in found {
+        match q.name {
+            "kp" | "kd" if is_network(&model.actuators[i]) => {
+                let name = &model.actuators[i].name;
+                return refused(
+                    format!("\"{name}\" is a network and has no {}", q.name),
+                    "actuators with model = \"pd\" or \"dc_motor\" have gains",
+                );
+            }
+            "kp" | "kd" if !is_servo(&model.actuators[i]) => {
+                let name = &model.actuators[i].name;
+                return refused(
+                    format!("\"{name}\" has no {}: it is no position actuator", q.name),
+                    "position actuators have gains",
+                );
+            }
+            "joint_offset" if !model.joints[i].is_scalar() => {
+                let name = &model.joints[i].name;
+                return refused(
+                    format!("\"{name}\" is a ball or free joint and has no offset"),
+                    "name hinge and slide joints",
+                );
+            }
+            _ if q.kind == "body" && model.bodies[i].weld == 0 => {
+                let name = &model.bodies[i].name;
+                return refused(
+                    format!("body \"{name}\" does not move: its {} changes nothing", q.name),
+                    "name bodies with joints, or such that are fixed to them",
+                );
+            }
+            "vel" => {
+                let body = &model.bodies[i];
+                let mut joints = model.joints[body.joints.clone()].iter();
+                if !joints.any(|j| j.kind == JointKind::Free) {
+                    return refused(
+                        format!("body \"{}\" has no free joint to be pushed at", body.name),
+                        "name a body with a free joint, or apply a force(BODY)",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

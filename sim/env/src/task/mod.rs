@@ -1,0 +1,426 @@
+//! Tasks written as data: expressions over the state, compiled once, evaluated
+//! over blocks of environments.
+//!
+//! [`Task::compile`] turns `[task]` into plain tables ([`action`], [`command`],
+//! [`observe`], [`score`], [`reset`], [`pose`]), which `kernels/env` runs over the batch.
+
+pub mod action;
+mod actuator;
+mod bounds;
+pub mod command;
+mod contact;
+pub mod deploy;
+mod elements;
+pub mod emit;
+pub mod event;
+pub mod expr;
+mod late;
+pub mod metrics;
+pub mod native;
+pub mod observe;
+pub mod pose;
+pub mod reset;
+pub mod score;
+pub mod start;
+mod states;
+mod tables;
+pub mod team;
+
+use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
+pub use command::CommandSpec;
+use elements::Chosen;
+use expr::{
+    Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
+    Scratch,
+};
+use ostler_base::names::select;
+use ostler_base::text::obeyed;
+use ostler_engine::state::Tables;
+use ostler_model::{ContactSensor, Model};
+use std::collections::HashSet;
+use std::sync::Arc;
+use team::{AgentIndex, Team};
+
+/// A compiled `[task]` table.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Actions to controls.
+    pub actions: action::Actions,
+    /// Random targets.
+    pub commands: command::Commands,
+    /// Observations.
+    pub observations: observe::Observations,
+    /// Rewards and terminations.
+    pub score: score::Score,
+    /// What is logged of episodes besides.
+    pub metrics: metrics::Metrics,
+    /// How episodes start.
+    pub reset: reset::Reset,
+    /// What a start fulfils.
+    pub start: start::Start,
+    /// Events.
+    pub events: event::Events,
+    /// The pose that targets and relative positions refer to.
+    pub pose: pose::Pose,
+    /// `param.NAME`, in the order of their names.
+    pub params: Vec<f32>,
+    /// History of expressions from step to step.
+    pub history: History,
+    /// Functions of C++ headers.
+    pub natives: native::Natives,
+    /// Contacts that expressions read.
+    pub contacts: Vec<ContactSensor>,
+    /// Lists of parts (`[task.names]`).
+    pub lists: Vec<List>,
+    /// Named expressions (`[task.let]`).
+    pub lets: Vec<LetRow>,
+    /// Who acts.
+    pub team: Team,
+}
+
+impl Task {
+    /// Checks every term of `cfg` against the robot, which [`robot`] has prepared.
+    /// `step_dt` is the control step (s).
+    pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+        let mut team = Team::new(cfg)?;
+        let mut defined = Definitions::new(model, cfg, team.names())?;
+        defined.natives = native::declare(cfg, &team)?;
+        let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
+        let commands = command::Commands::compile(model, &cfg.command, step_dt, &team)?;
+        let mut params = Vec::with_capacity(cfg.params.len());
+        for (name, &value) in &cfg.params {
+            params.push(number(value, &format!("task.params.{name}"))?);
+        }
+        let names: Vec<String> = cfg.params.keys().cloned().collect();
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let draws = Draws::default();
+        let drawing = Some(expr::Start { draws: &draws, of: "", drawing: true });
+        let mut events = event::Events::compile(model, &cfg.event, step_dt)?;
+        let drawn = events.values();
+        let scope = Scope {
+            model,
+            pose: named.as_ref().map_or(&[][..], |pose| &pose.qpos[..]),
+            commands: &commands.scope,
+            params: &names,
+            // Actions follow from the pose; reading one is refused.
+            action_width: 1,
+            agents: None,
+            history: &none,
+            contacts: &contacts,
+            events: &drawn,
+            defined: &defined,
+            start: drawing,
+        };
+        let numbers = (&commands, &params[..], step_dt);
+        let reset = reset::Reset::compile(&scope, &cfg.reset, named.as_ref(), numbers, &team)?;
+        let pose = (named.clone()).unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
+        let driven = with_lists(model, &cfg.action, &defined);
+        let mut actions = action::Actions::compile(model, &driven, &pose, &team)?;
+        team.outputs.clone_from(&actions.own);
+        // What a start must not read was refused: nothing of this is the task's.
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let scope = Scope {
+            pose: &pose.qpos,
+            action_width: actions.outputs(),
+            history: &none,
+            contacts: &contacts,
+            ..scope
+        };
+        let steered = !commands.courses.is_empty();
+        let mut start = start::Start::compile(&scope, cfg.start.as_ref(), steered, &team)?;
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let scope = Scope { history: &none, contacts: &contacts, start: None, ..scope };
+        let history = states::compile(&scope, &draws, &cfg.state, &team)?;
+        let scope = Scope { history: &history, ..scope };
+        let mut natives = native::Natives::compile(&scope, cfg, &team)?;
+        let agents = (0..team.count()).map(Some).filter(|_| team.is_several());
+        let scopes: Vec<Scope<'_>> =
+            (agents.chain([None])).map(|agent| team.scope(&scope, agent)).collect();
+        let lets = defined.rows(&scopes)?;
+        let observations =
+            observe::Observations::compile(&scope, &cfg.observation, &cfg.observations, &team)?;
+        actions.use_encoders(model, &cfg.action, &observations)?;
+        let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
+        let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
+        shared_alike(&team, &actions, &observations)?;
+        start.random = draws.finish();
+        let history = history.finish();
+        let readers = (&score, &metrics, &observations, &history);
+        natives.finish(model, &commands.scope, readers)?;
+        events.show(&drawn);
+        Ok(Self {
+            observations,
+            score,
+            metrics,
+            actions,
+            commands,
+            reset,
+            start,
+            events,
+            pose,
+            params,
+            history,
+            natives,
+            contacts: contacts.finish(),
+            lists: defined.lists,
+            lets,
+            team,
+        })
+    }
+
+    /// Whether an expression reads a sensor that only some engines measure while they step
+    /// ([`ostler_engine::physics::Physics::measures`]).
+    pub fn reads_measured(&self) -> bool {
+        let observed = self.observations.programs();
+        let judged = self.score.programs().chain(self.metrics.programs());
+        let terms = observed.chain(judged).chain(self.natives.programs());
+        let terms = terms.map(Program::code);
+        let cells = self.history.cells().iter();
+        let cells = cells.flat_map(|cell| [cell.begin(), cell.next()]);
+        terms.chain(cells).any(expr::Code::reads_measured)
+    }
+
+    /// Whether an expression reads positions or frames while a start is drawn.
+    pub(crate) fn reads_starts(&self) -> bool {
+        self.start.reads != 0 || self.reset.exprs.iter().any(|e| e.reads != 0)
+    }
+
+    /// Refuses a robot without the contact sensors that the expressions read.
+    ///
+    /// # Errors
+    /// It is not the one that [`prepare`] makes.
+    pub(crate) fn fits(&self, model: &Model) -> Result<(), ConfigError> {
+        match self.contacts == model.contact_sensors {
+            true => Ok(()),
+            false => {
+                let what = "its expressions read contacts that this robot does not sense";
+                Err(ConfigError::new("task", what).help("task::prepare makes the robot of a task"))
+            }
+        }
+    }
+
+    /// Evaluates every expression once, as a control step does; for measurements.
+    pub fn evaluate(&self, inputs: &Inputs<'_>, scratch: &mut Scratch) {
+        let observed = self.observations.programs();
+        let judged = self.score.programs().chain(self.metrics.programs());
+        for program in observed.chain(judged) {
+            program.eval(inputs, scratch);
+        }
+        for cell in self.history.cells() {
+            cell.next().eval(inputs, scratch);
+        }
+    }
+
+    /// Writes tables in which the command whose first component is `first` is always `values`, or
+    /// drawn as `own` has it.
+    pub(crate) fn hold_command(
+        &self,
+        tables: &mut Tables,
+        own: &Tables,
+        first: usize,
+        values: Option<&[f32]>,
+    ) {
+        self.commands.hold(tables, own, first, values);
+    }
+
+    /// Registers that the largest expression needs, in floats.
+    pub fn scratch_len(&self) -> usize {
+        let observed = self.observations.programs();
+        observed
+            .chain(self.score.programs())
+            .chain(self.metrics.programs())
+            .chain(self.reset.programs())
+            .chain(self.start.programs())
+            .chain(self.natives.programs())
+            .map(Program::scratch_len)
+            .chain([self.history.scratch_len()])
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// The robot as its task has it, but for contacts that are read: with the options, contacts and
+/// actuators of `cfg`, and with what its events make different between environments. Applied to
+/// its own result it changes nothing.
+///
+/// # Errors
+/// A mistake in one of these terms, or something that the engine cannot vary; a file of an
+/// actuator's network that cannot be read.
+pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
+    event::robot(&actuator::robot(model, cfg)?, cfg)
+}
+
+/// The [`robot`], which senses the contacts that the task's expressions read, and the task.
+/// `step_dt` says the control step of the robot (s).
+///
+/// # Errors
+/// As [`robot`]; a mistake in any other term.
+pub fn prepare(
+    model: &Arc<Model>,
+    cfg: &TaskConfig,
+    step_dt: impl FnOnce(&Model) -> f64,
+) -> Result<(Arc<Model>, Task), ConfigError> {
+    let made = robot(model, cfg)?;
+    let task = Task::compile(&made, cfg, step_dt(&made))?;
+    if task.contacts == made.contact_sensors {
+        return Ok((made, task));
+    }
+    let mut sensing = Model::clone(&made);
+    sensing.contact_sensors.clone_from(&task.contacts);
+    Ok((Arc::new(sensing), task))
+}
+
+/// Whether [`robot`] makes the same of a model for both, which differ in numbers alone.
+pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
+    let gains = |cfg: &TaskConfig| -> Vec<_> {
+        let each = cfg.action.iter();
+        each.map(|term| (term.stiffness.clone(), term.damping.clone())).collect()
+    };
+    one.option == other.option
+        && one.contact == other.contact
+        && one.actuator == other.actuator
+        && gains(one) == gains(other)
+}
+
+/// The same with the entries of lists in the places of their names.
+fn with_lists(model: &Model, terms: &[ActionTerm], defined: &Definitions<'_>) -> Vec<ActionTerm> {
+    let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
+    let mut terms = terms.to_vec();
+    for term in &mut terms {
+        let written = std::mem::take(&mut term.actuators);
+        let all = written.iter().flat_map(|name| defined.entries(name, named));
+        term.actuators = all.collect();
+    }
+    terms
+}
+
+/// Refuses agents of one policy that are of different sizes.
+fn shared_alike(
+    team: &Team,
+    actions: &action::Actions,
+    observations: &observe::Observations,
+) -> Result<(), ConfigError> {
+    for agent in 0..team.count() {
+        let Some(first) = team.policy[..agent].iter().position(|p| *p == team.policy[agent]) else {
+            continue;
+        };
+        let [a, b] = [first, agent].map(|i| (&observations.agents[i].width, actions.spaces[i]));
+        let differ = if a.0.policy != b.0.policy {
+            format!("see {} and {} numbers", a.0.policy, b.0.policy)
+        } else if a.1 != b.1 {
+            let text = |space| match space {
+                crate::env::ActionSpace::Continuous(n) => format!("{n} numbers"),
+                crate::env::ActionSpace::Discrete(n) => format!("one of {n} choices"),
+            };
+            format!("decide {} and {}", text(a.1), text(b.1))
+        } else if a.0.critic != b.0.critic {
+            let [x, y] = [a, b].map(|i| i.0.critic.unwrap_or(0));
+            format!("have critics that see {x} and {y} numbers")
+        } else {
+            continue;
+        };
+        let names = team.names();
+        return Err(ConfigError::new(
+            "agents.policies",
+            format!("\"{}\" and \"{}\" share a policy, but {differ}", names[first], names[agent]),
+        )
+        .help("policies = \"separate\", or a list with a name for each kind of agent"));
+    }
+    Ok(())
+}
+
+/// Compiles the expression at `path` for `agent`.
+fn program(
+    scope: &Scope<'_>,
+    team: &Team,
+    agent: AgentIndex,
+    text: &str,
+    path: String,
+) -> Result<Program, ConfigError> {
+    Program::compile(text, &team.scope(scope, agent)).map_err(|e| e.at(path))
+}
+
+/// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'
+/// names in them. A pattern means those alone that it `may`. The key is at `path`.
+fn parts<'a>(
+    written: &[String],
+    (kind, names): (&str, impl Iterator<Item = &'a str> + Clone),
+    may: impl Fn(usize) -> bool,
+    defined: &Definitions<'_>,
+    team: &Team,
+    path: &str,
+) -> Result<Chosen, ConfigError> {
+    let known = |name: &str| names.clone().any(|n| n == name);
+    let mut found = Vec::new();
+    for (p, text) in written.iter().enumerate() {
+        for pattern in defined.entries(text, known) {
+            for agent in team.agents_of(&[&pattern]) {
+                let pattern = team.fill(agent, &pattern);
+                let all = names.clone().enumerate();
+                let mut fits = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
+                let named = !pattern.contains('*');
+                fits.retain(|e| named || may(*e));
+                found.push(Ok((pattern.into_owned(), fits)));
+            }
+        }
+    }
+    Chosen::new(found, path)
+}
+
+/// A number that a float can hold, with all its digits.
+fn exact(value: f64, path: &str) -> Result<f64, ConfigError> {
+    number(value, path).map(|_| value)
+}
+
+/// A number that a float can hold.
+fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
+    let narrow = value as f32;
+    if narrow.is_finite() {
+        Ok(narrow)
+    } else {
+        Err(ConfigError::new(path, format!("{value} is not a finite single-precision number")))
+    }
+}
+
+/// `[low, high]` with `low <= high`, both finite.
+fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    let pair = [number(low, path)?, number(high, path)?];
+    if pair[0] > pair[1] {
+        return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
+            .help(format!("write [{high}, {low}]")));
+    }
+    Ok(pair)
+}
+
+/// One finite number per element.
+fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<f32>, ConfigError> {
+    match values {
+        OneOrMany::One(v) => Ok(vec![number(*v, path)?; len]),
+        OneOrMany::Many(list) if list.len() == len => {
+            list.iter().map(|&v| number(v, path)).collect()
+        }
+        OneOrMany::Many(list) => {
+            Err(ConfigError::new(path, format!("{} numbers for {len} {what}", list.len()))
+                .help(format!("give one number for all, or {len}")))
+        }
+        OneOrMany::Named(_) => {
+            Err(ConfigError::new(path, format!("{what} have no names that a pattern could fit"))
+                .help(format!("give one number for all, or {len}")))
+        }
+    }
+}
+
+/// Refuses an empty or repeated name.
+fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), ConfigError> {
+    if name.is_empty() {
+        return Err(ConfigError::new(path, "the name is empty"));
+    }
+    if let Some(c) = name.chars().find(|c| obeyed(*c)) {
+        let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
+        return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
+    }
+    if !seen.insert(name.to_string()) {
+        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! `task.default_pose`: the pose that targets and relative positions are about.
+//!
+//! `"reset"` (the default) is the pose in which episodes start, without chance; `"initial"`
+//! the robot file's own; `"keyframe(NAME)"` one of its keyframes. In a pose that is named
+//! episodes also start, before the terms of `[[task.reset]]`.
+
+use super::number;
+use super::reset::Reset;
+use super::team::Team;
+use crate::config::ConfigError;
+use ostler_base::names::nearest;
+use ostler_model::arms::tendon_length;
+use ostler_model::{Actuator, Dynamics, JointKind, Keyframe, Model, Transmission};
+use std::ops::Range;
+
+/// Where the pose is named.
+const PATH: &str = "task.default_pose";
+/// Names besides keyframes.
+const RESET: &str = "reset";
+const INITIAL: &str = "initial";
+const KEYFRAME: &str = "keyframe";
+
+/// The pose of a task.
+#[derive(Debug, Clone)]
+pub struct Pose {
+    /// As the task names it: `reset`, `initial` or `keyframe(home)`.
+    pub name: String,
+    /// Generalised positions `(nq)`.
+    pub qpos: Vec<f64>,
+    /// Controls that hold it `(nu)`, for actuators that no action drives: those of the
+    /// keyframe where it gives some, else the lengths that position actuators have in the
+    /// pose. `None` where neither says anything: such a control is zero.
+    pub ctrl: Vec<Option<f64>>,
+}
+
+impl Pose {
+    /// The pose that the task names; `None` if it is that of the resets.
+    ///
+    /// # Errors
+    /// There is no such pose.
+    pub(super) fn named(
+        model: &Model,
+        text: Option<&str>,
+        team: &Team,
+    ) -> Result<Option<Self>, ConfigError> {
+        let Some(text) = text.filter(|t| t.trim() != RESET) else {
+            return Ok(None);
+        };
+        if text.trim() == INITIAL {
+            return Ok(Some(Self::new(INITIAL, model, model.qpos0.clone(), None)));
+        }
+        let (mut qpos, mut ctrl) = (model.qpos0.clone(), vec![0.0; model.nu()]);
+        for agent in team.agents_of(&[text]) {
+            let own = team.fill(agent, text);
+            let key = named_keyframe(model, &own).map_err(|e| team.blame(agent, text, e))?;
+            for at in positions(model, key, agent.unwrap_or(0) == 0) {
+                qpos[at] = f64::from(number(key.qpos[at], PATH)?);
+            }
+            for (to, from) in ctrl.iter_mut().zip(&key.ctrl).filter(|c| *c.1 != 0.0) {
+                *to = f64::from(number(*from, PATH)?);
+            }
+        }
+        let given = ctrl.iter().any(|c| *c != 0.0).then_some(&ctrl[..]);
+        Ok(Some(Self::new(text.trim(), model, qpos, given)))
+    }
+
+    /// The pose in which episodes start, without chance.
+    pub(super) fn of_resets(model: &Model, reset: &Reset) -> Self {
+        // Coordinates that no reset sets keep all their digits.
+        let exact = model.qpos0.iter().zip(&reset.fixed);
+        let qpos = exact.map(|(&q, &now)| match q as f32 == now {
+            true => q,
+            false => f64::from(now),
+        });
+        Self::new(RESET, model, qpos.collect(), None)
+    }
+
+    /// `given`: the controls of a keyframe.
+    fn new(name: &str, model: &Model, qpos: Vec<f64>, given: Option<&[f64]>) -> Self {
+        let control = |(u, actuator): (usize, &Actuator)| match given {
+            Some(ctrl) => Some(ctrl[u]),
+            None => is_servo(actuator).then(|| length(model, actuator, &qpos))?,
+        };
+        Self {
+            name: name.into(),
+            ctrl: model.actuators.iter().enumerate().map(control).collect(),
+            qpos,
+        }
+    }
+}
+
+/// Whether the control is a position that the actuator holds: `gain (u - length)`.
+pub(in crate::task) fn is_servo(actuator: &Actuator) -> bool {
+    if actuator.motor.is_some() {
+        return true;
+    }
+    let follows =
+        matches!(actuator.dynamics, Dynamics::None | Dynamics::Filter | Dynamics::FilterExact);
+    let [gain, bias] = [actuator.gain[0], actuator.bias[1]];
+    follows && actuator.muscle.is_none() && gain != 0.0 && bias == -gain
+}
+
+/// The length of an actuator in a pose, if it is one of a joint or tendon.
+fn length(model: &Model, actuator: &Actuator, qpos: &[f64]) -> Option<f64> {
+    let length = match actuator.transmission {
+        Transmission::Joint(j) | Transmission::JointInParent(j) => {
+            let joint = &model.joints[j];
+            match joint.kind {
+                JointKind::Hinge | JointKind::Slide => qpos[joint.qpos_adr],
+                JointKind::Ball | JointKind::Free => return None,
+            }
+        }
+        Transmission::Tendon(t) => tendon_length(model, t, qpos),
+        Transmission::Site { .. } | Transmission::SliderCrank { .. } => return None,
+    };
+    Some(actuator.gear[0] * length)
+}
+
+/// The keyframe of `keyframe(NAME)`.
+fn named_keyframe<'m>(model: &'m Model, text: &str) -> Result<&'m Keyframe, ConfigError> {
+    let word = text.split('(').next().unwrap_or_default().trim();
+    if word == KEYFRAME {
+        return keyframe(model, text, PATH);
+    }
+    let keys = || model.keyframes.iter().map(|k| k.name.as_str());
+    let help = if let Some(key) = nearest(word, keys()) {
+        format!("did you mean \"{KEYFRAME}({key})\"?")
+    } else if let Some(known) = nearest(word, [RESET, INITIAL, KEYFRAME]) {
+        format!("did you mean \"{known}\"?")
+    } else {
+        format!("\"{RESET}\", \"{INITIAL}\" or \"{KEYFRAME}(NAME)\"")
+    };
+    Err(ConfigError {
+        span: text.find(word).map(|at| at..at + word.len()),
+        ..ConfigError::new(PATH, format!("no pose \"{word}\"")).help(help)
+    })
+}
+
+/// The keyframe of `text`, `keyframe(NAME)` at `path`.
+///
+/// # Errors
+/// It names none of the model's, or one that is of another model's size.
+pub(super) fn keyframe<'m>(
+    model: &'m Model,
+    text: &str,
+    path: &str,
+) -> Result<&'m Keyframe, ConfigError> {
+    let all: Vec<&str> = model.keyframes.iter().map(|k| k.name.as_str()).collect();
+    let exist = || match all.is_empty() {
+        true => "the robot's file has no <keyframe>".to_string(),
+        false => format!("the robot has: {}", all.join(", ")),
+    };
+    let Some(name) = argument(text).filter(|n| !n.is_empty()) else {
+        return Err(ConfigError::new(path, "keyframe needs a name")
+            .help(format!("write \"keyframe(NAME)\"; {}", exist())));
+    };
+    let index = model.keyframe(name).map_err(|unknown| {
+        let help = match &unknown.nearest {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => exist(),
+        };
+        let message = format!("no keyframe called \"{name}\"");
+        ConfigError {
+            span: text.rfind(name).map(|at| at..at + name.len()),
+            ..ConfigError::new(path, message).help(help)
+        }
+    })?;
+    let key = &model.keyframes[index];
+    if key.moves_mocap {
+        let message =
+            format!("keyframe \"{name}\" moves a mocap body, which stays where its <body> is");
+        let help = "move the body in the file, and leave mpos and mquat out of the keyframe";
+        return Err(ConfigError::new(path, message).help(help));
+    }
+    for (what, found, needed) in [
+        ("qpos", key.qpos.len(), model.nq),
+        ("qvel", key.qvel.len(), model.nv),
+        ("ctrl", key.ctrl.len(), model.nu()),
+    ] {
+        if found != needed {
+            let message =
+                format!("{what} of keyframe \"{name}\" has {found} numbers, the robot {needed}");
+            return Err(ConfigError::new(path, message));
+        }
+    }
+    Ok(key)
+}
+
+/// `name` between the parentheses of `target(name)`, without quotes.
+pub(super) fn argument(target: &str) -> Option<&str> {
+    let (_, rest) = target.split_once('(')?;
+    let inner = rest.trim_end().strip_suffix(')')?.trim();
+    Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
+}
+
+/// The names of `a, "b*"` or `[a, "b*"]`, as they stand between the parentheses of a target.
+pub(super) fn listed(argument: &str) -> Vec<&str> {
+    let list = argument.trim();
+    let inner = list.strip_prefix('[').and_then(|l| l.strip_suffix(']'));
+    let names = inner.unwrap_or(list).split(',');
+    let names = names.map(|n| n.trim().trim_matches(['"', '\'']));
+    names.filter(|n| !n.is_empty()).collect()
+}
+
+/// The positions that a keyframe sets: all of them, or (`all` false: one agent's, after
+/// another agent's) those of joints that it takes out of the initial pose, since the
+/// keyframe of an attached robot leaves the others' joints there.
+pub(super) fn positions(model: &Model, key: &Keyframe, all: bool) -> Vec<usize> {
+    let moved = |at: &Range<usize>| all || key.qpos[at.clone()] != model.qpos0[at.clone()];
+    let joints = model.joints.iter();
+    let own = joints.map(|j| j.qpos_adr..j.qpos_adr + j.kind.nq());
+    own.filter(moved).flatten().collect()
+}
+
+/// The velocities that a keyframe sets; `all` as for [`positions`].
+pub(super) fn velocities(key: &Keyframe, all: bool) -> Vec<usize> {
+    let each = key.qvel.iter().enumerate();
+    each.filter(|(_, v)| all || **v != 0.0).map(|(i, _)| i).collect()
+}
+
+#[cfg(test)]
+mod keyframe_tests {
+    use super::keyframe;
+    use ostler_model::mjcf;
+
+    #[test]
+    fn keyframes_that_move_mocap_bodies_are_refused_where_they_are_used() {
+        let text = r#"<mujoco><worldbody><body name="goal" mocap="true" pos="0 0 1"/>
+            <body><joint/><geom size="1"/></body></worldbody><keyframe>
+            <key name="home" qpos="1" mpos="0 0 1" mquat="-1 0 0 0"/>
+            <key name="far" qpos="1" mpos="0 0 2"/><key name="turned" mquat="0 1 0 0"/>
+            </keyframe></mujoco>"#;
+        let model = mjcf::parse("goal.xml".as_ref(), text.into()).unwrap();
+        let find = |name: &str| keyframe(&model, &format!("keyframe({name})"), "task.start.pose");
+        assert_eq!(find("home").unwrap().qpos, [1.0]);
+        for name in ["far", "turned"] {
+            let error = find(name).unwrap_err();
+            assert!(error.to_string().contains("moves a mocap body"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `[[task.reset]]`: how a new episode starts.
+
+mod targets;
+mod term;
+mod value;
+
+use super::command::Commands;
+use super::expr::{Code, Program, Scope};
+use super::pose::Pose;
+use super::team::Team;
+use crate::config::{ConfigError, ResetTerm};
+use ostler_engine::state::{Sizes, Tables};
+use ostler_model::JointKind;
+pub(super) use value::StartExpr;
+
+/// The compiled reset terms: a list of operations on single coordinates.
+#[derive(Debug, Clone)]
+pub struct Reset {
+    /// The pose in which episodes start, without chance `(nq)`.
+    pub fixed: Vec<f32>,
+    /// Generalised positions and velocities before the operations.
+    pub(super) start: (Vec<f32>, Vec<f32>),
+    pub(super) operations: Vec<Operation>,
+    /// Expressions of the operations, in their order.
+    pub(super) exprs: Vec<StartExpr>,
+    /// First index in `qpos` of each quaternion.
+    pub(super) quaternions: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Operation {
+    pub place: ResetPlace,
+    pub change: Change,
+    pub chance: Chance,
+    /// Pair of random words it takes.
+    pub draw: u32,
+    /// The coordinate is clipped to this.
+    pub clip: [f32; 2],
+}
+
+/// What a draw does to a coordinate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Change {
+    /// Is added to it.
+    Add,
+    /// Is added to this value, which replaces it.
+    Set(f32),
+    /// Is added to this component of an expression, which replaces it.
+    Part(usize),
+    /// Multiplies it.
+    Scale,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ResetPlace {
+    Position(usize),
+    Velocity(usize),
+    /// Turns the quaternion at this index of `qpos` about the world's z axis.
+    Yaw(usize),
+    /// Turns it about an axis (0 to 2) of its own.
+    Turn(usize, usize),
+    /// Draws it, all rotations alike.
+    Rotation(usize),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Chance {
+    None,
+    Uniform([f32; 2]),
+    /// Logarithms.
+    Log([f32; 2]),
+    Normal(f32),
+    /// One of these.
+    Choice(Vec<f32>),
+}
+
+const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
+
+impl Reset {
+    /// Checks targets, sizes and expressions. `pose`: the pose before the terms, if not the
+    /// initial pose; `params` are the values of those of `scope`, `step_dt` the control step (s).
+    pub fn compile(
+        scope: &Scope<'_>,
+        terms: &[ResetTerm],
+        pose: Option<&Pose>,
+        (commands, params, step_dt): (&Commands, &[f32], f64),
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
+        let model = scope.model;
+        let mut all = Self {
+            fixed: Vec::new(),
+            start: (Vec::new(), vec![0.0; model.nv]),
+            operations: Vec::new(),
+            exprs: Vec::new(),
+            quaternions: Vec::new(),
+        };
+        let begin = pose.map_or(&model.qpos0, |pose| &pose.qpos);
+        all.start.0 = begin.iter().map(|&q| q as f32).collect();
+        for joint in &model.joints {
+            match joint.kind {
+                JointKind::Free => all.quaternions.push(joint.qpos_adr + 3),
+                JointKind::Ball => all.quaternions.push(joint.qpos_adr),
+                JointKind::Slide | JointKind::Hinge => {}
+            }
+        }
+        let mut draw = 0;
+        for (t, term) in terms.iter().enumerate() {
+            let expr = term.expr.as_deref().unwrap_or_default();
+            if team.agents_of(&[&term.target]) == [None] && team.agents_of(&[expr]) != [None] {
+                let why = "the target is the world's, but its expression mentions {agent}";
+                return Err(ConfigError::new(format!("task.reset[{t}].target"), why)
+                    .help("name the agent's own part, such as pos({agent}), or use each(...)"));
+            }
+            for agent in team.agents_of(&[&term.target]) {
+                let steered = !commands.courses.is_empty();
+                let of = (team, agent);
+                term::add(&mut all, scope, (t, term), of, steered, &mut draw)?;
+            }
+        }
+        let drawn = [&commands.middles()[..], params];
+        all.fixed = all.without_chance(scope, drawn, step_dt)?;
+        let bad = all.fixed.iter().position(|q| !q.is_finite());
+        if let (None, Some(i), Some(last)) = (pose, bad, all.exprs.last()) {
+            let of = |op: &Operation| op.place == ResetPlace::Position(i);
+            let own = all.exprs.iter().rev().find(|e| {
+                let mut after = all.operations[e.place..].iter();
+                after.any(|op| of(op) && matches!(op.change, Change::Part(_)))
+            });
+            let path = format!("task.reset[{}].expr", own.unwrap_or(last).index);
+            let why = "the pose of episodes without randomness, which the default pose is, would \
+                       have a coordinate that is no number";
+            return Err(ConfigError::new(path, why).help(
+                "its draws and commands are then in the middle of their ranges; or \
+                 task.default_pose = \"initial\" or \"keyframe(NAME)\"",
+            ));
+        }
+        Ok(all)
+    }
+
+    /// An expression.
+    pub(crate) fn code(&self, expr: usize) -> &Code {
+        self.exprs[expr].program.code()
+    }
+
+    /// All expressions.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.exprs.iter().map(|e| &e.program)
+    }
+
+    /// Positions with every draw at nothing; expressions see commands and draws of their own
+    /// in the middle of their ranges.
+    fn without_chance(
+        &self,
+        scope: &Scope<'_>,
+        [commands, params]: [&[f32]; 2],
+        step_dt: f64,
+    ) -> Result<Vec<f32>, ConfigError> {
+        let model = scope.model;
+        let mut tables = Tables::of(model);
+        super::tables::starts(&mut tables, self);
+        tables.place_chance.fill(0);
+        let sizes = Sizes {
+            nplace: self.operations.len(),
+            nplaceoption: tables.place_option.len(),
+            nquat: self.quaternions.len(),
+            nstart: self.exprs.len(),
+            nstartvalue: self.widest(),
+            ..Sizes::of(model)
+        };
+        let random = scope.start.map_or_else(Vec::new, |start| start.draws.middles());
+        let drawn = [commands, &random, params];
+        let exprs: Vec<&Program> = self.programs().collect();
+        crate::env::draw_pose(model, &tables, &sizes, &exprs, drawn, step_dt as f32)
+            .map_err(|e| ConfigError::new("task.reset", e.to_string()))
+    }
+
+    /// Components of the widest expression.
+    pub(super) fn widest(&self) -> usize {
+        let each = self.programs().map(|p| p.units().len());
+        each.max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,523 @@
+//! One `[[task.reset]]` term as operations on coordinates.
+
+use super::super::elements::{Chosen, Elements};
+use super::super::expr::{Program, Scope};
+use super::super::number;
+use super::super::pose;
+use super::super::team::{AgentIndex, Team};
+use super::targets::{Target, target};
+use super::value::{self, StartExpr};
+use super::{Chance, Change, Operation, Reset, ResetPlace, UNLIMITED};
+use crate::config::{ConfigError, Ranges, ResetTerm};
+use ostler_base::names::select;
+use ostler_model::{JointKind, Keyframe, Model};
+use std::f64::consts::PI;
+
+/// Most rows of a choice.
+const MOST_CHOICES: usize = 4096;
+
+/// Adds the operations of a term. `draws`: pairs of random words that are taken.
+pub(super) fn add(
+    reset: &mut Reset,
+    scope: &Scope<'_>,
+    (index, term): (usize, &ResetTerm),
+    (team, agent): (&Team, AgentIndex),
+    steered: bool,
+    draws: &mut u32,
+) -> Result<(), ConfigError> {
+    let (model, path) = (scope.model, &format!("task.reset[{index}]"));
+    let text = team.fill(agent, &term.target);
+    let blame = |e| team.blame(agent, &term.target, e);
+    let meant = target(model, scope.defined, &text, &format!("{path}.target")).map_err(blame)?;
+    let mut builder = Builder { model, term, team, agent, path, program: None };
+    if let (Some(expr), Some(units)) = (&term.expr, meant.units(model)) {
+        builder.alone_with("expr")?;
+        let path = format!("{path}.expr");
+        let program = value::compile(scope, (team, agent), expr, &units, &path)?;
+        builder.program = Some(program);
+    }
+    if let Target::Keyframes = meant {
+        let first = agent.unwrap_or(0) == 0;
+        let done = builder.keyframes(&text, first, *draws).map_err(blame)?;
+        let chosen = |op: &Operation| matches!(op.chance, Chance::Choice(_));
+        *draws += u32::from(done.iter().any(chosen));
+        reset.operations.extend(done);
+        return Ok(());
+    }
+    let operations = builder.operations(meant)?;
+    if let Some(program) = builder.program {
+        let (text, place) = (term.expr.clone(), reset.operations.len());
+        let text = team.fill(agent, text.as_deref().unwrap_or_default());
+        let made = StartExpr::new(index, text.into_owned(), program, place, steered);
+        reset.exprs.push(made);
+    }
+    for mut operation in operations {
+        // The two pairs of a rotation are of one block of words, and a choice has one draw.
+        if matches!(operation.place, ResetPlace::Rotation(_)) {
+            *draws += *draws % 2;
+            operation.draw = *draws;
+            *draws += 2;
+        } else if !term.choice.is_empty() {
+            operation.draw = *draws;
+        } else {
+            operation.draw = *draws;
+            *draws += 1;
+        }
+        reset.operations.push(operation);
+    }
+    if !term.choice.is_empty() {
+        *draws += 1;
+    }
+    Ok(())
+}
+
+struct Builder<'a> {
+    model: &'a Model,
+    term: &'a ResetTerm,
+    team: &'a Team,
+    agent: AgentIndex,
+    path: &'a str,
+    /// The values.
+    program: Option<Program>,
+}
+
+fn operation(place: ResetPlace, change: Change, chance: Chance) -> Operation {
+    Operation { place, change, chance, draw: 0, clip: UNLIMITED }
+}
+
+impl Builder<'_> {
+    fn at(&self, key: &str) -> String {
+        format!("{}.{key}", self.path)
+    }
+
+    fn refuse<T>(&self, key: &str, message: &str, help: &str) -> Result<T, ConfigError> {
+        Err(ConfigError::new(self.at(key), message).help(help))
+    }
+
+    /// Whether anything but a choice or limits is given.
+    fn has_numbers(&self) -> bool {
+        let t = self.term;
+        let ranges = [&t.uniform, &t.log_uniform, &t.scale];
+        let others = t.normal.is_some() || t.value.is_some() || t.expr.is_some();
+        ranges.iter().any(|r| r.is_some()) || others
+    }
+
+    /// Refuses other keys that say what the value is, beside `key`.
+    fn alone_with(&self, key: &str) -> Result<(), ConfigError> {
+        let t = self.term;
+        if t.value.is_some() || !t.choice.is_empty() || t.scale.is_some() {
+            let message = format!("`{key}` says what the value is, and so does another key");
+            return Err(ConfigError::new(self.path, message)
+                .help("leave out `value`, `choice` and `scale`, or use two terms"));
+        }
+        Ok(())
+    }
+
+    /// What component `i` is set to, by the expression.
+    fn part(&self, i: usize) -> Option<Change> {
+        let program = self.program.as_ref()?;
+        Some(Change::Part(if program.units().len() == 1 { 0 } else { i }))
+    }
+
+    fn operations(&self, meant: Target) -> Result<Vec<Operation>, ConfigError> {
+        let (joints, places) = match meant {
+            Target::Joints(joints) => {
+                let place = |&j: &usize| ResetPlace::Position(self.model.joints[j].qpos_adr);
+                let places = joints.all.iter().map(place).collect();
+                (Some(joints), places)
+            }
+            Target::JointVelocities(joints) => {
+                if self.term.within_limits.is_some() {
+                    return self.refuse(
+                        "within_limits",
+                        "is for positions of joints",
+                        "target = \"joint_pos(*)\"",
+                    );
+                }
+                let place = |&j: &usize| ResetPlace::Velocity(self.model.joints[j].dof_adr);
+                let places = joints.all.iter().map(place).collect();
+                (Some(joints), places)
+            }
+            Target::Quaternion(at) => return self.quaternion(at),
+            Target::Rpy(at) => return self.rpy(at),
+            Target::Places(places) => (None, places),
+            Target::Keyframes => (None, Vec::new()),
+        };
+        if joints.is_none() && self.term.within_limits.is_some() {
+            return self.refuse(
+                "within_limits",
+                "is for positions of joints",
+                "target = \"joint_pos(*)\"",
+            );
+        }
+        let (what, Chosen { all: joints, mixed }) = match joints {
+            Some(joints) => ("joints", joints),
+            None => ("coordinates", Chosen::default()),
+        };
+        let name = |i: usize| joints.get(i).map(|&j| self.model.joints[j].name.as_str());
+        let names = (0..places.len()).map(|i| name(i).into_iter().collect());
+        let names: Vec<Vec<&str>> = names.collect();
+        if let Some(values) = self.program.as_ref().map(|p| p.units().len()).filter(|n| *n > 1) {
+            Chosen::listed(mixed, values, "values", &self.at("expr"))?;
+        }
+        let elements = Elements { what, names: &names, mixed, team: self.team, agent: self.agent };
+        if let Some(share) = self.term.within_limits {
+            return self.limited(&places, &joints, share, &elements);
+        }
+        if !self.term.choice.is_empty() {
+            Chosen::listed(mixed, places.len(), "numbers", &self.at("choice"))?;
+            return self.chosen(&places);
+        }
+        let parts = self.parts(&elements)?;
+        for (place, (change, chance)) in places.iter().zip(&parts) {
+            self.turns(*place, *change, chance)?;
+        }
+        for ((&joint, place), (change, _)) in joints.iter().zip(&places).zip(&parts) {
+            self.in_radians(joint, *place, *change)?;
+        }
+        let all = places.into_iter().zip(parts);
+        Ok(all.map(|(p, (change, chance))| operation(p, change, chance)).collect())
+    }
+
+    /// Refuses an angle in degrees: one that the joint cannot have, but for the unit.
+    fn in_radians(
+        &self,
+        joint: usize,
+        place: ResetPlace,
+        change: Change,
+    ) -> Result<(), ConfigError> {
+        let joint = &self.model.joints[joint];
+        let (Change::Set(value), ResetPlace::Position(_), JointKind::Hinge, Some([low, high])) =
+            (change, place, joint.kind, joint.range)
+        else {
+            return Ok(());
+        };
+        let value = f64::from(value);
+        let within = |x: f64| (low..=high).contains(&x);
+        if within(value) || value.abs() < 2.0 * PI || !within(value.to_radians()) {
+            return Ok(());
+        }
+        let message = format!(
+            "{value} rad is beyond the range of \"{}\", {low:.4} to {high:.4} rad",
+            joint.name
+        );
+        let help = format!("in degrees it would lie within: {:.4}", value.to_radians());
+        self.refuse("value", &message, &help)
+    }
+
+    /// What angles take.
+    fn turns(&self, place: ResetPlace, change: Change, chance: &Chance) -> Result<(), ConfigError> {
+        let sets = matches!(change, Change::Set(_) | Change::Part(_));
+        match place {
+            ResetPlace::Yaw(_) if sets && *chance != Chance::None => Err(ConfigError::new(
+                self.path,
+                "yaw takes either a value or a random angle, not both",
+            )),
+            ResetPlace::Turn(..) if sets && self.term.value.is_some() => self.refuse(
+                "value",
+                "a single turn adds to the pose so far",
+                "target = \"rpy(BODY)\" with value = [roll, pitch, yaw]",
+            ),
+            ResetPlace::Turn(..) if sets && self.program.is_some() => self.refuse(
+                "expr",
+                "a single turn adds to the pose so far",
+                "target = \"rpy(BODY)\" with expr = \"[roll, pitch, yaw]\"",
+            ),
+            ResetPlace::Yaw(_) | ResetPlace::Turn(..) if change == Change::Scale => {
+                self.refuse("scale", "angles of a body have no factor", "use `uniform`")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Of every element, what its draw does and how it is drawn.
+    fn parts(&self, elements: &Elements<'_>) -> Result<Vec<(Change, Chance)>, ConfigError> {
+        let t = self.term;
+        let given: Vec<&str> = [
+            ("uniform", t.uniform.is_some()),
+            ("log_uniform", t.log_uniform.is_some()),
+            ("normal", t.normal.is_some()),
+            ("scale", t.scale.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, given)| given.then_some(key))
+        .collect();
+        if let [one, other, ..] = given[..] {
+            let message = format!("both `{one}` and `{other}` are given");
+            return Err(
+                ConfigError::new(self.path, message).help("use two terms, one after the other")
+            );
+        }
+        if given.is_empty() && t.value.is_none() && t.expr.is_none() {
+            return Err(ConfigError::new(self.path, "does nothing").help(
+                "give `uniform`, `log_uniform`, `normal`, `scale`, `value`, `expr`, `choice` or `within_limits`",
+            ));
+        }
+        if t.scale.is_some() && t.value.is_some() {
+            return self.refuse("scale", "is a factor of what `value` replaces", "use two terms");
+        }
+        let ranges = |key: &str, ranges: &Ranges| elements.ranges(ranges, &self.at(key));
+        let chances: Vec<Chance> = match (&t.uniform, &t.log_uniform, &t.normal, &t.scale) {
+            (Some(of), ..) => ranges("uniform", of)?.into_iter().map(Chance::Uniform).collect(),
+            (_, Some(of), ..) => {
+                let of = ranges("log_uniform", of)?;
+                if let Some(pair) = of.iter().find(|pair| pair[0] <= 0.0) {
+                    let message = format!("{} has no logarithm", pair[0]);
+                    return self.refuse("log_uniform", &message, "above 0");
+                }
+                let log = |pair: [f32; 2]| Chance::Log(pair.map(|x| f64::from(x).ln() as f32));
+                of.into_iter().map(log).collect()
+            }
+            (_, _, Some(sigma), _) => {
+                let sigmas = elements.numbers(sigma, &self.at("normal"))?;
+                if let Some(sigma) = sigmas.iter().find(|s| **s < 0.0) {
+                    let message = format!("{sigma} is negative");
+                    return Err(ConfigError::new(self.at("normal"), message));
+                }
+                sigmas.into_iter().map(Chance::Normal).collect()
+            }
+            (.., Some(of)) => ranges("scale", of)?.into_iter().map(Chance::Uniform).collect(),
+            _ => vec![Chance::None; elements.names.len()],
+        };
+        let changes: Vec<Change> = match &t.value {
+            Some(value) => {
+                let values = elements.numbers(value, &self.at("value"))?;
+                values.into_iter().map(Change::Set).collect()
+            }
+            None if self.program.is_some() => {
+                let parts = 0..chances.len();
+                parts.filter_map(|i| self.part(i)).collect()
+            }
+            None if t.scale.is_some() => vec![Change::Scale; chances.len()],
+            None => vec![Change::Add; chances.len()],
+        };
+        Ok(changes.into_iter().zip(chances).collect())
+    }
+
+    /// Positions within a share of the joints' ranges.
+    fn limited(
+        &self,
+        places: &[ResetPlace],
+        joints: &[usize],
+        share: f64,
+        elements: &Elements<'_>,
+    ) -> Result<Vec<Operation>, ConfigError> {
+        if !(share > 0.0 && share <= 1.0) {
+            let message = format!("{share} is not a share");
+            return self.refuse("within_limits", &message, "above 0, up to 1");
+        }
+        if !self.term.choice.is_empty() {
+            return self.refuse("choice", "is not clipped", "leave out `within_limits`");
+        }
+        let soft = |&j: &usize| {
+            let joint = &self.model.joints[j];
+            joint.range.map(|[low, high]| {
+                let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0 * share);
+                [middle, half]
+            })
+        };
+        if self.has_numbers() {
+            let parts = self.parts(elements)?.into_iter();
+            let all = places.iter().zip(joints).zip(parts);
+            let clipped = all.map(|((&place, joint), (change, chance))| Operation {
+                clip: soft(joint).map_or(UNLIMITED, |[middle, half]| {
+                    [(middle - half) as f32, (middle + half) as f32]
+                }),
+                ..operation(place, change, chance)
+            });
+            return Ok(clipped.collect());
+        }
+        let all = places.iter().zip(joints);
+        all.map(|(&place, joint)| {
+            let Some([middle, half]) = soft(joint) else {
+                let name = &self.model.joints[*joint].name;
+                let message = format!("\"{name}\" has no limits to lie between");
+                return self.refuse("within_limits", &message, "name the joints that have some");
+            };
+            let at = self.at("within_limits");
+            let (middle, half) = (number(middle, &at)?, number(half, &at)?);
+            let chance = Chance::Uniform([-half, half]);
+            Ok(operation(place, Change::Set(middle), chance))
+        })
+        .collect()
+    }
+
+    /// One of some rows.
+    fn chosen(&self, places: &[ResetPlace]) -> Result<Vec<Operation>, ConfigError> {
+        let (rows, path) = (&self.term.choice, self.at("choice"));
+        if self.has_numbers() {
+            return self.refuse("choice", "replaces all values", "use two terms");
+        }
+        let plain = |p: &ResetPlace| matches!(p, ResetPlace::Position(_) | ResetPlace::Velocity(_));
+        if !places.iter().all(plain) {
+            return self.refuse("choice", "is for coordinates", "quat(BODY) takes rows of 4");
+        }
+        if rows.len() > MOST_CHOICES {
+            let message = format!("{} choices are more than {MOST_CHOICES}", rows.len());
+            return Err(ConfigError::new(path, message));
+        }
+        let mut columns = vec![Vec::with_capacity(rows.len()); places.len()];
+        for (r, row) in rows.iter().enumerate() {
+            if row.len() != places.len() {
+                let message = format!("{} numbers for {} coordinates", row.len(), places.len());
+                return Err(ConfigError::new(format!("{path}[{r}]"), message));
+            }
+            for (c, &x) in row.iter().enumerate() {
+                columns[c].push(number(x, &format!("{path}[{r}][{c}]"))?);
+            }
+        }
+        let all = places.iter().zip(columns);
+        Ok(all.map(|(&place, column)| chosen(place, column)).collect())
+    }
+
+    /// All rotations alike, or given ones.
+    fn quaternion(&self, at: usize) -> Result<Vec<Operation>, ConfigError> {
+        let places: Vec<ResetPlace> = (at..at + 4).map(ResetPlace::Position).collect();
+        let t = self.term;
+        if t.uniform.is_some() || t.log_uniform.is_some() || t.normal.is_some() || t.scale.is_some()
+        {
+            return Err(ConfigError::new(self.path, "a rotation has no range")
+                .help("nothing more draws from all rotations; rpy(BODY) takes ranges of angles"));
+        }
+        if t.within_limits.is_some() {
+            return self.refuse("within_limits", "is for positions of joints", "leave it out");
+        }
+        if !t.choice.is_empty() {
+            return self.chosen(&places);
+        }
+        if self.program.is_some() {
+            let parts = (0..4).filter_map(|i| self.part(i));
+            let all = places.into_iter().zip(parts);
+            return Ok(all.map(|(p, part)| operation(p, part, Chance::None)).collect());
+        }
+        let Some(value) = &t.value else {
+            let place = ResetPlace::Rotation(at);
+            return Ok(vec![operation(place, Change::Add, Chance::Uniform([0.0; 2]))]);
+        };
+        let values = self.angles(4).numbers(value, &self.at("value"))?;
+        let all = places.into_iter().zip(values);
+        Ok(all.map(|(p, v)| operation(p, Change::Set(v), Chance::None)).collect())
+    }
+
+    fn angles(&self, count: usize) -> Elements<'_> {
+        const NAMELESS: [Vec<&str>; 4] = [const { Vec::new() }; 4];
+        Elements {
+            what: "angles",
+            names: const { &NAMELESS }.get(..count).unwrap_or_default(),
+            mixed: false,
+            team: self.team,
+            agent: self.agent,
+        }
+    }
+
+    /// Turns about x, then y, then z of the pose so far, as mjlab and Isaac Lab have them; or
+    /// of the world, with `value`.
+    fn rpy(&self, at: usize) -> Result<Vec<Operation>, ConfigError> {
+        let t = self.term;
+        if t.within_limits.is_some() || t.scale.is_some() || !t.choice.is_empty() {
+            let message = "rpy takes `uniform`, `normal`, `value` and `expr`";
+            return Err(ConfigError::new(self.path, message));
+        }
+        let parts = self.parts(&self.angles(3))?;
+        let mut all = Vec::new();
+        if t.value.is_some() || self.program.is_some() {
+            for (i, x) in [1.0, 0.0, 0.0, 0.0].into_iter().enumerate() {
+                let place = ResetPlace::Position(at + i);
+                all.push(operation(place, Change::Set(x), Chance::None));
+            }
+        }
+        // q qz qy qx
+        for (axis, (change, chance)) in parts.into_iter().enumerate().rev() {
+            all.push(operation(ResetPlace::Turn(at, axis), change, chance));
+        }
+        Ok(all)
+    }
+
+    /// The coordinates of `keyframe(NAME)`, or of one of `keyframe([A, B])`. Where every agent
+    /// has a keyframe of its own, those after the `first` leave alone what they do not move.
+    fn keyframes(&self, text: &str, first: bool, draw: u32) -> Result<Vec<Operation>, ConfigError> {
+        let path = self.at("target");
+        let t = self.term;
+        if self.has_numbers() || t.within_limits.is_some() || !t.choice.is_empty() {
+            return Err(ConfigError::new(
+                self.path,
+                "a keyframe takes no numbers and no expression",
+            )
+            .help("add another reset term, such as target = \"qpos\", after it"));
+        }
+        let mut keys: Vec<&Keyframe> = Vec::new();
+        match list(text) {
+            Some(names) => {
+                for name in names {
+                    let all = self.model.keyframes.iter().enumerate();
+                    let all = all.map(|(i, k)| (i, k.name.as_str()));
+                    for found in select(name, "keyframe", all, &path)? {
+                        // As one of its own is read: it has the robot's sizes.
+                        let name = &self.model.keyframes[found].name;
+                        let one = pose::keyframe(self.model, &format!("keyframe({name})"), &path)?;
+                        if !keys.iter().any(|k| std::ptr::eq(*k, one)) {
+                            keys.push(one);
+                        }
+                    }
+                }
+                if keys.is_empty() {
+                    return Err(ConfigError::new(path, "the list is empty"));
+                }
+            }
+            None => keys.push(pose::keyframe(self.model, text, &path)?),
+        }
+        let mut positions = Vec::new();
+        let mut velocities = Vec::new();
+        for key in &keys {
+            positions.extend(pose::positions(self.model, key, first));
+            velocities.extend(pose::velocities(key, first));
+        }
+        let places = |mut of: Vec<usize>| {
+            of.sort_unstable();
+            of.dedup();
+            of.into_iter()
+        };
+        let positions = places(positions).map(|i| (ResetPlace::Position(i), i));
+        let velocities = places(velocities).map(|i| (ResetPlace::Velocity(i), i));
+        let mut all = Vec::new();
+        for (place, i) in positions.chain(velocities) {
+            let of = |key: &Keyframe| match place {
+                ResetPlace::Velocity(_) => key.qvel[i],
+                _ => key.qpos[i],
+            };
+            let values = keys.iter().map(|key| number(of(key), &path));
+            let values: Vec<f32> = values.collect::<Result<_, _>>()?;
+            let done = match values[..] {
+                [value] => operation(place, Change::Set(value), Chance::None),
+                _ => chosen(place, values),
+            };
+            all.push(Operation { draw, ..done });
+        }
+        Ok(all)
+    }
+}
+
+/// One of these values; without chance the first.
+fn chosen(place: ResetPlace, values: Vec<f32>) -> Operation {
+    let first = values.first().copied().unwrap_or(0.0);
+    operation(place, Change::Set(first), Chance::Choice(values))
+}
+
+/// The names of `keyframe([a, "b*"])`; none where it is no list.
+fn list(text: &str) -> Option<Vec<&str>> {
+    let argument = pose::argument(text)?;
+    argument.starts_with('[').then(|| pose::listed(argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_keyframes_are_read() {
+        let read = |text: &'static str| list(text);
+        assert_eq!(read("keyframe([a, \"b c\",d ])"), Some(vec!["a", "b c", "d"]));
+        assert_eq!(read("keyframe([])"), Some(vec![]));
+        assert_eq!(read("keyframe(a)"), None);
+    }
+}

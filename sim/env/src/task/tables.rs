@@ -1,0 +1,594 @@
+//! A compiled task and its robot as the tables that kernels read: `OSTLER_TABLES` of
+//! `kernels/state.h`.
+
+use super::Task;
+use super::action::{Actions, Law};
+use super::command::{Commands, Draw, When};
+use super::event::{Chance as Spread, Events};
+use super::expr::History;
+use super::late::Lag;
+use super::metrics;
+use super::observe::{Error, Observations, Sight, Spot, Term};
+use super::reset::{Chance, Change, Reset, ResetPlace};
+use super::score::Score;
+use crate::env::ActionSpace;
+use ostler_engine::kernels::{self, NOWHERE};
+use ostler_engine::state::{Sizes, Tables};
+use ostler_model::Model;
+
+impl Task {
+    /// Sizes of the task's tables and of environments with this robot, whose control steps are
+    /// `decimation` physics steps.
+    pub(crate) fn sizes(&self, model: &Model, decimation: usize) -> Sizes {
+        let [nobs, ncritic] = self.observations.world();
+        let (actions, score, seen) = (&self.actions, &self.score, &self.observations);
+        let padding = &seen.padding;
+        let late = || actions.late.iter();
+        let places = || seen.terms.iter().flat_map(|t| t.places().map(move |(_, p, s)| (t, p, s)));
+        Sizes {
+            nagent: self.team.count(),
+            naction: self.actions.outputs(),
+            nraw: self.actions.raw_width(),
+            ncommand: self.commands.width(),
+            noption: self.commands.options(),
+            ncourse: self.commands.courses.len(),
+            ntimer: self.commands.timers.len(),
+            nfunction: self.natives.functions.len(),
+            nnative: self.natives.outputs(),
+            nkept: self.natives.kept(),
+            nhistory: self.history.width(),
+            nobs,
+            ncritic,
+            nreward: score.rewards.len(),
+            nend: score.termination_names().len(),
+            ndrive: actions.held.len() + actions.drives.len(),
+            nchoice: actions.drives.iter().map(|d| d.law.choices()).sum(),
+            nplace: self.reset.operations.len(),
+            nplaceoption: self.reset.options(),
+            nquat: self.reset.quaternions.len(),
+            nstart: self.reset.exprs.len(),
+            nstartvalue: self.reset.widest(),
+            nuntil: self.start.conditions.len(),
+            nrandom: self.start.random.len(),
+            nshare: score.rewards.iter().map(|r| r.agents.len()).sum(),
+            nterm: score.terminations.len(),
+            nmetric: self.metrics.len(),
+            nseen: seen.terms.len(),
+            nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
+            nsink: places().count(),
+            nbias: seen.terms.iter().map(Term::biases).sum(),
+            nlag: actions.late.len()
+                + places().filter(|(_, _, s)| s.lag.is_some()).count()
+                + model.redrawn().len(),
+            nredrawn: model.redrawn().len(),
+            nsteplag: model.redrawn().len().saturating_mul(decimation),
+            ndelayed: late().map(|(o, lag)| lag.high as usize * o.len()).sum::<usize>()
+                + places().map(|(t, _, s)| s.delayed(t.len())).sum::<usize>(),
+            nlate: late().map(|(outputs, _)| outputs.len()).sum(),
+            nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
+            npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
+            ncell: self.history.cells().len(),
+            nevent: self.events.events.len(),
+            ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
+            npicked: self.events.choices(),
+            nshown: self.events.shown_base().len(),
+            ..Sizes::of(model)
+        }
+    }
+
+    /// Its numbers and the robot's, with a control step of `step_dt` (s) and `max_steps` of
+    /// them until the time-out.
+    pub(crate) fn tables(&self, model: &Model, step_dt: f64, max_steps: u32) -> Tables {
+        let mut t = Tables {
+            max_steps: vec![max_steps],
+            step_dt: vec![step_dt as f32],
+            ..Tables::of(model)
+        };
+        actions(&mut t, &self.actions);
+        commands(&mut t, &self.commands);
+        starts(&mut t, &self.reset);
+        t.until_reads = vec![self.start.reads];
+        t.most_tries = vec![self.start.tries];
+        t.random_normal = self.start.random.iter().map(|n| u32::from(*n)).collect();
+        score(&mut t, &self.score);
+        let over = self.metrics.terms.iter().map(|m| metrics::number(m.over));
+        t.metric_over = over.collect();
+        let biases = observations(&mut t, &self.observations);
+        let held = self.actions.held.len();
+        for (d, drive) in self.actions.drives.iter().enumerate() {
+            if let Some(encoder) = drive.encoder {
+                let first = biases[encoder.observation];
+                t.drive_encoder[held + d] = first.saturating_add(encoder.component as u32);
+                t.drive_gear[held + d] = encoder.gear;
+            }
+        }
+        redrawn(&mut t, model);
+        fill_history(&mut t, &self.history);
+        events(&mut t, &self.events);
+        t
+    }
+}
+
+fn actions(t: &mut Tables, actions: &Actions) {
+    let discrete = matches!(actions.space, ActionSpace::Discrete(_));
+    t.discrete = vec![u32::from(discrete)];
+    t.raw = actions.raw.iter().map(|&at| at as u32).collect();
+    t.clip_low = actions.clip.iter().map(|c| c[0]).collect();
+    t.clip_high = actions.clip.iter().map(|c| c[1]).collect();
+    for (outputs, lag) in &actions.late {
+        let lag = t.lag(*lag, outputs.len());
+        for (place, output) in outputs.clone().enumerate() {
+            t.late_output.push(output as u32);
+            t.late_lag.push(lag);
+            t.late_place.push(place as u32);
+            t.late_size.push(outputs.len() as u32);
+        }
+    }
+    for &(actuator, control) in &actions.held {
+        add_control(t, kernels::DRIVE_HELD, actuator, 0, [control; 2], [0.0, control]);
+    }
+    for drive in &actions.drives {
+        let (u, output, limits) = (drive.actuator, drive.output, drive.ctrlrange);
+        match &drive.law {
+            Law::Affine { scale, offset, .. } => {
+                add_control(t, kernels::DRIVE_AFFINE, u, output, limits, [*scale, *offset]);
+            }
+            Law::Choice(controls) | Law::Binary(controls) => {
+                let law = match drive.law {
+                    Law::Binary(_) => kernels::DRIVE_BINARY,
+                    _ => kernels::DRIVE_CHOICE,
+                };
+                let d = add_control(t, law, u, output, limits, [0.0; 2]);
+                t.drive_choice[d] = t.choice.len() as u32;
+                t.choice.extend(controls);
+            }
+        }
+    }
+}
+
+impl Reset {
+    /// Entries in the table of choices.
+    fn options(&self) -> usize {
+        let of = |chance: &Chance| match chance {
+            Chance::Choice(values) => values.len(),
+            _ => 0,
+        };
+        self.operations.iter().map(|op| of(&op.chance)).sum()
+    }
+}
+
+impl Commands {
+    /// Entries in the table of choices.
+    fn options(&self) -> usize {
+        let of = |draw: &Draw| match draw {
+            Draw::Choice { values, .. } => values.len(),
+            _ => 0,
+        };
+        self.components.iter().map(|c| of(&c.draw)).sum()
+    }
+}
+
+impl Law {
+    /// Entries in the table of choices.
+    fn choices(&self) -> usize {
+        match self {
+            Self::Choice(controls) | Self::Binary(controls) => controls.len(),
+            Self::Affine { .. } => 0,
+        }
+    }
+}
+
+/// A control more; returns its place.
+fn add_control(
+    t: &mut Tables,
+    law: u32,
+    actuator: usize,
+    output: usize,
+    [low, high]: [f32; 2],
+    [scale, offset]: [f32; 2],
+) -> usize {
+    let late = match law {
+        kernels::DRIVE_HELD => None,
+        _ => t.late_output.iter().position(|o| *o as usize == output),
+    };
+    for (column, number) in [
+        (&mut t.drive_late, late.map_or(NOWHERE, |at| at as u32)),
+        (&mut t.drive_law, law),
+        (&mut t.drive_actuator, actuator as u32),
+        (&mut t.drive_output, output as u32),
+        (&mut t.drive_choice, 0),
+        (&mut t.drive_encoder, NOWHERE),
+    ] {
+        column.push(number);
+    }
+    for (column, number) in [
+        (&mut t.drive_low, low),
+        (&mut t.drive_high, high),
+        (&mut t.drive_scale, scale),
+        (&mut t.drive_offset, offset),
+        (&mut t.drive_gear, 0.0),
+    ] {
+        column.push(number);
+    }
+    t.drive_law.len() - 1
+}
+
+fn commands(t: &mut Tables, commands: &Commands) {
+    for c in &commands.components {
+        let unlimited = [f32::NEG_INFINITY, f32::INFINITY];
+        let (chance, [low, high], [least, most]) = match c.draw {
+            Draw::Nothing => (kernels::CHANCE_NONE, [0.0; 2], unlimited),
+            Draw::Uniform(range) => (kernels::CHANCE_UNIFORM, range, unlimited),
+            Draw::Log(range) => (kernels::CHANCE_LOG, range, unlimited),
+            Draw::Normal { mean, sigma, clip } => (kernels::CHANCE_NORMAL, [mean, sigma], clip),
+            Draw::Exponential { mean, clip } => (kernels::CHANCE_EXPONENTIAL, [mean, 0.0], clip),
+            Draw::Bernoulli(p) => (kernels::CHANCE_BERNOULLI, [p, 0.0], unlimited),
+            Draw::Choice { .. } => (kernels::CHANCE_CHOICE, [0.0; 2], unlimited),
+        };
+        let (interval, timer) = match c.when {
+            When::Every(steps) => (steps, NOWHERE),
+            When::Timer(timer) => (0, timer as u32),
+        };
+        let mut first_of = 0;
+        if let Draw::Choice { values, shares, first } = &c.draw {
+            t.option.extend(values);
+            t.option_share.extend(shares);
+            first_of = *first as u32;
+        }
+        t.option_end.push(t.option.len() as u32);
+        t.command_chance.push(chance);
+        t.command_low.push(low);
+        t.command_high.push(high);
+        t.command_least.push(least);
+        t.command_most.push(most);
+        t.command_first.push(first_of);
+        t.command_timer.push(timer);
+        t.command_interval.push(interval);
+    }
+    for [low, high] in &commands.timers {
+        t.timer_low.push(*low);
+        t.timer_high.push(*high);
+    }
+    for course in &commands.courses {
+        t.course_first.push(course.first as u32);
+        t.course_body.push(course.body as u32);
+        t.course_low.extend(course.ranges.map(|r| r[0]));
+        t.course_high.extend(course.ranges.map(|r| r[1]));
+        t.course_share.extend(course.shares);
+        t.course_stiffness.push(course.stiffness);
+        t.course_dead.push(course.deadband);
+    }
+}
+
+/// How episodes start.
+pub(super) fn starts(t: &mut Tables, reset: &Reset) {
+    (t.begin_qpos, t.begin_qvel) = reset.start.clone();
+    t.quaternion = reset.quaternions.iter().map(|&i| i as u32).collect();
+    for op in &reset.operations {
+        let (target, index) = match op.place {
+            ResetPlace::Position(i) => (kernels::PLACE_POSITION, i),
+            ResetPlace::Velocity(i) => (kernels::PLACE_VELOCITY, i),
+            ResetPlace::Yaw(i) => (kernels::PLACE_YAW, i),
+            ResetPlace::Turn(i, 0) => (kernels::PLACE_TURN_X, i),
+            ResetPlace::Turn(i, 1) => (kernels::PLACE_TURN_Y, i),
+            ResetPlace::Turn(i, _) => (kernels::PLACE_TURN_Z, i),
+            ResetPlace::Rotation(i) => (kernels::PLACE_ROTATION, i),
+        };
+        let (chance, [low, high]) = match &op.chance {
+            Chance::None => (kernels::CHANCE_NONE, [0.0; 2]),
+            Chance::Uniform(range) => (kernels::CHANCE_UNIFORM, *range),
+            Chance::Log(range) => (kernels::CHANCE_LOG, *range),
+            Chance::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, *sigma]),
+            Chance::Choice(values) => {
+                t.place_option.extend(values);
+                (kernels::CHANCE_CHOICE, [0.0; 2])
+            }
+        };
+        let (change, value, part) = match op.change {
+            Change::Add => (kernels::CHANGE_ADD, 0.0, NOWHERE),
+            Change::Set(value) => (kernels::CHANGE_SET, value, NOWHERE),
+            Change::Part(part) => (kernels::CHANGE_SET, 0.0, part as u32),
+            Change::Scale => (kernels::CHANGE_SCALE, 0.0, NOWHERE),
+        };
+        t.place_target.push(target);
+        t.place_index.push(index as u32);
+        t.place_chance.push(chance);
+        t.place_draw.push(op.draw);
+        t.place_change.push(change);
+        t.place_value.push(value);
+        t.place_low.push(low);
+        t.place_high.push(high);
+        t.place_least.push(op.clip[0]);
+        t.place_most.push(op.clip[1]);
+        t.place_part.push(part);
+        t.place_end.push(t.place_option.len() as u32);
+    }
+    for expr in &reset.exprs {
+        t.start_place.push(expr.place as u32);
+        t.start_size.push(expr.program.units().len() as u32);
+        t.start_reads.push(expr.reads);
+    }
+}
+
+fn score(t: &mut Tables, score: &Score) {
+    for term in &score.rewards {
+        t.weight.push(term.weight);
+        t.share_agent.extend(term.agents.iter().map(|&m| m as u32));
+        t.share_end.push(t.share_agent.len() as u32);
+    }
+    t.reward_limit = vec![score.max_abs];
+    let [low, high] = score.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
+    (t.reward_low, t.reward_high) = (vec![low], vec![high]);
+    let truncates = score.terminations.iter().map(|e| u32::from(e.truncate));
+    t.truncates = truncates.collect();
+}
+
+/// Returns the first bias of each term as policies see it, or [`NOWHERE`].
+fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
+    let mut first = Vec::with_capacity(observations.terms.len());
+    for term in &observations.terms {
+        let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
+        t.entry_scale.extend(&term.scale);
+        t.seen_end.push(t.entry_scale.len() as u32);
+        t.seen_low.push(low);
+        t.seen_high.push(high);
+        let mut biases = [NOWHERE; 2];
+        for (critic, spot, sight) in term.places() {
+            if let (Some(error), NOWHERE) = (sight.bias, biases[usize::from(critic)]) {
+                biases[usize::from(critic)] = t.bias_kind.len() as u32;
+                for _ in 0..term.len() {
+                    t.bias(error, sight.bias_once);
+                }
+            }
+            t.sink(critic, spot, sight, biases[usize::from(critic)]);
+            if sight.is_kept() {
+                t.keep(critic, spot, sight, term.len());
+            }
+        }
+        t.sink_end.push(t.sink_at.len() as u32);
+        first.push(biases[0]);
+    }
+    let padding = &observations.padding;
+    let policy = padding.policy.iter().map(|gap| (0, gap));
+    let critic = padding.critic.iter().flatten().map(|gap| (1, gap));
+    for (critic, gap) in policy.chain(critic) {
+        t.pad_critic.push(critic);
+        t.pad_from.push(gap.start as u32);
+        t.pad_to.push(gap.end as u32);
+    }
+    first
+}
+
+impl Term {
+    /// All its places in rows: in a critics' row or a policies', where, and how it is seen.
+    fn places(&self) -> impl Iterator<Item = (bool, Spot, &Sight)> {
+        let policy = self.policy_at.iter().map(|&spot| (false, spot));
+        let critic = self.critic_at.iter().map(|&spot| (true, spot));
+        let sight = |critic| if critic { &self.critic } else { &self.policy };
+        let all = critic.chain(policy);
+        all.filter_map(move |(critic, spot)| Some((critic, spot, sight(critic).as_ref()?)))
+    }
+
+    /// Numbers that are added to it for an episode.
+    fn biases(&self) -> usize {
+        let of = |sight: &Option<Sight>, placed: bool| {
+            let biased = placed && sight.as_ref().is_some_and(|s| s.bias.is_some());
+            if biased { self.len() } else { 0 }
+        };
+        of(&self.policy, self.policy_at.is_some()) + of(&self.critic, !self.critic_at.is_empty())
+    }
+}
+
+impl Sight {
+    /// Numbers on their way into a row.
+    fn delayed(&self, len: usize) -> usize {
+        self.lag.map_or(0, |lag| lag.high as usize * len)
+    }
+
+    /// Whether the row has more than the present value, or an earlier one.
+    fn is_kept(&self) -> bool {
+        self.lag.is_some() || self.frames > 1
+    }
+}
+
+/// Rows that a term has in several tables.
+trait Rows {
+    fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32);
+    fn bias(&mut self, error: Error, once: bool);
+    fn keep(&mut self, critic: bool, spot: Spot, sight: &Sight, len: usize);
+    fn lag(&mut self, lag: Lag, len: usize) -> u32;
+}
+
+impl Rows for Tables {
+    /// A place of a term.
+    fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
+        let (kind, middle, size) = match sight.noise {
+            None => (kernels::CHANCE_NONE, 0.0, 0.0),
+            Some(Error::Uniform([low, high])) => {
+                // Half-widths as they are written, to the last bit.
+                let [middle, half] = match low == -high {
+                    true => [0.0, high],
+                    false => [(low + high) / 2.0, (high - low) / 2.0],
+                };
+                (kernels::CHANCE_UNIFORM, middle, half)
+            }
+            Some(Error::Normal(sigma)) => (kernels::CHANCE_NORMAL, 0.0, sigma),
+        };
+        self.sink_critic.push(u32::from(critic));
+        self.sink_at.push(spot.newest() as u32);
+        self.sink_kind.push(kind);
+        self.sink_middle.push(middle);
+        self.sink_size.push(size);
+        self.sink_bias.push(bias);
+    }
+
+    /// A number that is drawn for an episode, or once for an environment.
+    fn bias(&mut self, error: Error, once: bool) {
+        let (kind, [low, high]) = match error {
+            Error::Uniform(range) => (kernels::CHANCE_UNIFORM, range),
+            Error::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, sigma]),
+        };
+        self.bias_kind.push(kind);
+        self.bias_once.push(u32::from(once));
+        self.bias_low.push(low);
+        self.bias_high.push(high);
+    }
+
+    /// A place that is seen late, or with earlier values.
+    fn keep(&mut self, critic: bool, spot: Spot, sight: &Sight, len: usize) {
+        let lag = sight.lag.map_or(NOWHERE, |lag| self.lag(lag, len));
+        self.keep_critic.push(u32::from(critic));
+        self.keep_at.push(spot.newest() as u32);
+        self.keep_size.push(len as u32);
+        self.keep_frames.push(spot.frames as u32);
+        self.keep_stride.push(spot.stride as u32);
+        self.keep_lag.push(lag);
+    }
+
+    /// A delay of `len` numbers; returns its place.
+    fn lag(&mut self, lag: Lag, len: usize) -> u32 {
+        let first = self.lag_end.last().copied().unwrap_or(0);
+        self.lag_low.push(lag.low);
+        self.lag_high.push(lag.high);
+        self.lag_redraw.push(lag.redraw);
+        self.lag_hold.push(lag.hold);
+        self.lag_end.push(first + lag.high * len as u32);
+        self.lag_low.len() as u32 - 1
+    }
+}
+
+/// Delays of actuators that are drawn anew within an episode.
+fn redrawn(t: &mut Tables, model: &Model) {
+    for motor in model.redrawn() {
+        let redraw = motor.redraw;
+        let lag = Lag {
+            low: motor.delay,
+            high: motor.most_delay,
+            redraw: redraw.map_or(0, |r| r.steps),
+            hold: redraw.map_or(0.0, |r| r.hold),
+        };
+        let own = t.lag(lag, 0);
+        t.redrawn_lag.push(own);
+    }
+}
+
+fn fill_history(t: &mut Tables, history: &History) {
+    t.cell_native = history.of_natives().into_iter().map(u32::from).collect();
+    for cell in history.cells() {
+        t.cell_end.push(cell.rows().end as u32);
+        t.cell_state.push(u32::from(cell.kind().is_state()));
+    }
+}
+
+fn events(t: &mut Tables, events: &Events) {
+    t.varied_base.clone_from(&events.base);
+    let places = events.places();
+    t.drawn_shown = places.map(|p| p.map_or(NOWHERE, |p| p as u32)).collect();
+    t.shown_base = events.shown_base();
+    for event in &events.events {
+        t.event_when.push(event.when as u32);
+        t.event_form.push(event.form as u32);
+        t.event_low.push(event.interval[0]);
+        t.event_high.push(event.interval[1]);
+        t.event_hold_low.push(event.hold[0]);
+        t.event_hold_high.push(event.hold[1]);
+        t.event_quat.push(event.quat.map_or(NOWHERE, |q| q as u32));
+        t.event_dof.push(event.dof.map_or(NOWHERE, |d| d as u32));
+        for drawn in &event.drawn {
+            let (spread, low, high) = match &drawn.chance {
+                Spread::Uniform([a, b]) => (kernels::SPREAD_UNIFORM, *a, *b),
+                Spread::LogUniform([a, b]) => (kernels::SPREAD_LOG, *a, *b),
+                Spread::Normal { mean, std } => (kernels::SPREAD_NORMAL, *mean, *std),
+                Spread::Choice(_) => (kernels::SPREAD_CHOICE, 0.0, 0.0),
+            };
+            t.drawn_row.push(drawn.row as u32);
+            t.drawn_operation.push(drawn.operation as u32);
+            t.drawn_spread.push(spread);
+            t.drawn_low.push(low);
+            t.drawn_high.push(high);
+            t.drawn_least.push(drawn.possible[0]);
+            t.drawn_most.push(drawn.possible[1]);
+            t.drawn_word.push(drawn.word);
+            t.drawn_choice.push(t.event_choice.len() as u32);
+            let choices: &[f32] = match &drawn.chance {
+                Spread::Choice(all) => all,
+                _ => &[],
+            };
+            t.drawn_choices.push(choices.len() as u32);
+            t.event_choice.extend(choices);
+        }
+        t.event_end.push(t.drawn_row.len() as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{
+        AgentsConfig, CriticCopy, Delay, DelaySteps, ObservationGroup, OneOrMany, ResetTerm,
+        TaskConfig,
+    };
+    use ostler_engine::state::TABLES;
+    use ostler_model::mjcf;
+    use std::path::Path;
+
+    /// Every table has entries.
+    fn everywhere(task: &mut TaskConfig) {
+        let more = "[[command]]\nname = \"more\"\ndistribution = \"choice\"\nchoices = [[1, 2], [3, 4]]\nresample_s = [0.1, 0.2]";
+        let more: TaskConfig = toml::from_str(&format!("robot = \"\"\n{more}")).unwrap();
+        task.command.extend(more.command);
+        task.reset.push(ResetTerm {
+            target: "qvel".into(),
+            choice: Vec::new(),
+            normal: Some(OneOrMany::One(0.1)),
+            ..ResetTerm::default()
+        });
+        for term in &mut task.action {
+            term.delay = Some(Delay::Steps(DelaySteps::Range([0, 2])));
+        }
+        for term in &mut task.observation {
+            term.bias = Some(0.1.into());
+            term.delay = Some(Delay::Steps(DelaySteps::Fixed(3)));
+            term.history = Some(2);
+            if term.group == ObservationGroup::Policy {
+                term.critic = Some(CriticCopy {
+                    bias: Some(0.1.into()),
+                    delay: term.delay.clone(),
+                    ..CriticCopy::default()
+                });
+            }
+        }
+    }
+
+    /// A kernel reads as many entries as the sizes say.
+    #[test]
+    fn tables_are_as_long_as_their_sizes_say() {
+        #[derive(serde::Deserialize)]
+        struct Run {
+            task: TaskConfig,
+            #[serde(default)]
+            agents: Option<AgentsConfig>,
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        for name in ["cartpole", "quadruped", "half_cheetah_legs", "ant_sumo", "spread"] {
+            let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+            let run = toml::from_str::<Run>(&text).unwrap();
+            let mut task = run.task;
+            if name != "cartpole" {
+                everywhere(&mut task);
+            }
+            task.agents = run.agents;
+            let model = mjcf::load(&folder.join(&task.robot)).unwrap();
+            let task = Task::compile(&model, &task, 0.02).unwrap();
+            let sizes = task.sizes(&model, 4);
+            let tables = task.tables(&model, 0.02, 500);
+            for (len, (table, factor, size, ..)) in tables.lengths().into_iter().zip(TABLES) {
+                let mut named = sizes.named().chain([("one", 1)]);
+                let wants = factor * named.find(|(name, _)| *name == size).unwrap().1;
+                assert_eq!(len, wants, "{name}: {table} [{size}]");
+            }
+            let bytes: usize = tables.lengths().iter().sum::<usize>() * 4;
+            assert_eq!(tables.bytes().len(), bytes);
+        }
+    }
+}

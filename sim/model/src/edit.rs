@@ -1,0 +1,152 @@
+//! What a task adds to a robot's file, so that a laboratory's file is used as it is.
+//!
+//! The elements are added to the file's own before it is read (`mjcf/edit.rs`): numbers,
+//! names, keyframes and everything else follow as if they stood in it.
+
+use super::{Geom, GeomKind, Joint, JointKind, Model, Vec3};
+use crate::rest::Rest;
+use crate::rotation::{Pose, rotate};
+
+/// Additions to a robot's file. Nothing by default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Edits {
+    /// A floor, unless the file has a plane or height field of its own.
+    pub floor: Option<Floor>,
+    /// Whether the robot's root floats.
+    pub base: Option<Base>,
+    /// Height of the root in the initial pose.
+    pub height: Option<Height>,
+    /// Moments of inertia that no body can have become their mean (`compiler/balanceinertia`).
+    pub balance: bool,
+}
+
+/// An infinite plane, normal to z.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Floor {
+    /// Its z (m).
+    pub height: f64,
+    /// Sliding, torsional (m) and rolling (m) friction. In a contact the larger of the two
+    /// geoms' counts, as MuJoCo has it.
+    pub friction: [f64; 3],
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self { height: 0.0, friction: [1.0, 0.005, 0.0001] }
+    }
+}
+
+/// How the robot's root is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// By a free joint.
+    Free,
+    /// By the world.
+    Fixed,
+}
+
+/// z of the robot's root in the initial pose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Height {
+    /// The one (m) at which the lowest shape that can touch something stands on the floor.
+    OnFloor,
+    /// In the world (m).
+    At(f64),
+}
+
+impl Edits {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Model {
+    /// What a robot usually needs and this one lacks, each with the key that gives it: a
+    /// floor, a free base.
+    pub fn lacks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let free = (self.joints.iter()).find(|j| j.kind == JointKind::Free);
+        let falls = |joint: &&Joint| {
+            let still = |g: &Geom| self.bodies[g.body].weld == 0;
+            let felt = |g: &Geom| g.contype | g.conaffinity != 0;
+            let pulled = self.options.gravity != [0.0; 3];
+            let stands = self.geoms.iter().any(|g| still(g) && felt(g)) || !self.pairs.is_empty();
+            self.bodies[joint.body].gravcomp == 0.0 && pulled && !stands
+        };
+        if let Some(joint) = free.filter(falls) {
+            lines.push(format!(
+                "body \"{}\" has nothing to stand on (task.floor = true adds a floor)",
+                self.bodies[joint.body].name
+            ));
+        }
+        if free.is_none() && !self.joints.is_empty() {
+            let branches = self.bodies.iter().skip(1);
+            let roots = branches.filter(|b| b.weld != 0 && self.bodies[b.parent].weld == 0);
+            if roots.count() > 1 {
+                lines.push(
+                    "several chains of joints hang on the world: if the robot is to move about, \
+                     task.base = \"free\" gives it a free joint"
+                        .into(),
+                );
+            }
+        }
+        lines
+    }
+}
+
+/// A static plane or height field that something can touch.
+pub(super) fn grounds(model: &Model) -> impl Iterator<Item = usize> {
+    let grounds = model.geoms.iter().enumerate().filter(|(_, geom)| {
+        let ground = matches!(geom.kind, GeomKind::Plane | GeomKind::Hfield(_));
+        let body = &model.bodies[geom.body];
+        ground && body.weld == 0 && geom.contype | geom.conaffinity != 0
+    });
+    grounds.map(|(g, _)| g)
+}
+
+/// Height of a static plane whose normal points up; of other grounds nothing is known.
+pub(super) fn plane_height(model: &Model, geom: usize) -> Option<f64> {
+    let geom = &model.geoms[geom];
+    let bodies = Rest::new(model, &model.qpos0).bodies;
+    let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
+    let normal = rotate(pose.quat, [0.0, 0.0, 1.0]);
+    (geom.kind == GeomKind::Plane && normal[2] > 1.0 - 1e-9).then_some(pose.pos[2])
+}
+
+/// Lowest z (m) of the shapes of a body and what it carries, in the initial pose; of those
+/// that can touch something. `None`: there are none.
+pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
+    let bodies = Rest::new(model, &model.qpos0).bodies;
+    let mut carried = vec![false; model.bodies.len()];
+    for (b, body) in model.bodies.iter().enumerate() {
+        // Parents come first.
+        carried[b] = b == root || b > 0 && carried[body.parent];
+    }
+    let felt = model.geoms.iter();
+    let felt = felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0);
+    let bottom = felt.map(|geom| {
+        let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
+        // How the geom's axes point upwards.
+        let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let up: Vec3 = axes.map(|axis: Vec3| rotate(pose.quat, axis)[2]);
+        let [x, y, z] = geom.size;
+        let reach = match geom.kind {
+            GeomKind::Sphere => x,
+            GeomKind::Capsule => x + y * up[2].abs(),
+            GeomKind::Cylinder => x * up[0].hypot(up[1]) + y * up[2].abs(),
+            GeomKind::Ellipsoid => {
+                [x * up[0], y * up[1], z * up[2]].iter().map(|v| v * v).sum::<f64>().sqrt()
+            }
+            GeomKind::Box => (x * up[0]).abs() + (y * up[1]).abs() + (z * up[2]).abs(),
+            GeomKind::Mesh(i) => {
+                let vertices = model.meshes[i].vertices.iter();
+                let depth = |v: &[f32; 3]| -(0..3).map(|k| f64::from(v[k]) * up[k]).sum::<f64>();
+                vertices.map(depth).fold(f64::NEG_INFINITY, f64::max)
+            }
+            GeomKind::Plane | GeomKind::Hfield(_) => f64::NEG_INFINITY,
+        };
+        pose.pos[2] - reach
+    });
+    bottom.filter(|z| z.is_finite()).reduce(f64::min)
+}

@@ -1,0 +1,137 @@
+//! `compiler/fusestatic`: bodies that cannot move relative to their parents become
+//! part of them.
+
+use super::inertia::{Inertia, combine};
+use super::source::{At, Element, Fault, Read};
+use super::unfelt::VisualGeoms;
+use crate::rotation::Pose;
+use crate::{Body, Model};
+use std::collections::BTreeSet;
+
+/// Names of bodies that contacts, constraints, sensors and skins refer to, and of those that bear
+/// the sites of force and torque sensors, which measure what holds them: these stay.
+fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
+    let inside = |section: &'static str| {
+        let sections = root.children_named(section);
+        sections.flat_map(|s| &s.children)
+    };
+    let bodies = |kind, name| {
+        move |e: &Element| {
+            let of_body = matches!(e.text(kind), Some("body" | "xbody"));
+            e.text(name).filter(|_| of_body).map(str::to_string)
+        }
+    };
+    let bearer = |e: &Element| {
+        let holds = matches!(e.name.as_str(), "force" | "torque");
+        let name = e.text("site").filter(|_| holds)?;
+        let site = model.sites.iter().find(|s| s.name == name)?;
+        Some(model.bodies[site.body].name.clone())
+    };
+    let named = |e: &Element, attr| e.text(attr).map(str::to_string);
+    let joined = (["contact", "equality", "sensor"].into_iter().flat_map(inside))
+        .flat_map(|e| [named(e, "body1"), named(e, "body2")]);
+    let sensed = inside("sensor").flat_map(|e| {
+        [
+            named(e, "body"),
+            bodies("objtype", "objname")(e),
+            bodies("reftype", "refname")(e),
+            bearer(e),
+        ]
+    });
+    let skins = ["asset", "deformable"].into_iter().flat_map(inside);
+    let skinned =
+        skins.flat_map(|skin| skin.children_named("bone")).map(|bone| named(bone, "body"));
+    joined.chain(sensed).chain(skinned).flatten().collect()
+}
+
+fn frame(body: &Body) -> Pose {
+    Pose { pos: body.pos, quat: body.quat }
+}
+
+fn inertia(body: &Body, around: Pose) -> Inertia {
+    Inertia {
+        mass: body.mass,
+        frame: around.then(Pose { pos: body.ipos, quat: body.iquat }),
+        moments: body.inertia,
+    }
+}
+
+/// Fuses all bodies without joints, except those that others refer to; `places` are
+/// the bodies' and shrink with them.
+pub(super) fn fuse(
+    model: &mut Model,
+    root: &Element,
+    places: &mut Vec<At>,
+    unfelt: &mut VisualGeoms,
+) -> Read<()> {
+    let needed = needed(root, model);
+    let count = model.bodies.len();
+    // The body each becomes a part of, and its frame in that body's.
+    let mut into: Vec<usize> = (0..count).collect();
+    let mut shift = vec![Pose::IDENTITY; count];
+    for b in 1..count {
+        let old = model.bodies[b].parent;
+        let (parent, pose) = (into[old], shift[old].then(frame(&model.bodies[b])));
+        let body = &mut model.bodies[b];
+        (body.parent, body.pos, body.quat) = (parent, pose.pos, pose.quat);
+        if !body.joints.is_empty() || needed.contains(body.name.as_str()) {
+            continue;
+        }
+        (into[b], shift[b]) = (parent, pose);
+        let (mass, more_seen) = (body.mass, body.more_seen);
+        model.bodies[parent].more_seen |= more_seen;
+        if parent == 0 || mass < super::inertia::MIN_VALUE {
+            continue;
+        }
+        let parts =
+            [inertia(&model.bodies[parent], Pose::IDENTITY), inertia(&model.bodies[b], pose)];
+        let whole = combine(&parts).map_err(|why| Fault::new(places[b], why))?;
+        if let Some(whole) = whole {
+            let parent = &mut model.bodies[parent];
+            (parent.mass, parent.inertia) = (whole.mass, whole.moments);
+            (parent.ipos, parent.iquat) = (whole.frame.pos, whole.frame.quat);
+        }
+    }
+
+    let kept: Vec<usize> = (0..count).filter(|b| into[*b] == *b).collect();
+    let mut number = vec![0; count];
+    for (new, old) in kept.iter().enumerate() {
+        number[*old] = new;
+    }
+    let target: Vec<usize> = into.iter().map(|b| number[*b]).collect();
+    for geom in &mut model.geoms {
+        let pose = shift[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
+        (geom.pos, geom.quat) = (pose.pos, pose.quat);
+        geom.body = target[geom.body];
+    }
+    for site in &mut model.sites {
+        let pose = shift[site.body].then(Pose { pos: site.pos, quat: site.quat });
+        (site.pos, site.quat) = (pose.pos, pose.quat);
+        site.body = target[site.body];
+    }
+    unfelt.fuse(&shift, &target);
+    // A body's own come first, then those of the bodies it took in, in their order.
+    model.geoms.sort_by_key(|g| g.body);
+    model.sites.sort_by_key(|s| s.body);
+    for joint in &mut model.joints {
+        joint.body = target[joint.body];
+    }
+    let mut bodies: Vec<Body> = kept.iter().map(|b| model.bodies[*b].clone()).collect();
+    for b in 0..bodies.len() {
+        let parent = number[bodies[b].parent];
+        let weld = if b == 0 {
+            0
+        } else if bodies[b].joints.is_empty() {
+            bodies[parent].weld
+        } else {
+            b
+        };
+        let first = model.geoms.partition_point(|g| g.body < b);
+        let end = model.geoms.partition_point(|g| g.body <= b);
+        let body = &mut bodies[b];
+        (body.parent, body.weld, body.geoms) = (parent, weld, first..end);
+    }
+    model.bodies = bodies;
+    *places = kept.iter().map(|b| places[*b]).collect();
+    Ok(())
+}
