@@ -16,7 +16,7 @@ WORKDIR /build
 COPY . .
 # 1: CUDA's libraries, too.
 ARG OSTLER_CUDA=0
-# The paths of a program that leaves its machine (trainer/build.rs): bin/ostler, libtorch/lib.
+# The paths of a program that leaves its machine (trainer/learn/build.rs): bin/ostler, libtorch/lib.
 ENV OSTLER_DIST=1 OSTLER_CACHE=/var/cache/ostler
 RUN --mount=type=cache,target=/var/cache/ostler \
     --mount=type=cache,target=/usr/local/cargo/registry \

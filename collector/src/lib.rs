@@ -4,7 +4,6 @@
 //! `BatchEnv::step`; then [`asynchronous`], where other threads collect, and [`device`],
 //! where the rollout is not on the host. Nothing here knows losses.
 #![warn(missing_docs)]
-
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod asynchronous;

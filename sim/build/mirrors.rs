@@ -1,5 +1,5 @@
 //! Declarations of the kernels' headers for Rust: their numbers (every `enum` that begins a
-//! line), structs, and tables of functions. `trainer/build.rs` reads the learner's the same way.
+//! line), structs, and tables of functions. `trainer/learn/build.rs` reads the learner's the same way.
 //!
 //! In a struct that has functions pointers stay pointers. In others they are addresses, and the
 //! struct is `Pod`: the compiler refuses padding, which has to be a field instead. Comments

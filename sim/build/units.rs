@@ -1,5 +1,5 @@
 //! How kernels are compiled for processors: a file for several kinds of vectors, side by side.
-//! `trainer/build.rs` compiles the learner's the same way.
+//! `trainer/learn/build.rs` compiles the learner's the same way.
 #![allow(dead_code, reason = "not every crate has kernels for several processors")]
 
 use std::path::Path;

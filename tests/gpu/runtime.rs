@@ -1,6 +1,6 @@
 //! Calls of libtorch to CUDA's runtime, counted.
 //!
-//! This program has functions by the runtime's names and exports them (`trainer/build.rs`).
+//! This program has functions by the runtime's names and exports them (`trainer/learn/build.rs`).
 //! Libraries that are loaded later, as libtorch's CUDA part is, call these: the loader
 //! looks in the program first. They count and pass the call on.
 

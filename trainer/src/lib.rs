@@ -1,26 +1,11 @@
-//! Learners, runs, checkpoints and logs; the program `ostler`.
+//! Learners, runs, checkpoints and logs; the program `ostler`, as one crate.
 //!
-//! Reading order: `main` -> [`cli`] -> [`run`] -> [`learner`], and across to the
-//! collector and the simulation.
+//! It holds nothing of its own; reading order: `ostler-tools` ([`cli`], the commands) ->
+//! `ostler-run` ([`run`], a training and its files) -> `ostler-learn` ([`learner`], [`config`]) ->
+//! `ostler-machine` ([`torch`], [`memory`]), and across to the collector and the simulation.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
-
-pub mod cli;
-pub mod config;
-pub mod doctor;
-pub mod draw;
-pub mod drill;
-pub mod environments;
-pub mod export;
-pub mod learner;
-pub mod log;
-pub mod memory;
-#[doc(hidden)]
-pub mod readers;
-pub mod regress;
-pub mod report;
-pub mod run;
-pub mod stats;
-pub mod supervise;
-pub mod torch;
-pub mod view;
+pub use ostler_draw as draw;
+pub use ostler_learn::{config, drill, environments, learner};
+pub use ostler_machine::{memory, torch};
+pub use ostler_run::{export, forecast, log, readers, run, stats, supervise};
+pub use ostler_tools::{cli, doctor, regress, report, view};

@@ -68,7 +68,7 @@ pub const PROOFS: [Proof; 8] = [
             "sim/tests/engine/mjcf_referee/foreign",
             "tests/learn/lab_files",
             "tests/referee/exported.py",
-            "trainer/src/export",
+            "trainer/run/src/export",
         ],
     },
     Proof {
@@ -110,14 +110,14 @@ pub const PROOFS: [Proof; 8] = [
             "sim/env/src/task/deploy",
             "tests/tools/export",
             "tests/referee/exported.py",
-            "trainer/src/export",
+            "trainer/run/src/export",
         ],
     },
     Proof {
         name: "regress",
         program: "tools",
         needs: "python",
-        sources: &["tests/tools/regress", "trainer/src/drill", "trainer/src/regress"],
+        sources: &["tests/tools/regress", "trainer/learn/src/drill", "trainer/tools/src/regress"],
     },
     Proof {
         name: "nvrtc",

@@ -35,7 +35,14 @@ const RULES: [Rule; 2] = [
             "Vec::<i32>::try_from(",
         ],
         place: "collector/src/transfer.rs",
-        parts: &["collector/src", "trainer/src"],
+        parts: &[
+            "collector/src",
+            "trainer/machine/src",
+            "trainer/learn/src",
+            "trainer/draw/src",
+            "trainer/run/src",
+            "trainer/tools/src",
+        ],
         error: |place, call| SetupError::TensorRead { place, call },
     },
     Rule {
@@ -55,7 +62,11 @@ const RULES: [Rule; 2] = [
             "sim/rapier/src",
             "sim/env/src",
             "collector/src",
-            "trainer/src",
+            "trainer/machine/src",
+            "trainer/learn/src",
+            "trainer/draw/src",
+            "trainer/run/src",
+            "trainer/tools/src",
             "python/src",
         ],
         error: |place, call| SetupError::FileWritten { place, call },
@@ -151,13 +162,14 @@ mod tests {
             for part in RULES.iter().flat_map(|r| r.parts) {
                 fs::create_dir_all(dir.path().join(part)).unwrap();
             }
-            for name in [rule.place, "trainer/src/a/tests/b.rs", "trainer/src/a/c_tests.rs"] {
+            for name in [rule.place, "trainer/run/src/a/tests/b.rs", "trainer/run/src/a/c_tests.rs"]
+            {
                 write(name);
             }
             assert!(check(dir.path()).is_ok());
-            write("trainer/src/a/b.rs");
+            write("trainer/run/src/a/b.rs");
             let e = check(dir.path()).unwrap_err().to_string();
-            assert!(e.contains("trainer/src/a/b.rs:1") && e.contains(rule.place), "{e}");
+            assert!(e.contains("trainer/run/src/a/b.rs:1") && e.contains(rule.place), "{e}");
         }
     }
 }

@@ -121,7 +121,11 @@ fn literals(text: &str) -> Vec<&str> {
 fn texts() -> Vec<(String, String)> {
     let (mut sources, mut pages) = (Vec::new(), Vec::new());
     for part in [
-        "trainer/src",
+        "trainer/machine/src",
+        "trainer/learn/src",
+        "trainer/draw/src",
+        "trainer/run/src",
+        "trainer/tools/src",
         "collector/src",
         "python/src",
         "sim/env/src/config",

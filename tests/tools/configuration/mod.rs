@@ -13,7 +13,17 @@ use types::Types;
 
 /// The pages: file and text.
 fn written() -> Vec<(&'static str, String)> {
-    let types = Types::read(&["sim/engine/src", "sim/env/src", "collector/src", "trainer/src"].map(|d| root().join(d)));
+    let types = Types::read(
+        &[
+            "sim/engine/src",
+            "sim/env/src",
+            "collector/src",
+            "trainer/learn/src",
+            "trainer/machine/src",
+            "trainer/run/src",
+        ]
+        .map(|d| root().join(d)),
+    );
     // Tables that are not there by default, whose source computes a value.
     let floor = serde_json::to_value(FloorTable::default()).unwrap();
     let defaults = page::Defaults {

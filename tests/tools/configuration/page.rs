@@ -94,7 +94,7 @@ struct Page<'t> {
 
 /// All pages: file and text.
 pub fn print(types: &Types, defaults: &Defaults) -> Vec<(&'static str, String)> {
-    let root = types.find("Config", Path::new("trainer/src/config/mod.rs"));
+    let root = types.find("Config", Path::new("trainer/learn/src/config/mod.rs"));
     let root = types.find("Config", &root.unwrap().file).unwrap();
     let mut page = Page {
         types,

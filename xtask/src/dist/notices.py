@@ -65,7 +65,7 @@ def main(out):
         for path in found:
             text = path.read_text(encoding="utf-8", errors="replace").strip()
             shared.setdefault(text, []).append(f"{title}: {path.relative_to(folder)}")
-    vendor = root / "trainer/src/view/vendor"
+    vendor = root / "trainer/tools/src/view/vendor"
     for path in sorted(vendor.glob("LICENSE-*")):
         shared.setdefault(path.read_text().strip(), []).append(f"{path.name[8:]}, in pages")
     parts = ["Ostler is linked with these crates and the code in them.\n"]

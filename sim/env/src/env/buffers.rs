@@ -113,7 +113,7 @@ impl Marked {
 
 /// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub struct Ended {
     /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`; then `last_ret`
     /// of `EnvArgs`.
     words: Vec<u32>,

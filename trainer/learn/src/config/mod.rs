@@ -1,0 +1,229 @@
+//! The run's TOML: read, checked, resolved.
+//!
+//! Reading order: [`load`] -> [`ostler_sim::config::file`] (text to checked values, every mistake
+//! with its place; `schema` has the keys) -> `validate`. An error about a path finds its line
+//! through [`Places`].
+
+mod collector;
+pub mod curriculum;
+mod evaluation;
+pub mod filter;
+mod foreign;
+#[cfg(test)]
+mod include_tests;
+mod leave;
+#[cfg(test)]
+mod profile_tests;
+mod resolve;
+#[cfg(test)]
+mod resolve_tests;
+mod robust;
+mod schema;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod wandb;
+
+pub use leave::{FLAG as ALLOW_NATIVE, set_leave};
+pub use leave::{may_run_code, pass_on};
+pub use ostler_sim::config::file::{ANY, parse_as};
+pub use ostler_sim::config::file::{ConfigErrors, Diagnostic, Override, Places};
+pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
+pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
+pub use sections::{
+    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LogConfig, LogFormat,
+    Precision, RunnerConfig,
+};
+pub use wandb::{WandbConfig, WandbMode};
+
+use crate::environments::{CustomConfig, Foreign};
+use crate::learner::{
+    ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, Td3Config,
+};
+use ostler_collector::gymnasium::GymnasiumConfig;
+use ostler_collector::replay::ReplayConfig;
+use ostler_machine::memory::MemoryConfig;
+use ostler_sim::Model;
+use ostler_sim::config::file::{self, Document};
+use ostler_sim::config::{AgentsConfig, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::model::looks::Looks;
+use ostler_sim::model::mjcf::MjcfError;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Everything that defines a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Names the folder of runs; the file's stem if not set.
+    pub name: String,
+    /// One line for `ostler envs`.
+    pub description: String,
+    /// Keys every random draw.
+    pub seed: u64,
+    /// Where policy and learner compute: `"cpu"`, `"cuda:0"` (any number), or `"auto"`:
+    /// `"cuda:0"` where that can be used, else `"cpu"`.
+    pub device: String,
+    /// `[sim]`: the physics.
+    pub sim: SimConfig,
+    /// `[env]`: the batch.
+    pub env: EnvConfig,
+    /// `[agents]`: who acts in every environment, where that are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsConfig>,
+    /// `[self_play]`: opponents from the run's own past.
+    pub self_play: SelfPlayConfig,
+    /// `[task]`: the robot's task.
+    pub task: TaskConfig,
+    /// `[gymnasium]`: environments of Python in the place of `[task]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gymnasium: Option<GymnasiumConfig>,
+    /// `[custom]`: environments of a program of your own in the place of `[task]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomConfig>,
+    /// `[actor]`: the network that decides.
+    pub actor: ActorConfig,
+    /// `[critic]`: the network that estimates the value.
+    pub critic: CriticConfig,
+    /// `[ppo]`: the learner, where `runner.algorithm = "ppo"`.
+    pub ppo: PpoConfig,
+    /// `[sac]`: the learner, where `runner.algorithm = "sac"`.
+    pub sac: SacConfig,
+    /// `[td3]`: the learner, where `runner.algorithm = "td3"`.
+    pub td3: Td3Config,
+    /// `[ars]`: the learner, where `runner.algorithm = "ars"`.
+    pub ars: ArsConfig,
+    /// `[replay]`: the replay buffer of learners off policy.
+    pub replay: ReplayConfig,
+    /// `[runner]`: the length of the run, checkpoints, evaluations.
+    pub runner: RunnerConfig,
+    /// `[collector]`: how rollouts are filled.
+    pub collector: CollectorConfig,
+    /// `[learner]`: threads.
+    pub learner: LearnerConfig,
+    /// `[memory]`: the watch over memory and disk.
+    pub memory: MemoryConfig,
+    /// `[[curriculum]]`: numbers that follow a schedule.
+    pub curriculum: Vec<curriculum::Schedule>,
+    /// `[guard]`: when an iteration is not believed.
+    pub guard: GuardConfig,
+    /// `[back_off]`: how the number of environments gives way to memory.
+    pub back_off: BackOffConfig,
+    /// `[fault]`: drills.
+    pub fault: FaultConfig,
+    /// `[log]`: log files.
+    pub log: LogConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            description: String::new(),
+            seed: 1,
+            device: "auto".into(),
+            sim: SimConfig::default(),
+            env: EnvConfig::default(),
+            agents: None,
+            self_play: SelfPlayConfig::default(),
+            task: TaskConfig::default(),
+            gymnasium: None,
+            custom: None,
+            actor: ActorConfig::default(),
+            critic: CriticConfig::default(),
+            ppo: PpoConfig::default(),
+            sac: SacConfig::default(),
+            td3: Td3Config::default(),
+            ars: ArsConfig::default(),
+            replay: ReplayConfig::default(),
+            runner: RunnerConfig::default(),
+            collector: CollectorConfig::default(),
+            learner: LearnerConfig::default(),
+            memory: MemoryConfig::default(),
+            curriculum: Vec::new(),
+            guard: GuardConfig::default(),
+            back_off: BackOffConfig::default(),
+            fault: FaultConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+/// A configuration as read, checked, with overrides applied.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    /// The file.
+    pub path: PathBuf,
+    /// Files that it includes, in the order in which they count.
+    pub files: Vec<PathBuf>,
+    /// Where the values were written.
+    pub places: Places,
+    /// `env.num_envs` is "auto": the number in `config` is only there to be replaced.
+    pub auto_envs: bool,
+    /// Environments in the place of a robot's.
+    pub foreign: Option<Arc<Foreign>>,
+}
+
+impl Loaded {
+    /// The robot's MJCF file.
+    pub fn robot(&self) -> PathBuf {
+        self.config.task.robot_file(&self.path)
+    }
+
+    /// Reads the robot.
+    ///
+    /// # Errors
+    /// Its file, or one that it names, is missing, out of reach or wrong.
+    pub fn model(&self) -> Result<Model, MjcfError> {
+        self.config.task.model(&self.path)
+    }
+
+    /// Reads the robot's looks, and the robot again.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn looks(&self) -> Result<(Model, Looks), MjcfError> {
+        self.config.task.looks(&self.path)
+    }
+}
+
+/// Reads a configuration, applies overrides in order, checks everything that can be
+/// checked without the robot.
+///
+/// # Errors
+/// Every mistake that one pass can find, each with its place.
+pub fn load(path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+    let text = file::read(path)?;
+    parse(&text, path, overrides)
+}
+
+/// [`load`] for text that was already read; `path` gives the name and the base of
+/// relative paths.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+    let document = Document::read(text, path, overrides, &schema::rules())?;
+    let mut config: Config = document.value()?;
+    if config.name.is_empty() {
+        config.name =
+            path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    }
+    // A table of its own in the file; the simulation has it with its task.
+    config.task.agents = config.agents.clone();
+    let headers = document.read_headers(&mut config.task, leave::leave());
+    let (files, auto_envs) = (document.files.clone(), document.auto_envs);
+    let places = document.into_places();
+    let errors = config.validate();
+    if !errors.is_empty() {
+        return Err(places.explain_all(&errors));
+    }
+    headers.map_err(|e| places.explain(&e))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let foreign = Foreign::of(&mut config, folder).map_err(|e| places.explain(&e))?;
+    Ok(Loaded { config, path: path.to_path_buf(), files, places, auto_envs, foreign })
+}

@@ -1,0 +1,424 @@
+//! From rollouts to better policies.
+//!
+//! Reading order: [`Learner`] -> [`registry`] -> [`ppo::Ppo`] -> [`policy::ActorCritic`] -> `nn`
+//! (layers with a backward pass written by hand, the flat parameter tensor, Adam).
+//! Where agents have policies of their own, a [`team`] has a learner for each.
+
+pub mod ars;
+pub mod fault;
+pub mod network;
+pub mod nn;
+pub mod normalizer;
+pub mod off_policy;
+pub mod policy;
+pub mod ppo;
+mod published;
+pub mod registry;
+pub mod returns;
+pub mod self_play;
+pub mod state;
+mod stats;
+pub mod team;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use ars::ArsConfig;
+pub use fault::{UpdateFault, UpdateTarget};
+pub use network::Network;
+pub use nn::device::program as device_program;
+pub use off_policy::{OffPolicy, SacConfig, Td3Config};
+pub use policy::{ActorConfig, ActorCritic, CriticConfig};
+pub use ppo::{Ppo, PpoConfig};
+pub use self_play::{SelfPlay, SelfPlayConfig};
+pub use state::State;
+pub use stats::{Family, UpdateStats};
+
+use crate::config::Config;
+use fault::Faults;
+use ostler_collector::memory::out_of_memory;
+use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
+use ostler_collector::{CollectError, Policy, Rollout};
+use ostler_machine::memory::FreeMemory;
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
+use ostler_sim::memory::MemoryError;
+use registry::LearnerArgs;
+use std::path::Path;
+use tch::{Device, Tensor};
+
+/// Something that improves a policy from rollouts.
+pub trait Learner: std::fmt::Debug {
+    /// Learns from one rollout and returns statistics. Reads one small block of
+    /// numbers back from the device, at its end.
+    fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
+
+    /// Where there are several policies, the last update of each, by the ending of tags
+    /// (`/red`).
+    fn each(&self) -> &[(String, UpdateStats)] {
+        &[]
+    }
+
+    /// The policy as it is now.
+    fn policy(&self) -> &dyn TrainedPolicy;
+
+    /// The policy, to act with.
+    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy;
+
+    /// Whether a rollout for statistics alone, [`warm_up`](Self::warm_up), is worth its
+    /// steps before the first iteration of a fresh run.
+    fn wants_warm_up(&self) -> bool;
+
+    /// Takes only the statistics of observations from a rollout.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError>;
+
+    /// How much of the run is done, 0..1, for schedules.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn set_progress(&mut self, done: f64) -> Result<(), LearnError>;
+
+    /// Everything that an update changes.
+    fn state(&self) -> &State;
+
+    /// The same, to capture, restore and load it.
+    fn state_mut(&mut self) -> &mut State;
+
+    /// The state has other numbers than before: those that were captured, or those of
+    /// `loaded`. Derived values are computed anew.
+    ///
+    /// # Errors
+    /// libtorch refuses, or the replay buffer cannot go back.
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError>;
+
+    /// Optimisers forget all gradients, and every learning rate is `factor` times what it
+    /// was; the state's [`RateShare`](state::RateShare) has changed already.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn restart(&mut self, factor: f64) -> Result<(), LearnError>;
+
+    /// The teacher that the policy is to imitate (`ppo.imitation`). Comes before the first update.
+    ///
+    /// # Errors
+    /// The learner has no use for a teacher.
+    fn set_teacher(&mut self, _teacher: Box<dyn TrainedPolicy>) -> Result<(), LearnError> {
+        let why = "this learner imitates nobody";
+        Err(ConfigError::new("ppo.imitation.teacher", why)
+            .help("runner.algorithm = \"ppo\", or leave it out")
+            .into())
+    }
+
+    /// Where faults are kept that are to come.
+    fn faults(&mut self) -> &mut Faults;
+
+    /// The replay buffer, of a learner that has one.
+    fn memory(&mut self) -> Option<&mut dyn Remembers> {
+        None
+    }
+
+    /// The open replay buffer, where there is one.
+    fn replay_buffer(&mut self) -> Option<&mut ReplayBuffer> {
+        self.memory()?.slot().as_deref_mut()
+    }
+
+    /// The state was captured, and [`renew`](Self::renew) may go back to this moment.
+    fn captured(&mut self) {}
+
+    /// Weights and statistics on the host, by name, for a [`roll_back`](Self::roll_back).
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn weights(&self) -> Result<NamedTensors, LearnError> {
+        self.state().weights()
+    }
+
+    /// Takes weights and statistics from a checkpoint of another run; further names are
+    /// ignored. Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state_mut().load_weights(tensors)?;
+        self.renew(Some(tensors))
+    }
+
+    /// Everything needed to go on with the same bits, by name.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.state().save()
+    }
+
+    /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state_mut().load(tensors)?;
+        self.renew(Some(tensors))
+    }
+
+    /// Remembers the state as it is now, on its device, in buffers that are there
+    /// already.
+    ///
+    /// # Errors
+    /// libtorch refuses; the captured state is then undefined.
+    fn capture(&mut self) -> Result<(), LearnError> {
+        self.state_mut().capture()?;
+        self.captured();
+        Ok(())
+    }
+
+    /// Goes back to the last [`capture`](Self::capture) (or to the state after construction):
+    /// the same bits, whatever happened since. Allocates no tensor.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn restore(&mut self) -> Result<(), LearnError> {
+        self.state_mut().restore()?;
+        self.renew(None)
+    }
+
+    /// Starts anew from an earlier policy, more carefully: weights and statistics are
+    /// taken from `weights` (see [`weights`](Self::weights)), optimisers forget all gradients,
+    /// and from now on every learning rate is `lr_factor` times what it would be. Counts
+    /// that key random draws go on: the same failure must not repeat itself.
+    ///
+    /// # Errors
+    /// Weights of another network, or a factor that is not above 0 and at most 1; nothing
+    /// is changed then.
+    fn roll_back(
+        &mut self,
+        weights: &[(String, Tensor)],
+        lr_factor: f64,
+    ) -> Result<(), LearnError> {
+        if !(lr_factor > 0.0 && lr_factor <= 1.0) {
+            let why = format!("a roll-back cannot multiply it by {lr_factor}");
+            return Err(ConfigError::new("guard.roll_back_lr", why)
+                .help("a factor above 0, at most 1")
+                .into());
+        }
+        self.load_weights(weights)?;
+        self.state_mut().lower_rates(lr_factor);
+        self.restart(lr_factor)
+    }
+
+    /// Puts these faults into the updates to come, instead of those given before: a
+    /// drill. The poisoned places are written whatever guards them.
+    ///
+    /// # Errors
+    /// A fault names a place that this learner does not have; none is armed then.
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
+        for fault in &faults {
+            let _ = self.state().target(&fault.what)?;
+        }
+        self.faults().arm(faults);
+        Ok(())
+    }
+}
+
+/// A learner with a replay buffer.
+pub trait Remembers {
+    /// Opens the buffer below the run's folder, unless it is open. Comes before the first
+    /// rollout. `again`: the run goes on, and an existing file is its own. `free` says how much
+    /// memory there is for it.
+    ///
+    /// # Errors
+    /// It does not fit, or the folder cannot be written to.
+    fn open(
+        &mut self,
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError>;
+
+    /// Where the open buffer is: taken, it is given to another learner of the same kind.
+    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
+}
+
+/// A replay buffer that was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// Its size and place, in a line.
+    pub line: String,
+    /// Where it lies: never `"auto"`.
+    pub storage: StorageKind,
+}
+
+/// A policy that a learner made.
+pub trait TrainedPolicy: Policy + std::fmt::Debug {
+    /// Enters weights and statistics into a state.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn declare(&self, state: &mut State) -> Result<(), LearnError>;
+
+    /// Weights and statistics.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn state(&self) -> Result<State, LearnError> {
+        let mut state = State::default();
+        self.declare(&mut state)?;
+        Ok(state)
+    }
+
+    /// The state has the numbers of `loaded`. Derived values are computed anew.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError>;
+
+    /// Number of learnt parameters.
+    fn num_parameters(&self) -> i64;
+
+    /// The network of policy number `policy` of the task as plain numbers; `None`: of this one
+    /// there is none.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        Ok(None)
+    }
+
+    /// Whether weights and statistics are among `tensors`, in their shapes.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state()?.check_weights(tensors)
+    }
+
+    /// Takes weights and statistics from a checkpoint; further names are ignored.
+    /// Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state()?.load_weights(tensors)?;
+        self.renew(tensors)
+    }
+}
+
+/// The learner that a configuration asks for; `spec`: of the environments that it will
+/// learn from.
+///
+/// # Errors
+/// A key that cannot be used with this task, or memory does not suffice.
+pub fn build(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn Learner>, LearnError> {
+    let method = config.runner.algorithm;
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
+        match config.self_play.is_on() {
+            true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
+            false => method.build(plan),
+        }
+    };
+    if !team::wanted(spec) {
+        return learner(&plan);
+    }
+    if method.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        learner(&LearnerArgs { spec, seed, ..plan })
+    })?;
+    Ok(Box::new(team))
+}
+
+/// The policy of that learner alone, to act with: freshly initialised.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_policy(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let method = config.runner.algorithm;
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    if !team::wanted(spec) {
+        return method.policy(&plan);
+    }
+    if method.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        method.policy(&LearnerArgs { spec, seed, ..plan })
+    })?;
+    Ok(Box::new(team))
+}
+
+/// Why these learners cannot have several policies.
+pub fn off_policy_team() -> ConfigError {
+    ConfigError::new("agents.policies", "SAC and TD3 learn one policy for all agents")
+        .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
+}
+
+/// Tensors with their names, as a checkpoint holds them.
+pub type NamedTensors = Vec<(String, Tensor)>;
+
+/// Why learning failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    #[error("libtorch: {0}")]
+    Torch(tch::TchError),
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The tensors of a checkpoint do not fit this learner.
+    #[error(
+        "the checkpoint does not fit: {0}; it is of another robot, task or network, use the run's own config.toml"
+    )]
+    Checkpoint(String),
+    /// A drill names a place that this learner does not have.
+    #[error("a fault cannot be injected: the learner has no {0}")]
+    Fault(String),
+    /// A tensor's memory cannot be worked on.
+    #[error(transparent)]
+    Host(#[from] CollectError),
+    /// The replay buffer.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// A defect: [`Remembers::open`] was not called.
+    #[error("the replay buffer was not opened; this is a defect, please report it")]
+    NoMemory,
+    /// A kernel of the learner's does not compile or run on the device.
+    #[error("the learner's kernel on the GPU: {0}")]
+    Kernel(String),
+    /// The system has no more threads.
+    #[error("no thread to learn with: {0}; set learner.threads to a smaller number")]
+    Thread(String),
+    /// A rollout of other sizes than the learner was built for.
+    #[error("rollout of {got}, the learner was built for {expected}")]
+    Shape { expected: String, got: String },
+}
+
+impl From<tch::TchError> for LearnError {
+    fn from(e: tch::TchError) -> Self {
+        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+    }
+}
+
+impl LearnError {
+    /// The allocation that failed, if one did.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            Self::Host(e) => e.out_of_memory(),
+            Self::Replay(e) => e.out_of_memory(),
+            _ => None,
+        }
+    }
+}

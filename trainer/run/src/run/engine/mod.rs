@@ -1,0 +1,56 @@
+//! Environments, and their mistakes shown where they stand in the configuration.
+
+pub(crate) mod kernel;
+pub(crate) mod mujoco;
+mod run_env;
+
+pub use kernel::{foresee, generic, one_env, settle, settle_here};
+pub use mujoco::judged_env;
+pub use run_env::Watched;
+pub use run_env::{RunEnv, no_robot};
+
+use crate::run::error::RunError;
+use ostler_learn::config::{Config, Loaded};
+use ostler_sim::config::EnvConfig;
+use ostler_sim::env::EnvError;
+use ostler_sim::{BatchEnv, Model};
+use std::sync::Arc;
+
+/// Builds environments of either kind; an error in the task is shown in its file.
+pub fn build_envs(
+    loaded: &Loaded,
+    config: &Config,
+    model: &Arc<Model>,
+    num_envs: usize,
+    seed: u64,
+) -> Result<RunEnv, RunError> {
+    match &loaded.foreign {
+        Some(foreign) => Ok(RunEnv::Foreign(foreign.make(num_envs, seed)?)),
+        None => {
+            let env = build_env(loaded, config, model, num_envs, seed)?;
+            Ok(RunEnv::Robot(Box::new(env)))
+        }
+    }
+}
+
+/// Builds a robot's environments; an error in the task is shown in its file.
+pub fn build_env(
+    loaded: &Loaded,
+    config: &Config,
+    model: &Arc<Model>,
+    num_envs: usize,
+    seed: u64,
+) -> Result<BatchEnv, RunError> {
+    if loaded.foreign.is_some() {
+        return Err(no_robot("this"));
+    }
+    let env = EnvConfig { num_envs, ..config.env.clone() };
+    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed)
+        .map_err(|e| explained(loaded, e))
+}
+
+/// Why there are no environments, shown in the configuration where that has a place.
+pub fn explained(loaded: &Loaded, e: EnvError) -> RunError {
+    let shown = loaded.places.explain_env(e);
+    shown.map_or_else(RunError::Env, RunError::from)
+}

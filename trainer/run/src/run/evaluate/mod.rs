@@ -1,0 +1,147 @@
+//! How good the policy is without chance: when it is evaluated, of what environments,
+//! with what results.
+
+mod evaluator;
+pub mod history;
+mod on_device;
+mod rows;
+pub mod stage;
+
+pub use evaluator::{Evaluation, Evaluator, GoOn};
+pub use history::History;
+pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
+pub use rows::Rows;
+
+use super::error::RunError;
+use ostler_collector::Policy;
+use ostler_learn::config::Config;
+use std::time::{Duration, Instant};
+
+/// Evaluations within `--max-time`, where iterations are too many to bring as many.
+const EVALUATIONS_IN_TIME: u32 = 20;
+
+/// Where episodes are evaluated.
+#[derive(Debug)]
+pub enum Evaluates {
+    /// On the host.
+    Host(Box<Evaluator>),
+    /// Where the run's own environments are.
+    Device(Box<DeviceEvaluator>),
+}
+
+/// The evaluations of a run.
+#[derive(Debug)]
+pub struct Evaluations {
+    /// None where `runner.eval_interval` is 0.
+    evaluator: Option<Evaluates>,
+    /// Their results.
+    pub history: History,
+    /// Control steps of the longest episode.
+    max_episode_steps: u32,
+    /// When the last one of this process was made, or the process began.
+    last: Instant,
+    /// Time that those of this process took (s).
+    seconds: f64,
+    /// The mean return with which `runner.stop_at_return` was reached.
+    pub reached: Option<f64>,
+    /// The evaluation of the present iteration was cut short: whoever goes on makes it first.
+    pub owed: bool,
+}
+
+impl Evaluations {
+    /// None yet in this process. `max_episode_steps`: control steps of the longest episode.
+    pub fn new(evaluator: Option<Evaluates>, history: History, max_episode_steps: u32) -> Self {
+        Self {
+            evaluator,
+            history,
+            max_episode_steps,
+            last: Instant::now(),
+            seconds: 0.0,
+            reached: None,
+            owed: false,
+        }
+    }
+
+    /// Whether the policy is evaluated at all.
+    pub fn are_made(&self) -> bool {
+        self.evaluator.is_some()
+    }
+
+    /// Time that those of this process took (s).
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Whether the policy is to be evaluated after `iteration`: at every multiple of
+    /// `runner.eval_interval` and after the last iteration; and in between, at a distance
+    /// that keeps its share of the time small, where the training episodes' mean return
+    /// (`settled`, once there are enough) has reached the goal, or where `max_time` has gone
+    /// on by a twentieth.
+    pub fn due(
+        &self,
+        config: &Config,
+        iteration: u64,
+        settled: impl FnOnce() -> Option<f64>,
+        max_time: Option<Duration>,
+    ) -> bool {
+        let runner = &config.runner;
+        if !self.are_made() {
+            return false;
+        }
+        let interval = runner.eval_interval().max(1);
+        if iteration.is_multiple_of(interval) || iteration == runner.max_iterations {
+            return true;
+        }
+        let last = self.history.record().last.map_or(0, |s| s.iteration);
+        let apart = config.eval_spacing(self.max_episode_steps);
+        let goal = runner.stop_at_return;
+        let in_sight = || goal != 0.0 && settled().is_some_and(|r| r >= goal);
+        let part = max_time.map(|t| t / EVALUATIONS_IN_TIME);
+        let late = part.is_some_and(|part| self.last.elapsed() >= part);
+        iteration.saturating_sub(last) >= apart && (late || in_sight())
+    }
+
+    /// Evaluates the policy over `episodes` episodes; `None` where none are made, or `go_on`
+    /// has it cut short, which is noted and changes nothing else.
+    ///
+    /// # Errors
+    /// libtorch refuses, or memory does not suffice.
+    pub fn evaluate(
+        &mut self,
+        policy: &mut dyn Policy,
+        episodes: usize,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Evaluation>, RunError> {
+        let Some(evaluator) = &mut self.evaluator else {
+            return Ok(None);
+        };
+        let evaluation = match evaluator {
+            Evaluates::Host(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
+            Evaluates::Device(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
+        };
+        self.owed = evaluation.is_none();
+        self.last = Instant::now();
+        self.seconds += evaluation.as_ref().map_or(0.0, |e| e.seconds);
+        Ok(evaluation)
+    }
+
+    /// Notes whether `goal` (0: none) is reached: by `evaluation` where evaluations are
+    /// made, else by the training episodes' mean return, `settled`.
+    pub fn judge_goal(
+        &mut self,
+        goal: f64,
+        evaluation: Option<&Evaluation>,
+        settled: impl FnOnce() -> Option<f64>,
+    ) {
+        if goal == 0.0 {
+            return;
+        }
+        let value = match self.are_made() {
+            true => evaluation.map(|e| e.returns.mean),
+            false => settled(),
+        };
+        if value.is_some_and(|value| value >= goal) {
+            self.reached = value;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Warnings about faults that are no errors: each is given once.
+
+use super::suspects::Suspects;
+use ostler_learn::learner::UpdateStats;
+use ostler_sim::EpisodeStats;
+use ostler_sim::env::EnvSpec;
+use ostler_sim::physics::fault;
+
+/// Share of steps with broken environments that is worth a warning.
+const BROKEN: f64 = 0.01;
+/// Share of steps whose physics fell short that is worth one.
+const SHORT: f64 = 0.001;
+
+/// Share of starts whose conditions hold in no try that is worth one.
+const GAVE_UP: f64 = 0.01;
+
+/// Watches updates and environments.
+#[derive(Debug, Default)]
+pub struct Watch {
+    broken: u64,
+    skipped: u64,
+    skips_said: bool,
+    broken_said: bool,
+    overflow_said: bool,
+    unsolved_said: bool,
+    starts_said: bool,
+    suspects: Suspects,
+}
+
+impl Watch {
+    /// Environments that broke, minibatches that were skipped, in all iterations.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.broken, self.skipped)
+    }
+
+    /// Events of the task that broke environments, a sentence each.
+    pub fn suspects(&self, spec: &EnvSpec) -> Vec<String> {
+        self.suspects.lines(spec)
+    }
+
+    /// Looks at one iteration: its update, its episodes, its number of control steps.
+    pub fn look(
+        &mut self,
+        iteration: u64,
+        update: &UpdateStats,
+        stats: &EpisodeStats,
+        (steps, spec): (u64, &EnvSpec),
+    ) {
+        for line in self.suspects.add(stats, steps, spec) {
+            tracing::warn!(
+                "iteration {iteration}: {line}; Guard/event/NAME counts on. Narrower numbers of the \
+                 event may help"
+            );
+        }
+        let faults = stats.faults.as_slice();
+        let broken = stats.broken();
+        self.broken += broken;
+        self.skipped += update.skipped;
+        let share_of = |n: u64| n as f64 / steps.max(1) as f64;
+        let share = share_of(broken);
+        if share > BROKEN && !self.broken_said {
+            self.broken_said = true;
+            // Environments of Python and of other programs have no physics of ours.
+            let of_others = spec.obs_table.policy.is_empty();
+            let (kinds, advice) = match of_others {
+                true => (
+                    "see Guard/*".to_string(),
+                    "They raise, end or give numbers that are not finite: log.txt says more",
+                ),
+                false => {
+                    (kinds(faults), "A smaller sim.dt, weaker actions or a gentler reset may help")
+                }
+            };
+            tracing::warn!(
+                "iteration {iteration}: environments broke in {:.1} % of the steps ({kinds}) and were reset; \
+                 Guard/broken_envs counts on. {advice}",
+                100.0 * share,
+            );
+        }
+        let short = stats.shortfalls;
+        // A contact that is left out is another robot, however rarely.
+        if short.contact_overflow > 0 && !self.overflow_said {
+            self.overflow_said = true;
+            tracing::warn!(
+                "iteration {iteration}: in {} control steps more contacts touched than the physics \
+                 has room for, and some were left out; Guard/contact_overflow counts on. Fewer or \
+                 simpler geoms, or contype and conaffinity, leave fewer contacts",
+                short.contact_overflow
+            );
+        }
+        if share_of(short.unsolved) > SHORT && !self.unsolved_said {
+            self.unsolved_said = true;
+            tracing::warn!(
+                "iteration {iteration}: the constraint solver stopped early in {} time steps; \
+                 Guard/unsolved counts on. A smaller sim.dt or softer contacts (solref) may help",
+                short.unsolved
+            );
+        }
+        let share = stats.starts_gave_up as f64 / stats.starts.max(1) as f64;
+        if share > GAVE_UP && !self.starts_said {
+            self.starts_said = true;
+            tracing::warn!(
+                "iteration {iteration}: {:.1} % of the starts of episodes do not fulfil \
+                 task.start.until, for it failed in every try; Start/gave_up counts on. More \
+                 `tries`, narrower [[task.reset]] terms or a weaker condition help",
+                100.0 * share
+            );
+        }
+        let skipped = update.skipped;
+        if skipped > 0 && !self.skips_said {
+            self.skips_said = true;
+            tracing::warn!(
+                "iteration {iteration}: {skipped} of {} minibatches were skipped: their losses or \
+                 gradients were not finite; Guard/skipped_minibatches counts on",
+                update.minibatches
+            );
+        }
+    }
+}
+
+/// `speed 12, position 3`.
+fn kinds(faults: &[u64]) -> String {
+    let seen = fault::NAMES.iter().zip(faults).filter(|f| *f.1 > 0);
+    seen.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_that_occurred_are_named_with_their_numbers() {
+        assert_eq!(kinds(&[0, 3, 1]), "speed 3, position 1");
+    }
+}

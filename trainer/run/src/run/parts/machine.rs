@@ -1,0 +1,362 @@
+//! Where a run's environments, policy and learner compute, and the collector that
+//! belongs there.
+
+use super::collecting::Collecting;
+use crate::run::engine::{RunEnv, build_envs, explained, one_env};
+use crate::run::error::RunError;
+use ostler_collector::asynchronous::Shard;
+use ostler_collector::device::{
+    Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
+};
+use ostler_collector::env::Environments;
+use ostler_collector::{
+    AsyncCollector, CollectError, Collector, DeviceCollector, Policy, Stepping, SyncCollector,
+};
+use ostler_learn::config::{Config, CudaSync, Loaded, Precision};
+use ostler_machine::memory::{FreeMemory, Here, resident_mib};
+use ostler_machine::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
+use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
+use ostler_sim::device::Device;
+use ostler_sim::device::cuda::Cuda;
+use ostler_sim::env::on_device::program;
+use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
+use ostler_sim::{BatchEnv, Model};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The devices of a run.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// libtorch's name of the policy's and the learner's device.
+    pub(crate) torch: tch::Device,
+    /// Its stream; none where it is the host.
+    stream: Option<Rc<dyn Stream>>,
+    /// The same device for environments, where they are on it.
+    sim: Option<Arc<dyn Device>>,
+    /// Room in its memory.
+    pub(crate) free: Arc<dyn FreeMemory>,
+}
+
+impl Machine {
+    /// All on the host.
+    pub(crate) fn host() -> Self {
+        Self { torch: tch::Device::Cpu, stream: None, sim: None, free: Arc::new(Here) }
+    }
+
+    /// As the configuration has it.
+    ///
+    /// # Errors
+    /// The GPU cannot be used.
+    pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
+        let Some(index) = config.gpu() else {
+            if config.learner.precision == Precision::Tf32 {
+                tracing::warn!(
+                    "learner.precision = \"tf32\" is for a GPU: here products are in float32"
+                );
+            }
+            return Ok(Self::host());
+        };
+        set_matmul_precision(match config.learner.precision {
+            Precision::Float32 => MatmulPrecision::Highest,
+            Precision::Tf32 => MatmulPrecision::High,
+        })?;
+        Ok(Self {
+            torch: tch::Device::Cuda(index),
+            stream: Some(Rc::new(CudaStream::new(index))),
+            sim: match config.sim.device {
+                SimDevice::Cuda => Some(open(config, index)?),
+                SimDevice::Auto | SimDevice::Cpu => None,
+            },
+            free: Arc::new(Here),
+        })
+    }
+
+    /// Whether rollouts, policy and learner are on a GPU.
+    pub(crate) fn has_gpu(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Its stream with the configured copies; none where it is the host.
+    fn queue(&self, config: &Config) -> Option<Queue> {
+        let transfers = Transfers {
+            pin_memory: config.collector.pin_memory,
+            non_blocking: config.collector.non_blocking,
+        };
+        let stream = self.stream.clone()?;
+        Some(Queue::new(stream, self.torch, transfers))
+    }
+
+    /// Bytes that a GPU's driver sets aside for the threads of the environments, beside
+    /// what libtorch asks it for; 0 where environments are on the host. Compiles their
+    /// programs, or takes them from the cache.
+    ///
+    /// # Errors
+    /// The task has a mistake, or a program does not compile.
+    pub(crate) fn local_memory(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<u64, RunError> {
+        let Some(device) = &self.sim else {
+            return Ok(0);
+        };
+        let config = &loaded.config;
+        let changing = !config.curriculum.is_empty();
+        program(model, &config.sim, &config.env, &config.task, changing)
+            .and_then(|program| Ok(device.local_memory(&program)?))
+            .map_err(|e| explained(loaded, e))
+    }
+
+    /// The host in place of a GPU, for tests: environments run on `sim`, where that is given.
+    pub fn stand_in(sim: Option<Arc<dyn Device>>) -> Self {
+        Self {
+            torch: tch::Device::Cpu,
+            stream: Some(Rc::new(ostler_collector::device::HostStream)),
+            sim,
+            free: Arc::new(Here),
+        }
+    }
+
+    /// The same with other memory.
+    #[cfg(test)]
+    pub(crate) fn with(self, told: ostler_machine::memory::Told) -> Self {
+        let free = Arc::new(told);
+        Self { free, ..self }
+    }
+}
+
+/// Gives what was freed back to the system and to the GPU, if there is one: after a
+/// back-off.
+pub(crate) fn release(config: &Config) {
+    ostler_machine::torch::release_free_memory();
+    if config.gpu().is_some()
+        && let Err(e) = ostler_machine::torch::release_device_memory()
+    {
+        tracing::info!("{e}");
+    }
+}
+
+/// The GPU for kernels of ours: the one that libtorch has, with libtorch's context and
+/// stream.
+fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
+    match Cuda::open(index) {
+        Ok(gpu) => Ok(gpu),
+        Err(why) => Err(RunError::GpuPhysics { device: config.device.clone(), why }),
+    }
+}
+
+/// Environments that are to be collected from.
+pub(crate) enum Envs {
+    Host(Box<RunEnv>),
+    /// Of threads, which build their own.
+    Async,
+    Device(Arc<dyn Device>),
+}
+
+impl Envs {
+    /// Of a run. Those on a device are built when their policy is known.
+    ///
+    /// # Errors
+    /// The task has a mistake, or memory does not suffice.
+    pub(crate) fn of(
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<Self, RunError> {
+        let config = &loaded.config;
+        match &machine.sim {
+            Some(device) => Ok(Self::Device(device.clone())),
+            None if config.is_async() => Ok(Self::Async),
+            None => {
+                let n = config.env.num_envs;
+                let env = build_envs(loaded, config, model, n, config.seed)?;
+                Ok(Self::Host(Box::new(env)))
+            }
+        }
+    }
+
+    /// Sizes and names, and what the physics does otherwise than MuJoCo.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of).
+    pub(crate) fn facts(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<(EnvSpec, Vec<String>), RunError> {
+        match self {
+            Self::Host(env) => Ok((env.spec().clone(), env.notes())),
+            Self::Async | Self::Device(_) => {
+                let one = one_env(loaded, model)?;
+                let (mut spec, notes) = (one.spec().clone(), one.physics().notes().to_vec());
+                spec.num_envs = loaded.config.env.num_envs;
+                Ok((spec, notes))
+            }
+        }
+    }
+
+    /// Gives them their faults.
+    ///
+    /// # Errors
+    /// A sentence about one that they cannot have.
+    pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
+        match self {
+            Self::Host(env) => env.inject(faults),
+            Self::Async | Self::Device(_) if faults.is_empty() => Ok(()),
+            Self::Async => Err(
+                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
+                    .into(),
+            ),
+            Self::Device(_) => Err(
+                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
+                    .into(),
+            ),
+        }
+    }
+
+    /// A collector of them, and a line about its workers, if it has some.
+    ///
+    /// # Errors
+    /// The task has a mistake, memory does not suffice, or a device refuses.
+    pub(crate) fn collector(
+        self,
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        policy: &dyn Policy,
+    ) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
+        let config = &loaded.config;
+        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
+        let spread = config.runner.init_at_random_ep_len;
+        let sync = match config.collector.cuda_sync {
+            CudaSync::Off => Sync::Off,
+            CudaSync::Event => Sync::Event,
+            CudaSync::Device => Sync::Device,
+        };
+        let stepping = config.stepping();
+        let plain = stepping == Stepping::default();
+        Ok(match (self, machine.queue(config)) {
+            (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
+            (Self::Host(env), None) => {
+                let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
+                (Box::new(env), None)
+            }
+            (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
+            (Self::Host(env), Some(queue)) => {
+                let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
+            (Self::Device(device), queue) => {
+                let queue = queue.unwrap_or_else(Queue::host);
+                let env = kernel(
+                    machine,
+                    loaded,
+                    model,
+                    policy,
+                    device,
+                    (config.env.num_envs, steps, seed),
+                )?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
+        })
+    }
+}
+
+/// So many environments on a device, with a rollout of so many steps; the seed keys them.
+fn kernel(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+    device: Arc<dyn Device>,
+    (num_envs, steps, seed): (usize, usize, u64),
+) -> Result<KernelEnvironments, RunError> {
+    let config = &loaded.config;
+    let env = EnvConfig { num_envs, ..config.env.clone() };
+    let env = DeviceEnv::new(
+        model.clone(),
+        &config.sim,
+        &env,
+        &config.task,
+        seed,
+        0,
+        device,
+        &TorchMemory(machine.torch),
+        NoiseSpec::of(policy, seed).into(),
+        !config.curriculum.is_empty(),
+    )
+    .map_err(|e| explained(loaded, e))?;
+    Ok(KernelEnvironments::new(env, steps, policy, machine.torch)?)
+}
+
+/// Environments on a device for evaluation: `num_envs` of them, begun, with rollouts of `steps`
+/// steps. None where the run's own are on the host.
+///
+/// # Errors
+/// Memory does not suffice, or the device refuses.
+pub fn to_evaluate(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+    (num_envs, steps, seed): (usize, usize, u64),
+) -> Result<Option<DeviceCollector<KernelEnvironments>>, RunError> {
+    let Some(device) = machine.sim.clone() else {
+        return Ok(None);
+    };
+    let queue = machine.queue(&loaded.config).unwrap_or_else(Queue::host);
+    let env = kernel(machine, loaded, model, policy, device, (num_envs, steps, seed))?;
+    Ok(Some(DeviceCollector::new(env, queue, Sync::Off, false)?))
+}
+
+/// Threads that collect, each with its part of the environments.
+///
+/// # Errors
+/// The task has a mistake, memory does not suffice, or threads cannot be started.
+fn asynchronous(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
+    let config = &loaded.config;
+    let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
+    let (model, seed) = (model.clone(), config.seed);
+    let factory = Arc::new(move |shard: Shard| {
+        let env = EnvConfig { num_envs: shard.len, ..env.clone() };
+        BatchEnv::shard(model.clone(), &sim, &env, &task, seed, shard.first as u32)
+    });
+    let before = resident_mib();
+    let collector = AsyncCollector::new(
+        factory,
+        config.env.num_envs,
+        config.runner.num_steps_per_env,
+        policy,
+        seed,
+        config.runner.init_at_random_ep_len,
+        config.async_options(machine.torch),
+    );
+    let collector = collector.map_err(|e| match e {
+        CollectError::Env(e) => explained(loaded, *e),
+        e => e.into(),
+    })?;
+    let workers = collector.worker_stats().map_or(1, |c| c.workers).max(1);
+    // As far as it was touched.
+    let mib = (resident_mib() - before).max(0.0) / workers as f64;
+    let line = format!(
+        "{workers} workers collect, {mib:.1} MiB of memory each, with {} environments",
+        config.env.num_envs.div_ceil(workers)
+    );
+    Ok((Box::new(collector), Some(line)))
+}
+
+/// Methods of collectors on the host alone.
+fn on_host(loaded: &Loaded) -> RunError {
+    let key = match loaded.config.collector.init_random_steps {
+        0 => "collector.reset_at_each_iter",
+        _ => "collector.init_random_steps",
+    };
+    let e = ConfigError::new(key, "cannot be had where rollouts lie on a GPU")
+        .help("collector.kind = \"async\", or device = \"cpu\"");
+    loaded.places.explain(&e).into()
+}

@@ -1,0 +1,197 @@
+//! The parts of every iteration: environments, policy, learner, collector.
+//! All of it is replaced at once when the number of environments changes.
+
+mod collecting;
+mod fitting;
+mod machine;
+#[cfg(test)]
+mod machine_tests;
+mod teacher;
+
+pub(super) use fitting::{fitting, nowhere, reduce};
+pub(super) use machine::release;
+pub use machine::{Machine, to_evaluate};
+pub use teacher::check_teacher;
+
+use super::error::RunError;
+use crate::forecast::Need;
+use collecting::Collecting;
+use machine::Envs;
+use ostler_collector::{CollectError, Snapshot};
+use ostler_learn::config::Loaded;
+use ostler_learn::drill::Drill;
+use ostler_learn::learner::{self, LearnError, Learner, Opened};
+use ostler_sim::Model;
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
+use ostler_sim::memory::zeroed;
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+use teacher::teacher;
+
+/// Collector and learner for one number of environments.
+pub struct Parts {
+    pub collector: Box<dyn Collecting>,
+    /// A line about the collector's workers, if it has some.
+    pub(super) workers: Option<String>,
+    pub learner: Box<dyn Learner>,
+    pub(crate) spec: EnvSpec,
+    /// Differences of the physics from MuJoCo's.
+    pub(crate) physics_notes: Vec<String>,
+    /// The way back to the start of the present iteration.
+    pub(super) start: IterationStart,
+    /// Where they were built.
+    pub(super) machine: Machine,
+}
+
+/// The collector's state at an iteration's start. The learner's lies beside the learner.
+#[derive(Debug)]
+pub(crate) struct IterationStart {
+    /// Environments and collector.
+    pub(super) collector: Snapshot,
+    /// Whether there is one.
+    pub(super) captured: bool,
+    /// Whether the iteration that began there is done: then nothing of it is taken back.
+    pub(super) committed: bool,
+}
+
+impl Default for IterationStart {
+    fn default() -> Self {
+        Self { collector: Snapshot::in_place(), captured: false, committed: true }
+    }
+}
+
+impl Parts {
+    /// Builds everything for `env.num_envs` environments; `spec`: of any number.
+    ///
+    /// # Errors
+    /// The task has a mistake, or memory does not suffice.
+    pub fn build(loaded: &Loaded, model: &Arc<Model>, spec: &EnvSpec) -> Result<Self, RunError> {
+        let machine = Machine::of(&loaded.config)?;
+        ostler_machine::torch::returnable(|| Self::build_on(&machine, loaded, model, spec))
+    }
+
+    /// The same on a machine that is not as the configuration has it, for tests.
+    pub fn build_on(
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        spec: &EnvSpec,
+    ) -> Result<Self, RunError> {
+        let config = &loaded.config;
+        if !machine.has_gpu() {
+            // The system grants more than there is and later kills whoever touches it; a
+            // GPU refuses.
+            Need::of(config, spec).check(machine.free.host())?;
+        }
+        let mut envs = Envs::of(machine, loaded, model)?;
+        let (spec, physics_notes) = envs.facts(loaded, model)?;
+        let mut learner =
+            learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
+        if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {
+            learner.set_teacher(teacher).map_err(|e| in_file(loaded, e))?;
+        }
+        let drills = config.fault.drills().unwrap_or_default();
+        if !drills.is_empty() {
+            inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;
+        }
+        let (collector, workers) = envs.collector(machine, loaded, model, learner.policy())?;
+        Ok(Self {
+            collector,
+            workers,
+            learner,
+            spec,
+            physics_notes,
+            start: IterationStart::default(),
+            machine: machine.clone(),
+        })
+    }
+
+    /// Opens what the learner remembers the past in, see [`learner::Remembers::open`].
+    ///
+    /// # Errors
+    /// It does not fit, or the folder cannot be written to.
+    pub(super) fn open(&mut self, run: &Path, again: bool) -> Result<Option<Opened>, RunError> {
+        match self.learner.memory() {
+            Some(memory) => Ok(memory.open(run, again, self.machine.free.as_ref())?),
+            None => Ok(None),
+        }
+    }
+
+    /// Captures the state, so that an iteration can be taken back.
+    ///
+    /// # Errors
+    /// Memory does not suffice; nothing has changed.
+    pub(super) fn capture(&mut self) -> Result<(), RunError> {
+        self.start.captured = false;
+        self.collector.capture(&mut self.start.collector)?;
+        self.start.captured = true;
+        Ok(self.learner.capture()?)
+    }
+
+    /// Takes the iteration back.
+    ///
+    /// # Errors
+    /// A defect: what was captured does not fit.
+    pub(super) fn restore(&mut self) -> Result<(), RunError> {
+        self.collector.restore(&self.start.collector)?;
+        Ok(self.learner.restore()?)
+    }
+
+    /// The collector's captured state, as a copy.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn start_for_others(&self) -> Result<Snapshot, RunError> {
+        let bytes = match self.collector.bytes(&self.start.collector)? {
+            Cow::Owned(bytes) => bytes,
+            Cow::Borrowed(bytes) => {
+                let mut copy = zeroed("a checkpoint", bytes.len()).map_err(CollectError::from)?;
+                copy.copy_from_slice(bytes);
+                copy
+            }
+        };
+        Ok(bytes.into())
+    }
+
+    /// The captured state, for other parts: these are about to go.
+    ///
+    /// # Errors
+    /// Memory does not suffice for a copy of what lies on a device.
+    pub(super) fn take_start(&mut self) -> Result<IterationStart, RunError> {
+        let mut start = std::mem::take(&mut self.start);
+        if start.captured
+            && let Cow::Owned(bytes) = self.collector.bytes(&start.collector)?
+        {
+            start.collector = bytes.into();
+        }
+        Ok(start)
+    }
+}
+
+/// Gives environments and learner their faults.
+fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Result<(), String> {
+    let (mut of_env, mut of_update) = (Vec::new(), Vec::new());
+    for drill in drills {
+        match drill {
+            Drill::Env(fault) => of_env.push(fault.clone()),
+            Drill::Update(fault) => of_update.push(fault.clone()),
+            Drill::Run(_) => {}
+        }
+    }
+    envs.inject(of_env)?;
+    learner.inject(of_update).map_err(|e| e.to_string())
+}
+
+fn in_fault(loaded: &Loaded, why: String) -> RunError {
+    loaded.places.explain(&ConfigError::new("fault.inject", why)).into()
+}
+
+/// Shows a learner's complaint about a key in its file.
+fn in_file(loaded: &Loaded, e: LearnError) -> RunError {
+    match e {
+        LearnError::Config(e) => loaded.places.explain(&e).into(),
+        e => e.into(),
+    }
+}

@@ -1,0 +1,200 @@
+//! What follows the run's progress: numbers of the task that follow a schedule, and the
+//! share of the run that is done, which learning rates follow.
+
+use super::counters::Counters;
+use super::engine::explained;
+use super::error::RunError;
+use super::pace::Pace;
+use super::parts::Parts;
+use super::setup::Setup;
+use crate::log::metrics::Record;
+use ostler_learn::config::Config;
+use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, with_values};
+use ostler_sim::env::EnvSpec;
+use ostler_sim::names::nearest;
+
+/// Where each schedule of the configuration is: the value of its `over`, where there
+/// is one already.
+pub(super) type Progress = Vec<Option<f64>>;
+
+/// The schedules of a run.
+pub(super) struct Schedules {
+    /// How far each has come.
+    pub progress: Progress,
+    /// Their values as the environments have them.
+    pub applied: Vec<(String, f64)>,
+    /// Whether the numbers that they follow were looked for in the logs.
+    looked_at: bool,
+    /// How much of the run is done.
+    pub pace: Pace,
+}
+
+/// How far a schedule has come. Without a measurement it stays where it was.
+fn reached(
+    schedule: &Schedule,
+    before: Option<f64>,
+    iteration: u64,
+    logged: Option<f64>,
+) -> Option<f64> {
+    if schedule.over == ITERATION {
+        return Some(iteration as f64);
+    }
+    match (logged.filter(|x| x.is_finite()), before) {
+        (Some(x), Some(before)) if schedule.ratchet => Some(before.max(x)),
+        (Some(x), _) => Some(x),
+        (None, before) => before,
+    }
+}
+
+/// Its value there; the first one before anything is reached.
+fn value(schedule: &Schedule, reached: Option<f64>) -> f64 {
+    schedule.at(reached.unwrap_or(f64::NEG_INFINITY))
+}
+
+impl Schedules {
+    /// As far as `progress`, of a checkpoint, has come.
+    pub fn new(progress: Progress, pace: Pace) -> Self {
+        Self { progress, applied: Vec::new(), looked_at: false, pace }
+    }
+
+    /// Notes how far the schedules have come; after an iteration's numbers are logged in
+    /// `record`, so that a checkpoint knows it. `evaluated`: whether evaluations are made.
+    pub fn measure(&mut self, setup: &Setup, iteration: u64, record: &Record, evaluated: bool) {
+        self.note(setup, iteration, record);
+        if !self.looked_at {
+            self.looked_at = true;
+            let schedules = &setup.config().curriculum;
+            for line in over_nothing(schedules, record, &setup.spec, evaluated) {
+                tracing::warn!("{line}");
+            }
+        }
+    }
+
+    /// The same of a record with some of an iteration's numbers.
+    pub fn note(&mut self, setup: &Setup, iteration: u64, record: &Record) {
+        let schedules = &setup.config().curriculum;
+        self.progress.resize(schedules.len(), None);
+        for (schedule, x) in schedules.iter().zip(&mut self.progress) {
+            let logged = record.get(&schedule.over);
+            *x = reached(schedule, *x, iteration, logged);
+        }
+    }
+
+    /// Brings the task's numbers to where their schedules are, before an iteration.
+    ///
+    /// # Errors
+    /// The task does not take a value.
+    pub fn follow(
+        &mut self,
+        setup: &Setup,
+        counters: &Counters,
+        parts: &mut Parts,
+    ) -> Result<(), RunError> {
+        let config = setup.config();
+        if config.curriculum.is_empty() {
+            return Ok(());
+        }
+        let pairs = self.values(config, counters.iteration);
+        let pairs = pairs.filter(|(s, _)| s.key != NUM_ENVS);
+        let values: Vec<(String, f64)> = pairs.map(|(s, v)| (s.key.clone(), v)).collect();
+        if values == self.applied {
+            return Ok(());
+        }
+        let changes = values.iter().map(|(key, value)| (key.as_str(), *value));
+        let task = with_values(&config.task, changes);
+        parts.collector.set_task(&task).map_err(|e| explained(&setup.loaded, e))?;
+        self.applied = values;
+        Ok(())
+    }
+
+    /// Schedules with their values after `iteration`.
+    fn values<'a>(
+        &'a self,
+        config: &'a Config,
+        iteration: u64,
+    ) -> impl Iterator<Item = (&'a Schedule, f64)> {
+        config.curriculum.iter().enumerate().map(move |(i, schedule)| {
+            let reached = match schedule.over == ITERATION {
+                true => Some(iteration as f64),
+                false => self.progress.get(i).copied().flatten(),
+            };
+            (schedule, value(schedule, reached))
+        })
+    }
+
+    /// Number of environments by the schedule of `env.num_envs`, if there is one.
+    pub fn num_envs(&self, config: &Config, iteration: u64) -> Option<usize> {
+        let (_, n) = self.values(config, iteration).find(|(s, _)| s.key == NUM_ENVS)?;
+        Some(n as usize)
+    }
+}
+
+/// A sentence for each schedule over a number that is never logged.
+fn over_nothing(
+    schedules: &[Schedule],
+    record: &Record,
+    spec: &EnvSpec,
+    evaluated: bool,
+) -> Vec<String> {
+    let mut tags: Vec<String> = record.scalars().map(|s| s.0.to_string()).collect();
+    // These come once there is something to count.
+    let in_group = |group: &str, names: &[String]| -> Vec<String> {
+        names.iter().map(|n| format!("{group}/{n}")).collect()
+    };
+    tags.extend(in_group("Episode_Reward", &spec.reward_names));
+    tags.extend(in_group("Episode_Termination", &spec.termination_names));
+    let metrics: Vec<String> = spec.metrics.iter().map(|m| m.name.clone()).collect();
+    tags.extend(in_group("Metrics", &metrics));
+    if evaluated {
+        tags.extend(in_group("Eval/Metrics", &metrics));
+        let names = [
+            "mean_reward",
+            "ci95_reward",
+            "std_reward",
+            "quantile_5_reward",
+            "mean_episode_length",
+        ];
+        tags.extend(names.map(|n| format!("Eval/{n}")));
+    }
+    let nowhere = schedules
+        .iter()
+        .filter(|s| s.over != ITERATION && !s.over.starts_with("Guard/"))
+        .filter(|s| !tags.contains(&s.over));
+    let line = |s: &Schedule| {
+        let near = nearest(&s.over, tags.iter().map(String::as_str));
+        let near = near.map_or(String::new(), |n| format!("; did you mean \"{n}\"?"));
+        format!(
+            "{} follows \"{}\", which is not logged, and stays at {}{near}",
+            s.key,
+            s.over,
+            value(s, None)
+        )
+    };
+    nowhere.map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measured_schedule_waits_for_a_number_and_does_not_go_back() {
+        let mut s = Schedule {
+            key: "task.params.push".into(),
+            over: "Train/mean_reward".into(),
+            points: vec![[0.0, 1.0], [100.0, 2.0]],
+            steps: false,
+            ratchet: true,
+        };
+        assert_eq!(reached(&s, None, 5, None), None);
+        assert_eq!(reached(&s, None, 5, Some(f64::NAN)), None);
+        assert_eq!(value(&s, None), 1.0);
+        assert_eq!(reached(&s, None, 5, Some(50.0)), Some(50.0));
+        assert_eq!(reached(&s, Some(50.0), 5, Some(20.0)), Some(50.0));
+        assert_eq!(reached(&s, Some(50.0), 5, None), Some(50.0));
+        s.ratchet = false;
+        assert_eq!(reached(&s, Some(50.0), 5, Some(20.0)), Some(20.0));
+        s.over = ITERATION.into();
+        assert_eq!(reached(&s, Some(50.0), 7, Some(20.0)), Some(7.0));
+    }
+}

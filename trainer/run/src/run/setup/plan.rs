@@ -1,0 +1,161 @@
+//! From the command line to a configuration with its robot, resolved.
+
+use crate::run::error::RunError;
+use crate::run::load::robot;
+use crate::run::parts::Machine;
+use crate::supervise::Reporter;
+use ostler_collector::CollectError;
+use ostler_collector::gymnasium::GymError;
+use ostler_learn::config::{Config, Gpus, Loaded, Override, load};
+use ostler_sim::Model;
+use ostler_sim::config::ConfigError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Options of `ostler train`.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The configuration; may be absent on resume.
+    pub config: Option<PathBuf>,
+    /// Overrides, in order.
+    pub overrides: Vec<Override>,
+    /// The run's folder, instead of one below `log.dir`.
+    pub out: Option<PathBuf>,
+    /// Go on with this run.
+    pub resume: Option<PathBuf>,
+    /// Start from this run's weights and normalisers.
+    pub init_from: Option<PathBuf>,
+    /// Stop after this time.
+    pub max_time: Option<Duration>,
+    /// No progress line.
+    pub quiet: bool,
+    /// The supervising process started this one after another one died.
+    pub restarted: bool,
+    /// The folder of this very run, which died before its first checkpoint: it starts
+    /// anew in it.
+    pub again: Option<PathBuf>,
+    /// No more environments than this: memory did not hold more.
+    pub max_envs: Option<usize>,
+    /// Tells the process that supervises this one.
+    pub reporter: Reporter,
+}
+
+/// A configuration with its robot, resolved.
+pub struct Plan {
+    pub(in crate::run) loaded: Loaded,
+    pub(in crate::run) model: Arc<Model>,
+    pub(in crate::run) notes: Vec<String>,
+    pub(in crate::run) warnings: Vec<String>,
+}
+
+/// Reads, overrides and resolves a configuration (see [`ostler_learn::config::Config::resolve`]
+/// for `earlier` and `gpus`), and loads its robot.
+pub fn plan(
+    path: &Path,
+    overrides: &[Override],
+    earlier: Option<&Config>,
+    gpus: Gpus<'_>,
+) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
+    let mut loaded = load(path, overrides)?;
+    let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
+    if matches!(gpus, Gpus::Ask(_)) && loaded.config.runner.algorithm.off_policy() {
+        // Before anything is built: memory that cannot be pinned, a storage elsewhere.
+        let gpu = loaded.config.gpu();
+        let device = gpu.map_or(tch::Device::Cpu, tch::Device::Cuda);
+        let errors = loaded.config.replay.validate_device(device, gpu.is_some());
+        if let Some(error) = errors.first() {
+            return Err(loaded.places.explain(error).into());
+        }
+    }
+    let foreign_steps = match loaded.foreign.clone() {
+        Some(foreign) => {
+            if foreign.forgets() {
+                notes.push(
+                    "episodes of Gymnasium begin anew after a roll-back and a resume: their state cannot be saved"
+                        .into(),
+                );
+            }
+            let facts = foreign.facts().map_err(|e| shown(&loaded, e.into()))?;
+            Some(facts.spec.max_episode_steps)
+        }
+        None => None,
+    };
+    let file = loaded.robot();
+    if loaded.foreign.is_none() && !file.is_file() {
+        let message = match file.is_dir() {
+            true => format!("{} is a folder", file.display()),
+            false => format!("there is no file {}", file.display()),
+        };
+        let error = ostler_sim::config::ConfigError::new("task.robot", message)
+            .help("the path is relative to the configuration's folder");
+        return Err(loaded.places.explain(&error).into());
+    }
+    let model = robot(&loaded)?;
+    let (asked, own) = (loaded.config.sim.dt, model.options.timestep);
+    if asked == 0.0 {
+        loaded.config.sim.dt = own;
+    } else if asked != own {
+        notes.push(format!("sim.dt = {asked} s replaces the model's own time step of {own} s"));
+    }
+    if loaded.auto_envs {
+        // With the number in its place everything else is decided anew: threads depend
+        // on it.
+        let (n, note) = match earlier {
+            Some(earlier) => (earlier.env.num_envs, None),
+            None => {
+                let machine = match gpus {
+                    Gpus::Ask(_) => Machine::of(&loaded.config)?,
+                    Gpus::Trust => Machine::host(),
+                };
+                let fit = crate::forecast::fit::estimated(&machine, &loaded, &model)?;
+                (fit.num_envs, Some(fit.to_string()))
+            }
+        };
+        let number = Override::flag("env.num_envs = auto", "env.num_envs", n);
+        let overrides = [overrides, &[number]].concat();
+        let (loaded, model, notes) = plan(path, &overrides, earlier, gpus)?;
+        return Ok((loaded, model, note.into_iter().chain(notes).collect()));
+    }
+    let config = &mut loaded.config;
+    // Episodes that are too short or too long are refused where environments are built.
+    let step_dt = config.sim.dt * config.env.decimation as f64;
+    let own = || config.env.max_episode_steps(step_dt).unwrap_or(1);
+    let episode_steps = foreign_steps.unwrap_or_else(own);
+    notes.extend(config.resolve_evaluation(earlier, episode_steps));
+    if !model.ignored.is_empty() {
+        let what = match model.ignored.len() {
+            1 => "1 element of".to_string(),
+            n => format!("{n} elements of"),
+        };
+        notes.push(format!(
+            "ignored: {what} {}; log.txt and `ostler check` name them",
+            file.display()
+        ));
+    }
+    Ok((loaded, model, notes))
+}
+
+/// Why there are no environments, shown where they are named.
+fn shown(loaded: &Loaded, e: RunError) -> RunError {
+    let RunError::Collect(CollectError::Gymnasium(why)) = &e else {
+        return e;
+    };
+    let key = match **why {
+        GymError::Start { .. } | GymError::Missing { .. } => "gymnasium.python",
+        GymError::Refused { .. } | GymError::NoLimit { .. } => "gymnasium.env",
+        GymError::Gone { .. } => return e,
+    };
+    let error = ConfigError::new(key, why.to_string());
+    loaded.places.explain(&error).into()
+}
+
+pub fn fresh(options: &Options) -> Result<Plan, RunError> {
+    let path = options.config.as_deref().ok_or_else(|| {
+        RunError::Usage(
+            "which configuration? `ostler train CONFIG`; `ostler envs` lists them".into(),
+        )
+    })?;
+    let (loaded, model, notes) = plan(path, &options.overrides, None, Gpus::HERE)?;
+    Ok(Plan { loaded, model, notes, warnings: Vec::new() })
+}

@@ -1,0 +1,124 @@
+//! Settings that may differ when a run goes on.
+
+use crate::run::error::RunError;
+use ostler_learn::config::Config;
+use std::path::Path;
+use toml::Value;
+
+/// Keys that may change on resume: none of them changes what has been computed, and
+/// those that change what will be computed say so by their meaning.
+pub const MAY_CHANGE: &[&str] = &[
+    "description",
+    "name",
+    "runner.max_iterations",
+    "runner.save_interval",
+    "runner.keep_checkpoints",
+    "runner.stop_at_return",
+    "runner.eval_interval",
+    "runner.eval_episodes",
+    "runner.supervise",
+    "runner.max_restarts",
+    "log",
+    "memory",
+    // What a run did, and what it does about the next trouble.
+    "back_off",
+    "guard",
+    "fault",
+    // The simulation's bits do not depend on it.
+    "sim.threads",
+    // Any collector goes on from any other's checkpoint.
+    "collector.kind",
+    "collector.workers",
+    "collector.max_staleness",
+    "collector.refresh_interval",
+    "collector.preemptive_threshold",
+    "collector.storing_device",
+    "collector.worker_timeout_s",
+    "collector.shutdown_timeout_s",
+    "ppo.staleness_correction",
+    // The run has its kernel: sim.kernel, which may not change.
+    "sim.specialize",
+    // Compared by the content of its files.
+    "task.robot",
+    "task.robot_folder",
+];
+
+/// Refuses a configuration that would make the run another one.
+///
+/// # Errors
+/// Names every key that differs, with both values.
+pub fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
+    let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
+    let differing = differing(&tree(old), &tree(new));
+    if differing.is_empty() {
+        return Ok(());
+    }
+    Err(RunError::Usage(format!(
+        "cannot go on with {} under another configuration:\n  {}\nkeys that may change on resume: {}; for anything else start a new run, from these weights by --init-from {0}",
+        run.display(),
+        differing.join("\n  "),
+        MAY_CHANGE
+            .iter()
+            .filter(|k| k.contains("runner.") || k.contains("threads") || **k == "log")
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ")
+    )))
+}
+
+/// What differs, but for keys that may change: a key with both values, each.
+pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    compare(old, new, "", &mut all);
+    all
+}
+
+fn compare(old: &Value, new: &Value, path: &str, out: &mut Vec<String>) {
+    // Headers are compared by their checksums.
+    let header = path.starts_with("task.native[") && path.ends_with("].file");
+    if MAY_CHANGE.contains(&path) || header {
+        return;
+    }
+    match (old, new) {
+        (Value::Table(a), Value::Table(b)) => {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                match (a.get(key), b.get(key)) {
+                    (Some(x), Some(y)) => compare(x, y, &at, out),
+                    (Some(x), None) => out.push(format!("{at}: was {x}, is not set")),
+                    (None, Some(y)) => out.push(format!("{at}: was not set, is {y}")),
+                    (None, None) => {}
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (x, y)) in a.iter().zip(b).enumerate() {
+                compare(x, y, &format!("{path}[{i}]"), out);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => out.push(format!("{path}: was {a}, is {b}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_keys_may_change_and_all_others_are_named() {
+        let old = Config::default();
+        let mut new = old.clone();
+        new.runner.max_iterations = 7;
+        new.log.tensorboard = false;
+        same_run(&old, &new, Path::new("r")).unwrap();
+        new.ppo.gamma = 0.5;
+        new.actor.hidden_dims[1] = 3;
+        let e = same_run(&old, &new, Path::new("r")).unwrap_err().to_string();
+        assert!(e.contains("ppo.gamma: was 0.99, is 0.5"), "{e}");
+        assert!(e.contains("actor.hidden_dims[1]: was 256, is 3"), "{e}");
+        assert!(!e.contains("tensorboard:"), "{e}");
+        assert!(e.contains("on resume: runner.max_iterations,"), "{e}");
+    }
+}

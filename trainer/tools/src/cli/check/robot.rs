@@ -1,0 +1,185 @@
+//! What drives and changes the robot: actions, actuators, the pose, contacts, events.
+
+use super::one_line;
+use ostler_learn::config::Config;
+use ostler_run::log::outln;
+use ostler_sim::Model;
+use ostler_sim::config::ActionKind;
+use ostler_sim::env::{ActionSpace, BatchEnv};
+use ostler_sim::model::JointKind;
+use ostler_sim::physics::native;
+use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
+use ostler_sim::task::pose::Pose;
+
+/// Columns before a line of the table.
+const INDENT: usize = 2;
+
+/// # Errors
+/// There is no such agent, which cannot be.
+pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<(), DeployError> {
+    let spec = env.spec();
+    let decision = |space: ActionSpace| match space {
+        ActionSpace::Continuous(n) => format!("{n} numbers"),
+        ActionSpace::Discrete(n) => format!("one of {n} choices"),
+    };
+    outln!("\naction: {}", decision(spec.action));
+    for agent in &spec.agents {
+        outln!("  {}: {}", agent.name, decision(agent.action));
+    }
+    for term in &config.task.action {
+        let about = match term.kind {
+            ActionKind::Position => ", about the default pose",
+            _ => "",
+        };
+        let late = match &term.delay {
+            Some(delay) => {
+                let full = delay.full();
+                let steps = match full.steps.range() {
+                    [a, b] if a == b => format!(", {a} control steps late"),
+                    [a, b] => format!(", {a} to {b} control steps late"),
+                };
+                let hold = match full.hold > 0.0 {
+                    true => format!(" but for a share of {}", full.hold),
+                    false => String::new(),
+                };
+                match full.redraw {
+                    0 => steps,
+                    1 => format!("{steps}, drawn in every one{hold}"),
+                    n => format!("{steps}, drawn every {n}{hold}"),
+                }
+            }
+            None => String::new(),
+        };
+        outln!(
+            "  {} on {}{about}{late}",
+            format!("{:?}", term.kind).to_lowercase(),
+            term.actuators.join(", ")
+        );
+    }
+    drives(env)?;
+    laws(model);
+    Ok(())
+}
+
+/// What every output drives: the same rows that exported files have.
+fn drives(env: &BatchEnv) -> Result<(), DeployError> {
+    let (spec, model, task) = (env.spec(), env.model(), env.compiled());
+    let wide = rustix::termios::tcgetwinsize(std::io::stdout());
+    let wide = wide.ok().map(|size| usize::from(size.ws_col)).filter(|w| *w > INDENT);
+    let print = |title: &str, rows: &[Row]| {
+        if !rows.is_empty() {
+            outln!("\n{title}");
+        }
+        let lines = aligned(rows, wide.map(|w| w - INDENT));
+        for line in lines.iter().filter(|_| !rows.is_empty()) {
+            outln!("{}", format!("{:INDENT$}{line}", "").trim_end());
+        }
+    };
+    let of = |agent: Option<&str>| {
+        let (step_dt, max_steps) = (spec.step_dt, spec.max_episode_steps);
+        Deployment::new(task, model, agent, step_dt, max_steps).map(|d| d.rows())
+    };
+    let title = "what outputs drive: control = offset + scale * output";
+    let idle = Deployment::idle(task, model);
+    if spec.agents.is_empty() {
+        print(title, &[of(None)?, idle].concat());
+        return Ok(());
+    }
+    for agent in &spec.agents {
+        print(&format!("{title}, of {}", agent.name), &of(Some(&agent.name))?);
+    }
+    print("what no output drives", &idle);
+    Ok(())
+}
+
+/// The laws of the actuators, each once.
+fn laws(model: &Model) {
+    let mut laws: Vec<(String, Vec<&str>)> = Vec::new();
+    for a in &model.actuators {
+        let unit = a.joint().map_or("", |j| model.joints[j].kind.force_unit());
+        let law = a.law(unit);
+        // Ranges of controls stand with the names.
+        let law = law.split("; control ").next().unwrap_or_default().to_string();
+        match laws.iter_mut().find(|(known, _)| *known == law) {
+            Some((_, names)) => names.push(&a.name),
+            None => laws.push((law, vec![&a.name])),
+        }
+    }
+    for (i, (law, names)) in laws.iter().enumerate() {
+        if i == 0 {
+            outln!("\nlaws of actuators, in every physics step");
+        }
+        let shown = names[..names.len().min(4)].join(", ");
+        let more = match names.len().saturating_sub(4) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        outln!("  {shown}{more}\n      {law}");
+    }
+}
+
+/// Contacts that expressions read, and of how many pairs of geoms.
+pub(super) fn contacts(env: &BatchEnv) {
+    let model = env.model();
+    if model.contact_sensors.is_empty() {
+        return;
+    }
+    outln!("\ncontacts, read in every physics step");
+    // An engine that lacks them has refused the task; one that has them may be another.
+    let pairs = native::lower::contact_pairs(model).unwrap_or_default();
+    for (i, sensor) in model.contact_sensors.iter().enumerate() {
+        let [of, with] = model.contact_sets(sensor);
+        let pairs = match pairs.get(i) {
+            None => String::new(),
+            Some(0) => "no pair of these geoms can touch: always 0 (contype, conaffinity, \
+                        <exclude>, parent and child)"
+                .into(),
+            Some(1) => "1 pair of geoms".into(),
+            Some(n) => format!("{n} pairs of geoms"),
+        };
+        let sets = format!("{of} with {with}");
+        outln!("  {sets:32} {:28} {pairs}", sensor.reads.words());
+    }
+}
+
+/// Events, what each draws, keeps and works out, and what is said about their draws.
+pub(super) fn events(env: &BatchEnv) {
+    let (events, warnings) = env.events();
+    let (costs, total) = env.event_costs();
+    for (i, (line, cost)) in events.iter().zip(costs).enumerate() {
+        if i == 0 {
+            outln!("\nevents");
+        }
+        outln!("  {}", one_line(line));
+        outln!("      draws {}", cost.draws);
+        outln!("      {}", cost.keeps);
+    }
+    if let Some(total) = total {
+        outln!("  {total}");
+    }
+    for line in &warnings {
+        outln!("  {}", one_line(line));
+    }
+}
+
+/// The pose that position targets and `joint_pos_rel` are relative to.
+pub(super) fn pose(model: &Model, pose: &Pose) {
+    outln!("\ndefault pose: {}", pose.name);
+    let unit = |kind: JointKind| match kind {
+        JointKind::Hinge => Some("rad"),
+        JointKind::Slide => Some("m"),
+        JointKind::Ball | JointKind::Free => None,
+    };
+    let joints = model.joints.iter();
+    let scalar = joints.filter_map(|j| Some((&j.name, pose.qpos[j.qpos_adr], unit(j.kind)?)));
+    let (away, zero): (Vec<_>, Vec<_>) = scalar.partition(|(_, q, _)| *q != 0.0);
+    for (name, q, unit) in &away {
+        outln!("  {name:20} {q:>8.4} {unit}");
+    }
+    match (away.len(), zero.len()) {
+        (_, 0) => {}
+        (0, _) => outln!("  every joint at 0"),
+        (_, 1) => outln!("  1 other joint at 0"),
+        (_, n) => outln!("  {n} other joints at 0"),
+    }
+}

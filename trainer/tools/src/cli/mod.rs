@@ -1,0 +1,245 @@
+//! The command line: one module a command.
+//!
+//! The flags are here; the commands' modules have their meaning. Every
+//! error is printed in one place, [`run`].
+
+mod bench;
+mod bench_device;
+mod bench_physics;
+mod bench_threads;
+mod check;
+mod compare;
+mod contest;
+mod doctor;
+mod engine;
+mod envs;
+mod eval;
+mod export;
+mod instead;
+mod natives;
+mod play;
+mod plot;
+mod regress;
+mod replay;
+mod report;
+mod serve;
+mod shell;
+mod shipped;
+mod target;
+pub mod time;
+mod train;
+mod watch;
+
+use clap::{Args, Parser, Subcommand};
+use ostler_learn::config::filter;
+use ostler_learn::config::{Override, set_leave};
+use ostler_run::log::{errln, trace};
+use ostler_run::run::RunError;
+use ostler_run::run::error::USAGE;
+use ostler_sim::config::Leave;
+use ostler_sim::physics::PhysicsError;
+use ostler_sim::physics::native::InstructionSet;
+use std::path::PathBuf;
+
+/// Help for `--log-level`.
+const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; by module: \
+                         info,ostler_trainer::memory=debug (log.level; OSTLER_LOG)";
+
+/// Help for `--allow-native`.
+const ALLOW: &str = "Run code that the configuration names, with all your rights: C++ headers \
+                     ([[task.native]]), Python ([gymnasium]) (docs/security.md)";
+
+/// Trains robot policies by reinforcement learning on batches of simulated robots.
+#[derive(Debug, Parser)]
+#[command(name = "ostler", version, propagate_version = true)]
+struct Cli {
+    #[arg(long, global = true, value_name = "FILTER", help = LOG_LEVEL, value_parser = filter::checked)]
+    log_level: Option<String>,
+    #[arg(long, global = true, help = ALLOW)]
+    allow_native: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Train a policy
+    Train(train::TrainArgs),
+    /// Validate a configuration; print it resolved, with its sizes and tables
+    Check(check::CheckArgs),
+    /// Run a policy, print its returns, draw it: --html out.html --png sheet.png --gif out.gif
+    Play(play::PlayArgs),
+    /// Draw the learning curves of several runs: runs/a runs/b --png curves.png
+    Plot(plot::PlotArgs),
+    /// Write one page about runs: curves, events, configurations, versions, an animation
+    Report(report::ReportArgs),
+    /// Measure a policy over many episodes: --episodes 1000 --json
+    Eval(eval::EvalArgs),
+    /// Write a policy for a robot's own program: --format onnx,torchscript,c
+    Export(export::ExportArgs),
+    /// List the configurations at hand
+    Envs(envs::EnvsArgs),
+    /// Measure steps per second of simulation, collection, learning and the whole
+    Bench(bench::BenchArgs),
+    /// Show a failure again: the report's folder below RUN/failure
+    Replay(replay::ReplayArgs),
+    /// Look at what this machine has for trainings, and what it lacks
+    Doctor(doctor::DoctorArgs),
+    /// Train and judge a folder of regression files: results as JUnit XML, JSON, Markdown
+    Regress(regress::RegressArgs),
+    /// Removed: refused with what replaces it
+    #[command(hide = true)]
+    Physics(GoneArgs),
+    /// Compare the dynamics of any MJCF file with MuJoCo's
+    Compare(compare::CompareArgs),
+    /// Print completions for a shell: bash, elvish, fish, powershell or zsh
+    Completions(shell::CompletionsArgs),
+    /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
+    Man(shell::ManArgs),
+}
+
+/// Whatever a command that was removed is given.
+#[derive(Debug, Args)]
+struct GoneArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _given: Vec<std::ffi::OsString>,
+}
+
+/// Which configuration, and what differs from it.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// A TOML file, or the name of one that `ostler envs` lists, and values that replace its
+    /// own: env.num_envs=512
+    #[arg(value_name = "CONFIG | KEY=VALUE")]
+    args: Vec<String>,
+    /// Replace a value: --set ppo.gamma=0.98, --set task.reward.forward.weight=2
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Take the values of the file's table [profile.NAME]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Seed of every random draw (seed)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Where to compute: auto, cpu, cuda:0 (device)
+    #[arg(long)]
+    device: Option<String>,
+    /// Parallel environments, or auto (env.num_envs)
+    #[arg(long, alias = "num_envs", value_name = "N", allow_negative_numbers = true)]
+    num_envs: Option<String>,
+}
+
+impl ConfigArgs {
+    /// The configuration's file and the overrides in the order they apply.
+    ///
+    /// # Errors
+    /// More than one file.
+    pub fn split(&self) -> Result<(Option<PathBuf>, Vec<Override>), RunError> {
+        let mut file: Option<PathBuf> = None;
+        let mut overrides: Vec<Override> = self.set.iter().map(Override::set).collect();
+        for arg in &self.args {
+            if arg.contains('=') && !std::path::Path::new(arg).exists() {
+                overrides.push(Override::set(arg));
+            } else if let Some(first) = &file {
+                return Err(RunError::Usage(format!(
+                    "two configurations, {} and {arg}: give one file; values are given as key=value",
+                    first.display()
+                )));
+            } else {
+                file = Some(shipped::find(arg));
+            }
+        }
+        let flags = [
+            ("--profile", "profile", self.profile.clone()),
+            ("--seed", "seed", self.seed.map(|s| s.to_string())),
+            ("--device", "device", self.device.clone()),
+            ("--num-envs", "env.num_envs", self.num_envs.clone()),
+        ];
+        for (flag, key, value) in flags {
+            if let Some(value) = value {
+                overrides.push(Override::flag(flag, key, value));
+            }
+        }
+        Ok((file, overrides))
+    }
+
+    /// The same where a file is needed.
+    ///
+    /// # Errors
+    /// No file, or more than one.
+    pub fn required(&self) -> Result<(PathBuf, Vec<Override>), RunError> {
+        match self.split()? {
+            (Some(file), overrides) => Ok((file, overrides)),
+            (None, _) => {
+                Err(RunError::Usage("which configuration? `ostler envs` lists them".into()))
+            }
+        }
+    }
+}
+
+/// The filter of logs. A training has a log of its own, `regress` starts trainings that
+/// see the environment; of other commands events go to standard error, if that is wanted.
+fn wanted(flag: Option<String>, command: &Command) -> Result<Option<String>, RunError> {
+    let level = filter::wanted(flag).map_err(RunError::Usage)?;
+    if let (Some(level), false) = (&level, matches!(command, Command::Train(_))) {
+        trace::to_stderr(level).map_err(|e| RunError::Usage(e.to_string()))?;
+    }
+    Ok(level)
+}
+
+/// What may be done with the headers of tasks.
+fn leave(cli: &Cli) -> Leave {
+    match (cli.allow_native, &cli.command) {
+        (true, _) => Leave::Run,
+        // They describe tasks, and step none.
+        (false, Command::Check(_) | Command::Doctor(_)) => Leave::Describe,
+        (false, _) => Leave::Refused,
+    }
+}
+
+/// Reads the command line, does what it says, and returns the exit code.
+pub fn run() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version go to standard output with code 0, mistakes to standard
+            // error with code 2.
+            let _ = e.print();
+            return if e.use_stderr() { USAGE } else { 0 };
+        }
+    };
+    set_leave(leave(&cli));
+    let runs = InstructionSet::widest().map_err(PhysicsError::from);
+    let level = match runs {
+        Ok(_) => wanted(cli.log_level, &cli.command),
+        // Before the first call of code for a wider processor.
+        Err(e) => Err(e.into()),
+    };
+    let result = level.and_then(|log_level| match cli.command {
+        Command::Train(args) => train::run(&args, log_level),
+        Command::Check(args) => check::run(&args),
+        Command::Play(args) => play::run(&args),
+        Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Eval(args) => eval::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Envs(args) => envs::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Regress(args) => regress::run(&args),
+        Command::Physics(GoneArgs { .. }) => Err(RunError::Usage(
+            "`ostler physics` is gone: `ostler compare MODEL.xml` holds the dynamics against MuJoCo's, and --keep OUT.npz keeps the states and its answers".into(),
+        )),
+        Command::Compare(args) => compare::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
+    });
+    match result {
+        Ok(code) => code,
+        Err(e) => {
+            errln!("error: {e}");
+            e.exit_code()
+        }
+    }
+}

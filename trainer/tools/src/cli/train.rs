@@ -1,0 +1,297 @@
+//! `ostler train`.
+
+use super::{ConfigArgs, time};
+use clap::Args;
+use ostler_learn::config::ALLOW_NATIVE;
+use ostler_learn::config::{Device, Override, load};
+use ostler_machine::memory::gpu_names;
+use ostler_run::log::progress::{duration, thousands};
+use ostler_run::log::{errln, outln};
+use ostler_run::run::dir::CONFIG;
+use ostler_run::run::error::{DISK_FULL, FAILED, OK, POISONED};
+pub use ostler_run::run::{
+    Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished,
+};
+use ostler_run::supervise::{Attempt, Wish, supervise};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Help for `--inject`.
+const INJECT: &str =
+    "A fault on order, for drills: \"nan qpos[2] env=3 step=50\" (docs/robustness.md)";
+
+/// Flags of `ostler train`.
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// The run's folder [default: runs/NAME/DATE_TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with a run from its newest checkpoint; CONFIG may be left out. "auto": the
+    /// newest unfinished run of CONFIG, a new one if there is none
+    #[arg(long, value_name = "RUN")]
+    resume: Option<PathBuf>,
+    /// Start from the weights and normalisers of a run
+    #[arg(long, value_name = "RUN")]
+    init_from: Option<PathBuf>,
+    /// Save and stop after this time: 90s, 15m, 2h
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    max_time: Option<Duration>,
+    #[arg(long, value_name = "FAULT", help = INJECT)]
+    inject: Vec<String>,
+    /// No progress, no summary
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Trains, in a process of its own where that is configured, and says where everything
+/// is. `log_level`: what the command line or the environment wants to be logged.
+pub fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, RunError> {
+    let (config, mut overrides) = args.config.split()?;
+    if let Some(level) = log_level {
+        overrides.push(Override::flag("--log-level", "log.level", level));
+    }
+    if !args.inject.is_empty() {
+        let list = toml::Value::from(args.inject.clone());
+        overrides.push(Override::flag("--inject", "fault.inject", list));
+    }
+    let mut options = Options {
+        config,
+        overrides,
+        out: args.out.clone(),
+        resume: args.resume.clone(),
+        init_from: args.init_from.clone(),
+        max_time: args.max_time,
+        quiet: args.quiet,
+        ..Options::default()
+    };
+    if args.resume.as_deref() == Some(Path::new("auto")) && find_run(&mut options)? {
+        return Ok(OK);
+    }
+    if options.resume.is_none() {
+        measure_num_envs(&mut options)?;
+    }
+    match wish(&options) {
+        Some(wish) => Ok(supervise(wish, &|attempt| train(&of_attempt(&options, attempt)))),
+        None => Ok(train(&options)),
+    }
+}
+
+/// `--resume auto`; whether nothing is left to do.
+fn find_run(options: &mut Options) -> Result<bool, RunError> {
+    if options.init_from.is_some() {
+        let why = "--resume auto goes on with a run's own weights: --init-from does not go with it";
+        return Err(RunError::Usage(why.into()));
+    }
+    let path = options.config.as_deref().ok_or_else(|| {
+        RunError::Usage("--resume auto finds the newest run of a configuration: which?".into())
+    })?;
+    let (next, why) = newest_unfinished(path, &options.overrides, options.out.as_deref())?;
+    if !options.quiet {
+        errln!("{why}");
+    }
+    (options.resume, options.again) = match next {
+        Next::GoOn(run) => (Some(run), None),
+        Next::Anew(folder) => (None, Some(folder)),
+        Next::Begin => (None, None),
+        Next::Finished => return Ok(true),
+    };
+    if options.resume.is_some() || options.again.is_some() {
+        options.out = None;
+    }
+    Ok(false)
+}
+
+/// `env.num_envs = "auto"`: by measurement, before there is anything to be measured.
+fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
+    let Some(path) = options.config.as_deref() else {
+        return Ok(());
+    };
+    // What is wrong with it is said where it is used.
+    let loaded = match load(path, &options.overrides) {
+        Ok(loaded) if loaded.auto_envs => loaded,
+        _ => return Ok(()),
+    };
+    // A GPU is asked by the process that computes on it: this one will fork.
+    let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    match Device::parse(&loaded.config.device) {
+        Ok(Device::Cuda(_)) => return Ok(()),
+        Ok(Device::Auto) if !gpu_names(visible.as_deref()).is_empty() => return Ok(()),
+        _ => {}
+    }
+    if !options.quiet {
+        errln!("env.num_envs \"auto\": two small trainings measure what it takes");
+    }
+    let fit = ostler_run::forecast::fit::measured(path, &options.overrides)?;
+    if !options.quiet {
+        errln!("{fit}");
+    }
+    let number = Override::flag("env.num_envs = auto", "env.num_envs", fit.num_envs);
+    options.overrides.push(number);
+    Ok(())
+}
+
+/// The configuration's part about supervision. One that cannot be read is complained
+/// about where it is used.
+fn wish(options: &Options) -> Option<Wish> {
+    let own = |run: &PathBuf| Some(find_run_of(run).ok()?.0.join(CONFIG));
+    let path = match (&options.config, &options.resume) {
+        (Some(path), _) => path.clone(),
+        (None, run) => own(run.as_ref()?)?,
+    };
+    let config = load(&path, &options.overrides).ok()?.config;
+    config.runner.supervise.then_some(Wish {
+        max_restarts: config.runner.max_restarts,
+        back_off: config.back_off,
+        warn: config.memory.warn,
+        format: config.log.format,
+    })
+}
+
+/// The options of a start after a death: the same run goes on in its folder.
+fn of_attempt(options: &Options, attempt: &Attempt) -> Options {
+    let mut options = options.clone();
+    options.reporter = attempt.reporter.clone();
+    options.max_envs = attempt.max_envs;
+    options.max_time = options.max_time.map(|t| t.saturating_sub(attempt.spent));
+    options.restarted |= attempt.folder.is_some();
+    if let Some(folder) = &attempt.folder {
+        if attempt.resumable {
+            // Its own configuration, in which every override is.
+            options.config = None;
+            options.overrides.clear();
+            options.resume = Some(folder.clone());
+            options.out = None;
+            options.init_from = None;
+        } else {
+            options.again = Some(folder.clone());
+        }
+    }
+    options
+}
+
+/// Trains in this process; returns the exit code, errors said.
+fn train(options: &Options) -> i32 {
+    let mut run = match Run::start(options) {
+        Ok(run) => run,
+        Err(e) => {
+            errln!("error: {e}");
+            return e.exit_code();
+        }
+    };
+    if !options.quiet {
+        errln!("run {}", run.dir().path().display());
+    }
+    match run.learn() {
+        Ok(ended) => finished(&run, ended, options.quiet),
+        Err(e) => failed(&mut run, &e, options.reporter.supervised()),
+    }
+}
+
+/// Says where everything is; returns the exit code.
+fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
+    if !quiet {
+        summary(run, ended);
+    }
+    if let Ended::DiskFull(disk) = ended {
+        let dir = run.dir().path().display();
+        errln!(
+            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {dir} is, then go on: ostler train --resume {dir}",
+            run.config().memory.disk_act_mib
+        );
+    }
+    ended.exit_code()
+}
+
+/// Says why it failed and where the report is; returns the exit code.
+fn failed(run: &mut Run, e: &RunError, supervised: bool) -> i32 {
+    // Not even why is written into another one's folder.
+    if let RunError::Taken(_) = e {
+        errln!("error: {e}");
+        return e.exit_code();
+    }
+    run.report_error(e);
+    // Whoever supervises says the rest.
+    if let RunError::Crowded { .. } = e {
+        tracing::warn!("{e}");
+        return e.exit_code();
+    }
+    tracing::info!("failed: {e}");
+    errln!("error: {e}");
+    let log = run.dir().path().join(ostler_run::log::trace::LOG);
+    match run.newest_report() {
+        Some(report) => errln!("the report is {}, the log {}", report.display(), log.display()),
+        None => errln!("the log is {}", log.display()),
+    }
+    match run.disk_full() {
+        _ if e.gpu_is_lost() && supervised => POISONED,
+        Some(_) => DISK_FULL,
+        None => FAILED,
+    }
+}
+
+fn summary(run: &Run, ended: Ended) {
+    let why = match ended {
+        Ended::Finished => "all iterations done".to_string(),
+        Ended::Reached(r) => format!("the mean return reached {r:.2}"),
+        Ended::TimeUp => "the time is over".to_string(),
+        Ended::Interrupted => "interrupted, saved".to_string(),
+        Ended::DiskFull(_) => "the disk is nearly full, saved".to_string(),
+    };
+    let dir = run.dir().path().display();
+    outln!(
+        "{why}: iteration {}, {} environment steps, {}",
+        run.iteration(),
+        thousands(run.env_steps() as f64),
+        duration(run.wall_s())
+    );
+    if let Some((last, best)) = run.evaluated() {
+        let best = match best.mean > last.mean {
+            false => "the best so far".to_string(),
+            true => format!("best {:.2} at iteration {}", best.mean, best.iteration),
+        };
+        let (all, evaluating) = run.evaluation_time();
+        outln!(
+            "evaluated   mean return {:.2} at iteration {}, {best} (mean actions; evaluations took {evaluating:.1} of {all:.1} s)",
+            last.mean,
+            last.iteration,
+        );
+    }
+    let (mean_return, mean_length) = run.means();
+    if mean_return.is_finite() {
+        outln!(
+            "in training mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes, with exploration)"
+        );
+    }
+    let troubles = run.troubles();
+    if !troubles.is_empty() {
+        outln!("survived    {}", troubles.join(", "));
+    }
+    outln!("run         {dir}");
+    outln!("checkpoint  {}", run.checkpoint_file().display());
+    if let Some(curve) = run.curve_file() {
+        outln!("curve       {}", curve.display());
+    }
+    outln!("metrics     {dir}/metrics.jsonl");
+    if run.lost_records() > 0 {
+        outln!("{} log records could not be written", run.lost_records());
+    }
+    if let Some(report) = run.newest_report() {
+        outln!("report      {}", report.display());
+    }
+    // Python of others needs leave each time.
+    let config = run.config();
+    let wandb = config.log.wandb.as_ref();
+    let leave = match config.gymnasium.is_some() || wandb.is_some_and(|w| w.names_python()) {
+        true => format!(" {ALLOW_NATIVE}"),
+        false => String::new(),
+    };
+    match run.config().has_robot() {
+        true => outln!("watch it    ostler play {dir}"),
+        false => outln!("judge it    ostler eval {dir}{leave}"),
+    }
+    if matches!(ended, Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)) {
+        outln!("go on       ostler train --resume {dir}{leave}");
+    }
+}
