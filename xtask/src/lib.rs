@@ -11,6 +11,7 @@ pub mod dist;
 mod error;
 pub mod gpu_bundle;
 pub mod libtorch;
+mod meaning;
 #[path = "../../tests/support/need.rs"]
 mod need;
 // The same rule for all code that is loaded; the crate it belongs to is too large here.
