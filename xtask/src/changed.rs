@@ -59,7 +59,12 @@ pub fn test(place: &Place, from: Option<&str>) -> Result<(), SetupError> {
     for (program, why) in &chosen {
         println!("  {program}: {why}");
     }
-    let mut args = vec!["--workspace".to_owned()];
+    let mut args = selected(&packages, |p| {
+        p.library
+            .iter()
+            .chain(p.programs.iter().map(|p| &p.0))
+            .any(|name| chosen.contains_key(name))
+    });
     let is_library = |name: &String| packages.iter().any(|p| p.library.as_ref() == Some(name));
     if chosen.keys().any(is_library) {
         args.push("--lib".to_owned());
@@ -73,6 +78,19 @@ pub fn test(place: &Place, from: Option<&str>) -> Result<(), SetupError> {
     let names: Vec<&str> = chosen.keys().map(String::as_str).collect();
     let names = names.join(",");
     checks::test_with(place, &args, &[(RUNNER, &runner), (CHOSEN, &names)]).map(drop)
+}
+
+/// Arguments that select these packages. What others are built with depends on the selection, so
+/// that it is all of them, as ever, but for packages that share nothing with others.
+fn selected(packages: &[Package], is_chosen: impl Fn(&Package) -> bool) -> Vec<String> {
+    let apart = |p: &Package| {
+        p.uses.is_empty() && !packages.iter().any(|other| other.uses.contains(&p.name))
+    };
+    let chosen: Vec<_> = packages.iter().filter(|p| is_chosen(p)).collect();
+    match chosen.iter().all(|p| apart(p)) {
+        true => chosen.iter().flat_map(|p| ["-p".to_owned(), p.name.clone()]).collect(),
+        false => vec!["--workspace".to_owned()],
+    }
 }
 
 /// Becomes the test program that cargo would start, if it was chosen.
@@ -372,6 +390,15 @@ mod tests {
         let owner = of(&["sim/src/owner.rs"]);
         assert!(owner.iter().any(|n| n == "setup"), "{owner:?}");
         assert!(of(&["tests/common/carts.rs"]).iter().any(|n| n == "learn"));
+    }
+
+    #[test]
+    fn packages_that_share_code_are_built_as_in_a_run_of_all() {
+        let (packages, _) = this();
+        let of = |names: &[&str]| selected(&packages, |p| names.contains(&p.name.as_str()));
+        assert_eq!(of(&["ostler-xtask"]), ["-p", "ostler-xtask"]);
+        assert_eq!(of(&["ostler-xtask", "ostler-trainer"]), ["--workspace"]);
+        assert_eq!(of(&["ostler-sim"]), ["--workspace"]);
     }
 
     #[test]
