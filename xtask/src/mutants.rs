@@ -36,7 +36,7 @@ enum Outcome {
     Refused,
 }
 
-/// Makes each mistake whose line has `only` in it, or every one, and prints how many the tests
+/// Makes each mistake whose line has `only` in it or whose package this is, or every one, and prints how many the tests
 /// find. Those that four hours do not reach are named as left.
 ///
 /// # Errors
@@ -47,7 +47,10 @@ pub fn run(place: &Place, only: Option<&str>) -> Result<(), SetupError> {
     let list = place.root.join(LIST);
     let text = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
     let mut all = parse(&text).map_err(SetupError::Usage)?;
-    all.retain(|m| only.is_none_or(|only| m.to_string().contains(only)));
+    let has = |m: &Mutant, only: &str| {
+        m.to_string().contains(only) || m.tests.iter().any(|arg| arg == only)
+    };
+    all.retain(|m| only.is_none_or(|only| has(m, only)));
     if all.is_empty() {
         return Err(SetupError::Usage(format!("{LIST}: no line has {:?}", only.unwrap_or(""))));
     }

@@ -8,7 +8,7 @@ use crate::counts::Model;
 use crate::place::Place;
 use crate::{SetupError, checks, meaning, share};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -193,7 +193,15 @@ pub fn nightly(place: &Place, all: bool) -> Result<(), SetupError> {
         let file = std::env::temp_dir().join(format!("ostler-proved-{}", std::process::id()));
         fs::write(&file, lines.collect::<String>()).map_err(SetupError::io("write", &file))?;
         let module = format!("{}::", proof.name);
-        let args = ["--workspace", "--test", proof.program, &module].map(str::to_owned);
+        let mut args = ["--workspace", "--test", proof.program, "--"].map(str::to_owned).to_vec();
+        if known.is_empty() {
+            args.push(module);
+        } else {
+            // Its other tests look at no models, and have run with all tests.
+            let tests: BTreeSet<&String> = known.keys().map(|(test, _)| test).collect();
+            args.push("--exact".to_owned());
+            args.extend(tests.into_iter().cloned());
+        }
         let proved = file.to_string_lossy();
         let env = [
             (share::FULL, "1"),

@@ -19,8 +19,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                the tests of thousands of states and several architectures in full: for what
                has changed since (tests/proved.toml), or all
   mutants [TEXT]
-               make the mistakes of tests/mutants.txt in a copy, one at a time, those whose
-               line has TEXT or all, and print the share that tests find: up to four hours
+               make the mistakes of tests/mutants.txt in a copy, one at a time, those of a
+               package or whose line has TEXT, or all, and print the share that tests find:
+               up to four hours
   unused       list the public items that nobody outside of their crate names
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
