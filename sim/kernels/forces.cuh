@@ -35,14 +35,14 @@ template<class R, class M> OSTLER_FN_PART void passive(const M& m, Work<R, M>& w
   }
   weight_compensation(m, w, 0, w.smooth);
   outside_forces(m, w, w.smooth);
-  fluid(m, w);
+  if (m.nfluid + m.nell > 0) fluid(m, w);
 }
 
 // Everything about a state that constraints do not touch.
 template<class R, class M> OSTLER_FN void smooth_dynamics(const M& m, Work<R, M>& w) {
   kinematics(m, w);
   inertia_and_bias(m, w);
-  tendons(m, w);
+  if (m.nten > 0) tendons(m, w);
   tendon_inertia(m, w);
   passive(m, w);
   actuation(m, w);

@@ -3,12 +3,16 @@
 
 #![allow(dead_code, reason = "the runner of tests has the names alone")]
 
-use super::need::{RECORD, program, test};
+use super::need::{RECORD, test};
 
 /// The variable that asks for all: 1.
 pub const FULL: &str = "OSTLER_FULL";
 /// First word of a line in the file that `OSTLER_SKIPS` names.
 pub const WORD: &str = "share";
+/// The same of [`due`].
+pub const PROGRAM: &str = "program";
+/// The variable with the file of what is proved: lines of a test, a model and a hash, with tabs.
+pub const PROVED: &str = "OSTLER_PROVED";
 
 /// How many of `full` things, which `what` names, the calling test looks at: all where
 /// [`FULL`] is 1, else `share`, after saying so.
@@ -20,20 +24,39 @@ pub fn of(full: usize, what: &str, share: usize) -> usize {
         return full;
     }
     assert!(0 < share && share < full, "{share} of {full}");
-    let (program, test, size) = (program(), test(), format!("{share} of {full} {what}"));
+    let (program, test) = (super::need::program(), test());
+    let size = format!("{share} of {full} {what}");
     // Past the test harness's capture, as for a skipped test.
     let said = format!("IN PART: {program} {test}: {size}; all: cargo xtask nightly\n");
     let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
-    if let Some(file) = std::env::var_os(RECORD) {
-        let mut open = std::fs::OpenOptions::new();
-        let line = format!("{WORD}\t{program}\t{test}\t{size}\n");
-        let open = open.append(true).create(true).open(&file);
-        let written = open.and_then(|mut f| std::io::Write::write_all(&mut f, line.as_bytes()));
-        if let Err(e) = written {
-            panic!("a test that runs in part is not listed: {RECORD}={file:?}: {e}");
-        }
-    }
+    write_down(&format!("{WORD}\t{program}\t{test}\t{size}"));
     share
+}
+
+/// Whether the calling test is to look at `model`, whose printed program has this hash: not in a
+/// full run where it was proved with the same hash. Says to the runner of tests what it has.
+///
+/// # Panics
+/// As [`of`]; the record cannot be read or written.
+pub fn due(model: &str, hash: &str) -> bool {
+    let line = format!("{}\t{model}\t{hash}", test());
+    write_down(&format!("{PROGRAM}\t{line}"));
+    let Some(file) = std::env::var_os(PROVED).filter(|_| in_full()) else { return true };
+    let proved =
+        std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{PROVED}={file:?}: {e}"));
+    !proved.lines().any(|known| known == line)
+}
+
+/// A line for the runner of tests, if there is one.
+fn write_down(line: &str) {
+    let Some(file) = std::env::var_os(RECORD) else { return };
+    let open = std::fs::OpenOptions::new().append(true).create(true).open(&file);
+    // One write: tests of one program do so at the same time.
+    let line = format!("{line}\n");
+    let written = open.and_then(|mut f| std::io::Write::write_all(&mut f, line.as_bytes()));
+    if let Err(e) = written {
+        panic!("{line:?} is not written down: {RECORD}={file:?}: {e}");
+    }
 }
 
 /// Whether all is asked for.

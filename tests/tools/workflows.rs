@@ -241,6 +241,11 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
 /// `.ci/run` with a cargo that only prints and fails at `fails`; the end of its output, after
 /// its table of times, which is the second.
 fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
+    ci_with(&[], says, require, fails)
+}
+
+/// The same with arguments.
+fn ci_with(args: &[&str], says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     for folder in [".ci", "bin", "target/debug"] {
@@ -254,11 +259,12 @@ fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     };
     script("target/debug/ostler", "true");
     let says = "[ \"$2\" != test ] || { cat says; echo \"$OSTLER_REQUIRE\" > required; }";
-    script("bin/cargo", &format!("{says}; [ \"$2\" != '{fails}' ]"));
+    script("bin/cargo", &format!("{says}; [ \"$2\" != '{fails}' ] && [ \"$2 $3\" != '{fails}' ]"));
     let path = std::env::var("PATH").unwrap();
     // By name: a script that was just written may still be open in a child of another test.
     let out = Command::new("bash")
         .arg(at(".ci/run"))
+        .args(args)
         .env("PATH", format!("{}:{path}", at("bin").display()))
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("OSTLER_REQUIRE")
@@ -284,6 +290,17 @@ fn ci_ends_with_the_proofs_that_are_due_whose_time_is_apart() {
         let expected = ["install", "lint", "test", "regress", "before", "proofs"];
         assert_eq!(steps, expected, "{table}");
     }
+}
+
+#[test]
+fn ci_of_a_change_runs_its_tests_and_nothing_after_them() {
+    let counts = "4 passed, 0 failed, 0 skipped\n";
+    let (code, end, table) = ci_with(&["--changed", "main"], counts, Some(""), "");
+    assert_eq!(code, 0);
+    assert!(end.ends_with(counts), "{end}");
+    assert!(table.contains("\ntest ") && !table.contains("proofs"), "{table}");
+    let (code, ..) = ci_with(&["--changed"], counts, Some(""), "test --changed");
+    assert_eq!(code, 1);
 }
 
 #[test]

@@ -134,7 +134,7 @@ pub(crate) fn test_with(
     let status = ran?;
     counts.skipped(&skips?);
     if args.is_empty() {
-        println!("{}", proofs::due(&place.root)?);
+        println!("{}", proofs::due(&place.root, counts.programs())?);
     }
     println!("{counts}");
     if status.success() {

@@ -14,6 +14,9 @@ const PARTS: &str = "tests that ran in part, in full by `cargo xtask nightly`:";
 /// Heading of the list of tests that did not run; `.ci/run` looks for it.
 const HEAD: &str = "tests that did not run:";
 
+/// A test's full name, and a model that it looks at.
+pub(crate) type Model = (String, String);
+
 /// How many tests ended how. A test that skipped itself, which the harness takes for
 /// passed, counts as skipped.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Counts {
     skips: BTreeMap<(String, String), Vec<String>>,
     /// Tests of which a share ran, with what it was.
     parts: BTreeSet<String>,
+    /// Hashes of printed programs, by tests and models.
+    programs: BTreeMap<Model, String>,
     listing: bool,
 }
 
@@ -71,15 +76,23 @@ impl Counts {
         }
     }
 
-    /// Takes the lines that skipped tests, and those that ran in part, have written down into
-    /// account.
+    /// Hashes of the printed programs that tests look at.
+    pub(crate) fn programs(&self) -> &BTreeMap<Model, String> {
+        &self.programs
+    }
+
+    /// Takes the lines that skipped tests, those that ran in part, and those that prove something
+    /// have written down into account.
     pub(crate) fn skipped(&mut self, record: &str) {
         for line in record.lines() {
-            let mut words = line.split('\t');
-            if let (Some(share::WORD), Some(program), Some(test), Some(size), None) =
-                (words.next(), words.next(), words.next(), words.next(), words.next())
-            {
-                self.parts.insert(format!("{program} {test}: {size}"));
+            match line.split('\t').collect::<Vec<_>>()[..] {
+                [share::WORD, program, test, size] => {
+                    self.parts.insert(format!("{program} {test}: {size}"));
+                }
+                [share::PROGRAM, test, model, hash] => {
+                    self.programs.insert((test.to_owned(), model.to_owned()), hash.to_owned());
+                }
+                _ => {}
             }
         }
         for skip in record.lines().filter_map(Skip::read) {

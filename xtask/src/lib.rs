@@ -5,12 +5,16 @@
 //! then [`cargo`].
 
 pub mod cargo;
+pub mod changed;
 pub mod checks;
 mod counts;
 pub mod dist;
 mod error;
 pub mod gpu_bundle;
+mod json;
 pub mod libtorch;
+mod meaning;
+pub mod mutants;
 #[path = "../../tests/support/need.rs"]
 mod need;
 // The same rule for all code that is loaded; the crate it belongs to is too large here.
@@ -30,6 +34,7 @@ mod reads;
 pub mod referee;
 #[path = "../../tests/support/share.rs"]
 mod share;
+pub mod unused;
 
 pub use counts::Counts;
 pub use error::SetupError;

@@ -1,10 +1,14 @@
 //! Proofs: tests of thousands of states, hundreds of models or several architectures, of which
 //! a share runs with the other tests (`tests/support/share.rs`). `cargo xtask nightly` runs them
-//! in full and writes down of which sources that was.
+//! in full and writes down of what that was: of the sources of the tests themselves, and of the
+//! programs that the engine prints for robots, which the tests hash. An edit is proved for the
+//! robots whose programs it changes.
 
+use crate::counts::Model;
 use crate::place::Place;
-use crate::{SetupError, checks, share};
+use crate::{SetupError, checks, meaning, share};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -16,7 +20,8 @@ pub const RECORD: &str = "tests/proved.toml";
 /// The first lines of the record.
 const HEAD: &str = "\
 # The last full run of each proof: `cargo xtask nightly` writes this after it passed. A proof
-# whose sources hash to something else is due.
+# whose sources hash to something else is due, and of a test's models those whose printed
+# programs do.
 ";
 
 /// Tests that prove something in full.
@@ -28,28 +33,35 @@ pub struct Proof {
     program: &'static str,
     /// What the machine must have: no test of it may be skipped.
     needs: &'static str,
-    /// Files and folders that the result hangs on.
+    /// Files and folders that the result hangs on, whatever the model: the tests, the comparison,
+    /// the referee and how kernels are called and compiled.
     sources: &'static [&'static str],
+    /// Whether its tests hash the programs of their models (`share::due`).
+    prints: bool,
 }
 
-/// All proofs. Sources are the kernels, what calls and prints them, the tests and their models;
-/// what reads models is a source where the models' writing is drawn.
+/// All proofs. What reads models is a source where the models' writing is drawn; elsewhere the
+/// tables that are made of a model count, and the kernels' text that runs for it.
 pub const PROOFS: [Proof; 8] = [
     Proof {
         name: "native_referee",
         program: "engine",
         needs: "referee",
         sources: &[
-            "configs/robots",
             "sim/engine/build.rs",
             "sim/build/units.rs",
-            "sim/kernels",
-            "sim/engine/src/physics/native",
+            "sim/kernels/collide.cpp",
+            "sim/kernels/host.cpp",
+            "sim/engine/src/physics/native/evaluate.rs",
+            "sim/engine/src/physics/native/tables.rs",
             "sim/engine/src/referee",
             "sim/tests/engine/mjcf_referee/attached.rs",
             "sim/tests/engine/native_referee",
-            "tests/referee",
+            "tests/referee/mujoco_states.py",
+            "tests/referee/mujoco_varied.py",
+            "tests/referee/requirements.txt",
         ],
+        prints: true,
     },
     // What reads a robot's file: all drawn robots, not only those of a share.
     Proof {
@@ -57,6 +69,7 @@ pub const PROOFS: [Proof; 8] = [
         program: "engine",
         needs: "referee",
         sources: &["sim/model/src", "sim/tests/engine/mjcf_referee"],
+        prints: false,
     },
     Proof {
         name: "lab_files",
@@ -70,35 +83,42 @@ pub const PROOFS: [Proof; 8] = [
             "tests/referee/exported.py",
             "trainer/run/src/export",
         ],
+        prints: false,
     },
     Proof {
         name: "specialised_kernels",
         program: "engine",
         needs: "referee,avx2,compiler",
         sources: &[
-            "configs/robots",
-            "sim/kernels",
-            "sim/engine/src/physics/native",
+            "sim/engine/src/physics/native/evaluate.rs",
+            "sim/engine/src/physics/native/specialize/compiler.rs",
+            "sim/engine/src/physics/native/tables.rs",
             "sim/engine/src/referee",
-            "sim/tests/engine/native_referee",
+            "sim/tests/engine/native_referee/engine.rs",
+            "sim/tests/engine/native_referee/pending.rs",
+            "sim/tests/engine/native_referee/reference.rs",
             "sim/tests/engine/specialised_kernels.rs",
-            "tests/referee",
+            "tests/referee/mujoco_states.py",
+            "tests/referee/requirements.txt",
         ],
+        prints: true,
     },
+    // The host's half is no printed program.
     Proof {
         name: "on_device",
         program: "env",
         needs: "compiler",
         sources: &[
-            "configs",
-            "sim/kernels",
+            "sim/engine/build.rs",
+            "sim/build/units.rs",
+            "sim/kernels/env.cpp",
             "sim/engine/src/device/host.rs",
             "sim/env/src/env",
-            "sim/engine/src/physics/native",
+            "sim/engine/src/physics/native/specialize/compiler.rs",
             "sim/env/src/task",
             "sim/tests/env/on_device",
-            "tests/referee/features",
         ],
+        prints: true,
     },
     Proof {
         name: "export",
@@ -112,29 +132,26 @@ pub const PROOFS: [Proof; 8] = [
             "tests/referee/exported.py",
             "trainer/run/src/export",
         ],
+        prints: false,
     },
     Proof {
         name: "regress",
         program: "tools",
         needs: "python",
         sources: &["tests/tools/regress", "trainer/learn/src/drill", "trainer/tools/src/regress"],
+        prints: false,
     },
     Proof {
         name: "nvrtc",
         program: "engine",
         needs: "referee,nvrtc",
         sources: &[
-            "configs",
-            "sim/kernels",
             "sim/engine/src/device/cuda/compile.rs",
             "sim/engine/src/device/cuda/nvrtc",
-            "sim/env/src/env/on_device",
-            "sim/engine/src/physics/native",
-            "sim/env/src/task",
             "sim/tests/engine/nvrtc",
-            "tests/referee/features",
             "tests/referee/requirements.txt",
         ],
+        prints: true,
     },
 ];
 
@@ -144,10 +161,12 @@ struct Proved {
     name: String,
     sources: String,
     date: String,
+    /// Hashes of programs.
+    programs: BTreeMap<Model, String>,
 }
 
-/// Runs the proofs whose sources have changed since they were run in full, or all, and writes
-/// those that pass into the record.
+/// Runs the proofs that are due in full, or all, and writes those that pass into the record. A
+/// proof whose tests print programs runs always, and passes over the models that are proved.
 ///
 /// # Errors
 /// A source or the record cannot be read or written; a test fails.
@@ -155,41 +174,77 @@ pub fn nightly(place: &Place, all: bool) -> Result<(), SetupError> {
     let mut failed = None;
     for proof in &PROOFS {
         let sources = hash(&place.root, proof.sources)?;
-        match state(&read(&place.root)?, proof, &sources) {
-            State::Proved(date) if !all => {
-                println!("{}: proved in full on {date} with these sources", proof.name);
+        let record = read(&place.root)?;
+        let known = match state(&record, proof, &sources) {
+            State::Proved(p) if !all && !proof.prints => {
+                println!("{}: proved in full on {} with these sources", proof.name, p.date);
                 continue;
             }
-            state => println!("{}: {state}: in full now", proof.name),
-        }
+            State::Proved(p) if !all => {
+                println!("{}: in full now, but for what is proved", proof.name);
+                p.programs.clone()
+            }
+            state => {
+                println!("{}: {state}: in full now", proof.name);
+                BTreeMap::new()
+            }
+        };
+        let lines = known.iter().map(|((test, model), hash)| format!("{test}\t{model}\t{hash}\n"));
+        let file = std::env::temp_dir().join(format!("ostler-proved-{}", std::process::id()));
+        fs::write(&file, lines.collect::<String>()).map_err(SetupError::io("write", &file))?;
         let module = format!("{}::", proof.name);
-        let args = ["--workspace", "--test", proof.program, &module].map(str::to_owned);
-        let env = [(share::FULL, "1"), (crate::need::REQUIRE, proof.needs)];
-        if let Err(error) = checks::test_with(place, &args, &env) {
-            eprintln!("error: {}: {error}", proof.name);
-            failed = Some(error);
+        let mut args = ["--workspace", "--test", proof.program, "--"].map(str::to_owned).to_vec();
+        if known.is_empty() {
+            args.push(module);
+        } else {
+            // Its other tests look at no models, and have run with all tests.
+            let tests: BTreeSet<&String> = known.keys().map(|(test, _)| test).collect();
+            args.push("--exact".to_owned());
+            args.extend(tests.into_iter().cloned());
+        }
+        let proved = file.to_string_lossy();
+        let env = [
+            (share::FULL, "1"),
+            (crate::need::REQUIRE, proof.needs),
+            (share::PROVED, proved.as_ref()),
+        ];
+        let ran = checks::test_with(place, &args, &env);
+        let _ = fs::remove_file(&file);
+        let programs = match ran {
+            Ok(counts) => counts.programs().clone(),
+            Err(error) => {
+                eprintln!("error: {}: {error}", proof.name);
+                failed = Some(error);
+                continue;
+            }
+        };
+        // What was edited meanwhile is not what ran.
+        if hash(&place.root, proof.sources)? != sources {
             continue;
         }
-        // What was edited meanwhile is not what ran.
-        if hash(&place.root, proof.sources)? == sources {
-            note(&place.root, proof, sources, today())?;
+        let new = programs.iter().filter(|(model, hash)| known.get(model) != Some(hash)).count();
+        if proof.prints {
+            println!("{}: {} models, {new} of them now", proof.name, programs.len());
+        }
+        if !proof.prints || new > 0 || programs.len() < known.len() {
+            note(&place.root, proof, sources, today(), programs)?;
             println!("{}: proved; {RECORD} says so: commit it", proof.name);
         }
     }
     failed.map_or(Ok(()), Err)
 }
 
-/// One line: which proofs are due, if any.
+/// One line: which proofs are due, if any. `programs`: those of the tests that have run.
 ///
 /// # Errors
 /// A source or the record cannot be read.
-pub fn due(root: &Path) -> Result<String, SetupError> {
+pub fn due(root: &Path, programs: &BTreeMap<Model, String>) -> Result<String, SetupError> {
     let record = read(root)?;
     let mut due = Vec::new();
     for proof in &PROOFS {
         let sources = hash(root, proof.sources)?;
         match state(&record, proof, &sources) {
-            State::Proved(_) => {}
+            State::Proved(p) => due.extend(changed(proof, p, programs)),
             state => due.push(format!("{} ({state})", proof.name)),
         }
     }
@@ -199,36 +254,56 @@ pub fn due(root: &Path) -> Result<String, SetupError> {
     })
 }
 
+/// Models of a proof whose programs are not those of its last full run, if any.
+fn changed(proof: &Proof, p: &Proved, programs: &BTreeMap<Model, String>) -> Option<String> {
+    /// As many are named.
+    const NAMED: usize = 3;
+    let module = format!("{}::", proof.name);
+    let ours = programs.iter().filter(|((test, _), _)| test.starts_with(&module));
+    let (same, new): (Vec<_>, Vec<_>) =
+        ours.partition(|(model, hash)| p.programs.get(model) == Some(hash));
+    if proof.prints && same.is_empty() && new.is_empty() {
+        return Some(format!("{} (its tests did not run here)", proof.name));
+    }
+    let mut names: Vec<&str> = new.iter().map(|((_, model), _)| model.as_str()).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names = names.join(", ");
+    (!new.is_empty()).then(|| format!("{} ({names}{more}, since {})", proof.name, p.date))
+}
+
 /// How a proof stands.
 #[derive(Debug, PartialEq)]
-enum State {
-    /// With these sources, on that day.
-    Proved(String),
+enum State<'a> {
+    /// With these sources.
+    Proved(&'a Proved),
     /// With others, on that day.
-    Changed(String),
+    Changed(&'a str),
     Never,
 }
 
-impl std::fmt::Display for State {
+impl std::fmt::Display for State<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Proved(date) => write!(f, "proved on {date}"),
+            Self::Proved(p) => write!(f, "proved on {}", p.date),
             Self::Changed(date) => write!(f, "its sources have changed since {date}"),
             Self::Never => f.write_str("not in the record"),
         }
     }
 }
 
-fn state(record: &[Proved], proof: &Proof, sources: &str) -> State {
+fn state<'a>(record: &'a [Proved], proof: &Proof, sources: &str) -> State<'a> {
     match record.iter().find(|p| p.name == proof.name) {
-        Some(p) if p.sources == sources => State::Proved(p.date.clone()),
-        Some(p) => State::Changed(p.date.clone()),
+        Some(p) if p.sources == sources => State::Proved(p),
+        Some(p) => State::Changed(&p.date),
         None => State::Never,
     }
 }
 
-/// The SHA-256 of all files of these names, with their paths, in order. What Python leaves
-/// behind does not count.
+/// A hash of what all files of these names mean, whatever their names are. What Python leaves
+/// behind does not count. 16 hexadecimal digits.
 fn hash(root: &Path, sources: &[&str]) -> Result<String, SetupError> {
     let mut files = Vec::new();
     for source in sources {
@@ -236,17 +311,20 @@ fn hash(root: &Path, sources: &[&str]) -> Result<String, SetupError> {
     }
     files.sort();
     files.dedup();
-    let mut hash = Sha256::new();
+    let mut hashes = Vec::new();
     for file in files {
         let path = root.join(&file);
         let bytes = fs::read(&path).map_err(SetupError::io("read", &path))?;
-        // Lengths: no two lists of files have the same bytes.
-        for part in [file.as_bytes(), &bytes] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
+        let meaning = meaning::of(&path, &bytes);
+        // A file that only names others is part of where code lies.
+        if !meaning.is_empty() {
+            hashes.push(Sha256::digest(meaning));
         }
     }
-    Ok(hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+    hashes.sort();
+    let mut hash = Sha256::new();
+    hashes.iter().for_each(|h| hash.update(h));
+    Ok(hash.finalize().iter().take(8).fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     }))
@@ -283,15 +361,23 @@ fn read(root: &Path) -> Result<Vec<Proved>, SetupError> {
 /// As [`written`] writes it.
 fn parse(text: &str) -> Vec<Proved> {
     let mut all: Vec<Proved> = Vec::new();
+    let mut of_test = None;
     for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            all.push(Proved { name: name.to_owned(), sources: String::new(), date: String::new() });
+        if let Some(table) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            // `[proof]`, `[proof."test"]`
+            let (name, test) = table.split_once('.').unwrap_or((table, ""));
+            of_test = (!test.is_empty()).then(|| format!("{name}::{}", test.trim_matches('"')));
+            if of_test.is_none() {
+                let [sources, date] = [String::new(), String::new()];
+                all.push(Proved { name: name.into(), sources, date, programs: BTreeMap::new() });
+            }
         } else if let (Some((key, value)), Some(last)) = (line.split_once(" = "), all.last_mut()) {
-            let value = value.trim_matches('"').to_owned();
-            match key {
-                "sources" => last.sources = value,
-                "date" => last.date = value,
-                _ => {}
+            let [key, value] = [key, value].map(|text| text.trim_matches('"').to_owned());
+            match (&of_test, key.as_str()) {
+                (Some(test), _) => drop(last.programs.insert((test.clone(), key), value)),
+                (None, "sources") => last.sources = value,
+                (None, "date") => last.date = value,
+                (None, _) => {}
             }
         }
     }
@@ -303,15 +389,30 @@ fn written(record: &[Proved]) -> String {
     for p in record {
         let (name, sources, date) = (&p.name, &p.sources, &p.date);
         let _ = write!(text, "\n[{name}]\nsources = \"{sources}\"\ndate = \"{date}\"\n");
+        let mut last = "";
+        for ((test, model), hash) in &p.programs {
+            if test != last {
+                let test = test.strip_prefix(&format!("{name}::")).unwrap_or(test);
+                let _ = writeln!(text, "\n[{name}.\"{test}\"]");
+            }
+            last = test;
+            let _ = writeln!(text, "\"{model}\" = \"{hash}\"");
+        }
     }
     text
 }
 
 /// Writes a full run that passed into the record.
-fn note(root: &Path, proof: &Proof, sources: String, date: String) -> Result<(), SetupError> {
+fn note(
+    root: &Path,
+    proof: &Proof,
+    sources: String,
+    date: String,
+    programs: BTreeMap<Model, String>,
+) -> Result<(), SetupError> {
     let mut record = read(root)?;
     record.retain(|p| p.name != proof.name && PROOFS.iter().any(|known| known.name == p.name));
-    record.push(Proved { name: proof.name.to_owned(), sources, date });
+    record.push(Proved { name: proof.name.to_owned(), sources, date, programs });
     record.sort_by(|a, b| a.name.cmp(&b.name));
     let path = root.join(RECORD);
     fs::write(&path, written(&record)).map_err(SetupError::io("write", path))
@@ -359,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_due_until_it_is_noted_and_again_when_a_source_changes() {
+    fn a_proof_is_due_until_it_is_noted_and_again_when_a_source_or_a_program_changes() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = dir.path().join(name);
@@ -367,37 +468,65 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         for source in PROOFS.iter().flat_map(|p| p.sources) {
-            write(&format!("{source}/a"), "a");
+            write(&format!("{source}/a.rs"), "fn a() {}");
         }
         write("tests/none", "");
         let proof = &PROOFS[0];
-        let now = || hash(dir.path(), proof.sources).unwrap();
-        let stands = || state(&read(dir.path()).unwrap(), proof, &now());
-        assert_eq!(stands(), State::Never);
+        let date = || "2026-01-02".to_owned();
+        let proved = || {
+            let record = read(dir.path()).unwrap();
+            let now = hash(dir.path(), proof.sources).unwrap();
+            match state(&record, proof, &now) {
+                State::Proved(p) => p.date == date(),
+                State::Changed(since) => {
+                    assert_eq!(since, date());
+                    false
+                }
+                State::Never => false,
+            }
+        };
+        assert!(!proved());
+        let mut programs = BTreeMap::new();
+        for (i, proof) in PROOFS.iter().filter(|p| p.prints).enumerate() {
+            for model in ["ant", "hopper: friction"] {
+                let test = format!("{}::models::agree", proof.name);
+                programs.insert((test, model.to_owned()), format!("{i:016x}"));
+            }
+        }
         for proof in &PROOFS {
             let sources = hash(dir.path(), proof.sources).unwrap();
-            note(dir.path(), proof, sources, "2026-01-02".into()).unwrap();
+            let module = format!("{}::", proof.name);
+            let mut own = programs.clone();
+            own.retain(|(test, _), _| test.starts_with(&module));
+            note(dir.path(), proof, sources, date(), own).unwrap();
         }
-        assert_eq!(stands(), State::Proved("2026-01-02".into()));
-        let line = due(dir.path()).unwrap();
-        assert!(line.ends_with(": all"), "{line}");
-        // Another text, another name, a file less; not what Python leaves behind.
-        write("sim/kernels/__pycache__/x", "");
-        assert_eq!(stands(), State::Proved("2026-01-02".into()));
-        write("sim/kernels/a", "b");
-        assert_eq!(stands(), State::Changed("2026-01-02".into()));
-        let line = due(dir.path()).unwrap();
-        assert!(
-            line.contains("cargo xtask nightly") && line.contains("specialised_kernels"),
-            "{line}"
-        );
-        write("sim/kernels/a", "a");
-        write("sim/kernels/deep/b", "");
-        assert_eq!(stands(), State::Changed("2026-01-02".into()));
-        fs::remove_dir_all(dir.path().join("sim/kernels/deep")).unwrap();
-        assert_eq!(stands(), State::Proved("2026-01-02".into()));
-        fs::rename(dir.path().join("sim/kernels/a"), dir.path().join("sim/kernels/b")).unwrap();
-        assert_eq!(stands(), State::Changed("2026-01-02".into()));
+        assert!(proved());
+        let line = |programs: &BTreeMap<Model, String>| due(dir.path(), programs).unwrap();
+        assert!(line(&programs).ends_with(": all"), "{}", line(&programs));
+        // What did not run says nothing of its programs.
+        assert!(line(&BTreeMap::new()).contains("nvrtc (its tests did not run here)"));
+        // One robot's program.
+        let mut edited = programs.clone();
+        let ant = ("native_referee::models::agree".to_owned(), "ant".to_owned());
+        edited.insert(ant, "1".into());
+        assert!(line(&edited).ends_with(": native_referee (ant, since 2026-01-02)"));
+        // Other words; not comments, the name of a file, or what Python leaves behind.
+        let source = "sim/tests/engine/native_referee";
+        write(&format!("{source}/__pycache__/x"), "");
+        write(&format!("{source}/a.rs"), "// What it does.\npub(crate) fn a() {\n}\n");
+        assert!(proved());
+        fs::rename(dir.path().join(source).join("a.rs"), dir.path().join(source).join("b.rs"))
+            .unwrap();
+        assert!(proved());
+        write(&format!("{source}/mod.rs"), "mod b;\nuse b::a;\n");
+        assert!(proved());
+        write(&format!("{source}/b.rs"), "fn b() {}");
+        assert!(!proved());
+        let line = line(&programs);
+        assert!(line.contains("`cargo xtask nightly`: native_referee (its sources"), "{line}");
+        write(&format!("{source}/b.rs"), "fn a() {}");
+        write(&format!("{source}/deep/b.rs"), "fn b() {}");
+        assert!(!proved());
     }
 
     /// What the record says is of this checkout's proofs, in the form that is written.
@@ -409,7 +538,8 @@ mod tests {
         assert_eq!(written(&record), text);
         for p in &record {
             assert!(PROOFS.iter().any(|known| known.name == p.name), "{p:?}");
-            assert!(p.sources.len() == 64 && p.date.len() == 10, "{p:?}");
+            assert!(p.sources.len() == 16 && p.date.len() == 10, "{p:?}");
+            assert!(p.programs.values().all(|hash| hash.len() == 16), "{p:?}");
         }
     }
 
@@ -431,11 +561,12 @@ mod tests {
             for source in proof.sources.iter().filter(|s| covers(s)) {
                 walk(&root(), &root().join(source), &mut files).unwrap();
             }
-            let asks = |file: &String| {
-                let text = fs::read_to_string(root().join(file)).unwrap();
-                text.contains("share::of(")
+            let asks = |call: &str| {
+                let text = |file: &String| fs::read_to_string(root().join(file)).unwrap();
+                files.iter().any(|file| text(file).contains(call))
             };
-            assert!(files.iter().any(asks), "{}", proof.name);
+            assert!(asks("share::of("), "{}", proof.name);
+            assert_eq!(asks("share::due("), proof.prints, "{}", proof.name);
             let needs = crate::need::parse(proof.needs).unwrap();
             assert!(!needs.is_empty());
         }

@@ -2,7 +2,8 @@
 
 use ostler_xtask::place::{self, Place};
 use ostler_xtask::{
-    SetupError, checks, dist, gpu_bundle, libtorch, peers, pretend_gpu, proofs, referee,
+    SetupError, changed, checks, dist, gpu_bundle, libtorch, mutants, peers, pretend_gpu, proofs,
+    referee, unused,
 };
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,9 +12,17 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [ARGS]  every test of the workspace, libtorch and referees set up first;
                ARGS go to `cargo test` (for example: -p ostler-sim model)
+  test --changed [REF]
+               the tests of what differs from REF (the merge base with main without one) and
+               of the packages that depend on it
   nightly [--all]
-               the tests of thousands of states and several architectures in full: those
-               whose sources have changed since (tests/proved.toml), or all
+               the tests of thousands of states and several architectures in full: for what
+               has changed since (tests/proved.toml), or all
+  mutants [TEXT]
+               make the mistakes of tests/mutants.txt in a copy, one at a time, those of a
+               package or whose line has TEXT, or all, and print the share that tests find:
+               up to four hours
+  unused       list the public items that nobody outside of their crate names
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
   dist [--environments]
@@ -48,9 +57,17 @@ fn run(args: &[String]) -> Result<(), SetupError> {
     let place = Place::from_env()?;
     let (command, rest) = args.split_first().ok_or_else(|| SetupError::Usage(USAGE.into()))?;
     match (command.as_str(), rest) {
+        ("test", [flag]) if flag == "--changed" => timed("test", || changed::test(&place, None)),
+        ("test", [flag, from]) if flag == "--changed" => {
+            timed("test", || changed::test(&place, Some(from)))
+        }
+        (changed::COMMAND, command) => changed::run_chosen(command),
         ("test", rest) => timed("test", || checks::test(&place, rest).map(drop)),
         ("nightly", []) => timed("nightly", || proofs::nightly(&place, false)),
         ("nightly", [all]) if all == "--all" => timed("nightly", || proofs::nightly(&place, true)),
+        ("mutants", []) => timed("mutants", || mutants::run(&place, None)),
+        ("mutants", [only]) => timed("mutants", || mutants::run(&place, Some(only))),
+        ("unused", []) => unused::list(&place),
         ("lint", []) => timed("lint", || checks::lint(&place)),
         ("ci", []) => {
             timed("lint", || checks::lint(&place))?;

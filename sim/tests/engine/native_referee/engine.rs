@@ -4,6 +4,8 @@ use super::pending::pending;
 use crate::support::share;
 use ostler_sim::Model;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
+use ostler_sim::physics::native::generate::physics_hash;
+use ostler_sim::physics::native::lower::{LowerOptions, lower};
 use ostler_sim::physics::native::{self, EvalOptions};
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
@@ -135,6 +137,25 @@ impl Findings {
             self.different.join("\n")
         );
     }
+}
+
+/// Whether this model is to be compared: always but in a full run of what was proved before. Its
+/// proof hangs on its files, which MuJoCo reads, and on what the kernels know of it.
+pub fn due(name: &str, model: &Model) -> bool {
+    share::due(name, &model_hash(model))
+}
+
+/// The hash of a model's files and of its physics.
+pub fn model_hash(model: &Model) -> String {
+    let mut hash = blake3::Hasher::new();
+    for source in &model.sources {
+        hash.update(&std::fs::read(source).unwrap());
+    }
+    match lower(model, &LowerOptions::default()) {
+        Ok(plan) => hash.update(physics_hash(&plan).as_bytes()),
+        Err(refused) => hash.update(refused.what.as_bytes()),
+    };
+    hash.finalize().to_hex()[..16].to_owned()
 }
 
 /// A folder of the repository.

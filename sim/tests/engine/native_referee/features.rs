@@ -1,6 +1,6 @@
 //! One small model per feature of MJCF.
 
-use super::engine::{Findings, files, repository};
+use super::engine::{Findings, due, files, repository};
 use super::reference::{mujoco, reference};
 use crate::support::share;
 use ostler_sim::model::mjcf;
@@ -41,8 +41,10 @@ fn features_agree_with_mujoco() {
                 continue;
             }
         };
-        let answers = reference(&mut mujoco, &path, &model, states, 2);
-        findings.check(&name, &model, &answers);
+        if due(&name, &model) {
+            let answers = reference(&mut mujoco, &path, &model, states, 2);
+            findings.check(&name, &model, &answers);
+        }
     }
     findings.finish();
 }

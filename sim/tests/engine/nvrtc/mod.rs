@@ -69,8 +69,11 @@ impl Row {
     }
 }
 
+/// A program's name, itself and its hash, and an architecture.
+type Work<'a> = (&'a str, &'a Program, &'a str, &'a str);
+
 /// Compiles them all, as many at a time as there are processors.
-fn compiled(compiler: &Compiler, nvdisasm: &Path, work: &[(&str, &Program, &str)]) -> Vec<Row> {
+fn compiled(compiler: &Compiler, nvdisasm: &Path, work: &[Work]) -> Vec<Row> {
     let next = Mutex::new(work.iter());
     let rows = Mutex::new(Vec::new());
     let processors = std::thread::available_parallelism().unwrap().get();
@@ -78,7 +81,7 @@ fn compiled(compiler: &Compiler, nvdisasm: &Path, work: &[(&str, &Program, &str)
         for _ in 0..processors.min(4) {
             scope.spawn(|| {
                 loop {
-                    let Some((name, program, architecture)) = next.lock().unwrap().next() else {
+                    let Some((name, program, _, architecture)) = next.lock().unwrap().next() else {
                         break;
                     };
                     let compiled = compiler
@@ -96,10 +99,7 @@ fn compiled(compiler: &Compiler, nvdisasm: &Path, work: &[(&str, &Program, &str)
         }
     });
     let mut rows = rows.into_inner().unwrap();
-    let place = |row: &Row| {
-        let same = |w: &&(&str, &Program, &str)| w.0 == row.program && w.2 == row.arch;
-        work.iter().position(|w| same(&w))
-    };
+    let place = |row: &Row| work.iter().position(|w| w.0 == row.program && w.3 == row.arch);
     rows.sort_by_key(place);
     rows
 }
@@ -117,20 +117,22 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     // The longest compilation first.
     let for_all = ARCHITECTURES.iter().enumerate().flat_map(|(a, arch)| {
         let numbered = shipped.iter().enumerate().rev();
-        numbered.map(move |(i, (n, p))| (i, a, (n.as_str(), p, *arch)))
+        numbered.map(move |(i, (n, p, hash))| (i, a, (n.as_str(), p, hash.as_str(), *arch)))
     });
     // With the other tests each for one of them, so that all are among them.
     let all = ARCHITECTURES.len() * shipped.len();
     let few = share::of(all, "programs and architectures", shipped.len());
     let chosen = |i: &usize, a: &usize| few == all || i % ARCHITECTURES.len() == *a;
-    let for_all = for_all.filter(|(i, a, _)| chosen(i, a)).map(|(.., work)| work);
-    let for_one = others.iter().map(|(n, p)| (n.as_str(), p, ONE));
+    let due = |(name, _, hash, arch): &Work| share::due(&format!("{name} {arch}"), hash);
+    let for_all = for_all.filter(|(i, a, work)| due(work) && chosen(i, a)).map(|(.., work)| work);
+    let for_one = others.iter().map(|(n, p, hash)| (n.as_str(), p, hash.as_str(), ONE));
+    let for_one = for_one.filter(due);
     let found = compiled(&compiler, &nvdisasm, &for_all.chain(for_one).collect::<Vec<_>>());
     let found: Vec<_> = found
         .into_iter()
         .filter(|row| {
             row.program == programs::HUMANOID
-                || shipped.iter().any(|(name, _)| *name == row.program)
+                || shipped.iter().any(|(name, ..)| *name == row.program)
         })
         .collect();
 

@@ -8,7 +8,7 @@ use ostler_sim::env::on_device::program;
 use ostler_sim::model::{
     Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, mjcf,
 };
-use ostler_sim::physics::native::generate::generate_cuda;
+use ostler_sim::physics::native::generate::{generate_cuda, program_hash};
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
 use ostler_sim::referee::mujoco::MuJoCo;
 use std::path::{Path, PathBuf};
@@ -99,28 +99,34 @@ pub fn named(name: &str) -> Program {
     Shipped::new(name).program(false)
 }
 
-/// Robots and tasks as they are shipped.
-pub fn shipped() -> Vec<(String, Program)> {
+/// Robots and tasks as they are shipped, with the hashes of their programs.
+pub fn shipped() -> Vec<(String, Program, String)> {
     let all = std::fs::read_dir(root().join("configs")).unwrap();
     let all = all.filter(|f| f.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml"));
     assert_eq!(all.count(), SHIPPED.len() + VARIANTS.len(), "a configuration is not in the list");
-    let of = |name: &str| (name.to_string(), named(name));
+    let of = |name: &str| hashed(name, Shipped::new(name), false);
     SHIPPED.into_iter().map(of).collect()
 }
 
 /// Physics alone of other models, and a task whose numbers a curriculum changes.
-pub fn others() -> Vec<(String, Program)> {
-    let mut programs =
-        vec![("changing cartpole".to_string(), Shipped::new("cartpole").program(true))];
+pub fn others() -> Vec<(String, Program, String)> {
+    let mut programs = vec![hashed("changing cartpole", Shipped::new("cartpole"), true)];
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
-        programs.push((name.to_string(), physics(&path)));
+        programs.push(physics_of(name, &mjcf::load(&path).unwrap()));
     }
-    programs.push(("motors".to_string(), physics_of(&motors())));
+    programs.push(physics_of("motors", &motors()));
     if let Some(path) = humanoid() {
-        programs.push((HUMANOID.to_string(), physics(&path)));
+        programs.push(physics_of(HUMANOID, &mjcf::load(&path).unwrap()));
     }
     programs
+}
+
+fn hashed(name: &str, of: Shipped, changing: bool) -> (String, Program, String) {
+    let program = of.program(changing);
+    let plan = lower(&of.model, &LowerOptions::default()).unwrap();
+    let hash = program_hash(&plan, &program.text);
+    (name.to_string(), program, hash)
 }
 
 /// A DC motor, an MLP and an LSTM, each with a delay.
@@ -174,17 +180,12 @@ fn motors() -> Model {
     model
 }
 
-fn physics(path: &Path) -> Program {
-    physics_of(&mjcf::load(path).unwrap())
-}
-
-fn physics_of(model: &Model) -> Program {
+fn physics_of(name: &str, model: &Model) -> (String, Program, String) {
     let plan = lower(model, &LowerOptions::default()).unwrap();
-    Program {
-        text: generate_cuda(&plan).unwrap(),
-        places: Vec::new(),
-        entries: vec!["ostler_step".into()],
-    }
+    let text = generate_cuda(&plan).unwrap();
+    let hash = program_hash(&plan, &text);
+    let program = Program { text, places: Vec::new(), entries: vec!["ostler_step".into()] };
+    (name.to_string(), program, hash)
 }
 
 /// Among the referees, if they are there.

@@ -4,7 +4,7 @@
 
 use super::*;
 use ostler_model::{JointKind, mjcf};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The same tables with tests that let every pair through.
 fn everything(mut plan: RobotTables) -> RobotTables {
@@ -150,4 +150,125 @@ fn pairs_that_ranges_keep_apart_touch_beyond_them() {
     let found = run::<f32>(plan, &options, generic, &states).unwrap();
     let expected: Vec<u32> = (0..STATES).map(|i| u32::from(i == 5)).collect();
     assert_eq!(found.ncon, expected);
+}
+
+/// A copy of the kernels in which the functions of each part (`generate::printed`) write down
+/// that they were called: both precisions, as libraries.
+fn marked_kernels(folder: &Path) -> [PathBuf; 2] {
+    use crate::physics::native::generate::printed::{PARTS, bodies, plain};
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => copy(&entry.path(), &target),
+                false => drop(std::fs::copy(entry.path(), target).unwrap()),
+            }
+        }
+    }
+    let kernels = folder.join("kernels");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels"), &kernels);
+    for (i, part) in PARTS.iter().enumerate() {
+        let path = kernels.join(part.file);
+        let mut text = plain(&std::fs::read_to_string(&path).unwrap());
+        let found = bodies(&text);
+        assert!(!found.is_empty(), "{}", part.file);
+        for body in found.into_iter().rev() {
+            text.insert_str(body.start, &format!(" ostler_ran[{i}] = 1; "));
+        }
+        std::fs::write(path, text).unwrap();
+    }
+    let head = folder.join("marks.h");
+    let marks = format!(
+        "extern \"C\" {{ inline int ostler_ran[{}];\n__attribute__((used)) inline int* ostler_marks() {{ return ostler_ran; }} }}\n",
+        PARTS.len()
+    );
+    std::fs::write(&head, marks).unwrap();
+    ["-DOSTLER_LANES=4", "-DOSTLER_DOUBLE"].map(|kind| {
+        let library = folder.join(format!("{kind}.so"));
+        let mut compiler = std::process::Command::new("g++");
+        compiler.args([
+            "-std=c++17",
+            "-O0",
+            "-fPIC",
+            "-shared",
+            "-w",
+            "-DOSTLER_NAME=marked",
+            kind,
+        ]);
+        compiler.arg("-include").arg(&head).arg(kernels.join("host.cpp")).arg("-o").arg(&library);
+        let out = compiler.output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        library
+    })
+}
+
+/// A part that is left out of a robot's hash does not run for it: an edit of the part proves
+/// nothing anew of this robot.
+#[test]
+fn parts_run_only_for_the_robots_that_are_said_to_have_them() {
+    use crate::kernels::OstlerKernel;
+    use crate::physics::native::generate::printed::PARTS;
+    use crate::physics::native::specialize::Library;
+    use crate::test_support::need::{Need, runs};
+    const STATES: usize = 16;
+    let Some(()) = Need::Compiler.or_skip(runs("g++")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [single, double] = marked_kernels(folder.path()).map(|path| {
+        // SAFETY: the kernels of this checkout, compiled here.
+        let library = unsafe { Library::open(&path) }.unwrap();
+        // SAFETY: `host.cpp` gives this name this signature.
+        let kernel = unsafe {
+            library
+                .function::<unsafe extern "C" fn() -> *const OstlerKernel>("ostler_kernel_marked")
+        };
+        // SAFETY: as above; the constant lives as long as the library, which is never closed.
+        let kernel: &'static OstlerKernel = unsafe { &*(kernel.unwrap().get())() };
+        // SAFETY: the header above gives this name this signature.
+        let marks =
+            unsafe { library.function::<unsafe extern "C" fn() -> *mut i32>("ostler_marks") };
+        // SAFETY: as above.
+        let marks = unsafe { (marks.unwrap().get())() };
+        std::mem::forget(library);
+        // SAFETY: an array of so many integers that this thread alone uses.
+        (kernel, unsafe { std::slice::from_raw_parts_mut(marks, PARTS.len()) })
+    });
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["configs/robots", "tests/referee/robots", "tests/referee/features"];
+    let files = folders.map(|f| root.join(f));
+    let files = files.iter().flat_map(|f| std::fs::read_dir(f).unwrap());
+    let (mut ran, mut left_out) = ([false; PARTS.len()], [0; PARTS.len()]);
+    for file in files.map(|f| f.unwrap().path()) {
+        if file.extension().is_none_or(|e| e != "xml") {
+            continue;
+        }
+        let model = mjcf::load(&file).unwrap();
+        let options = EvalOptions { iterations: 8, ..EvalOptions::default() };
+        let plan = lower(&model, &options.lower).unwrap();
+        let qpos = scattered(&model, STATES, 0.1, 1);
+        let states = States {
+            qpos: &qpos,
+            qvel: &vec![0.3; STATES * model.nv],
+            ctrl: &vec![0.2; STATES * model.nu()],
+            act: &vec![0.1; STATES * model.na],
+            varied: &[],
+        };
+        single.1.fill(0);
+        double.1.fill(0);
+        run::<f32>(plan.clone(), &options, single.0, &states).unwrap();
+        run::<f64>(plan.clone(), &options, double.0, &states).unwrap();
+        for (i, part) in PARTS.iter().enumerate() {
+            let called = single.1[i] + double.1[i] > 0;
+            assert!(!called || (part.runs)(&plan), "{} runs for {file:?}", part.file);
+            ran[i] |= called;
+            left_out[i] += usize::from(!(part.runs)(&plan));
+        }
+    }
+    for (i, part) in PARTS.iter().enumerate() {
+        assert!(left_out[i] > 10, "{} counts for nearly all", part.file);
+        // Of tasks, whose models these are not: the calls ask for the same numbers.
+        let of_tasks = ["motor.cuh", "contact_sensor.cuh", "derive.cuh"].contains(&part.file);
+        assert!(ran[i] || of_tasks, "{} was never called", part.file);
+    }
 }

@@ -11,6 +11,13 @@ pub(super) fn expand(name: &str) -> String {
     text
 }
 
+/// The names and texts of the files in [`expand`]'s text, in order of their names.
+pub(super) fn included(name: &str) -> Vec<(&'static str, &'static str)> {
+    let mut seen = Vec::new();
+    append(name, "", &mut seen, &mut String::new());
+    FILES.iter().copied().filter(|(path, _)| seen.iter().any(|s| s == path)).collect()
+}
+
 fn append(name: &str, folder: &str, seen: &mut Vec<String>, text: &mut String) {
     let path = format!("{folder}{name}");
     let Some((path, body)) = FILES.iter().find(|(known, _)| *known == path) else {

@@ -2,6 +2,7 @@
 //! were recorded (`tape`), around the kernels' own text.
 
 mod amalgam;
+pub(super) mod printed;
 mod tables;
 mod trace;
 
@@ -10,6 +11,8 @@ use super::tables::RobotTables;
 use super::tape::{Printer, Program, Style, TapeError};
 use ostler_model::on_all_lanes;
 use std::fmt::Write;
+
+pub use printed::{physics_hash, program_hash};
 
 /// The kernels' source and the functions recorded for a robot.
 #[derive(Debug)]
