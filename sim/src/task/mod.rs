@@ -10,6 +10,7 @@ mod bounds;
 pub mod command;
 mod contact;
 pub mod deploy;
+mod draw;
 mod elements;
 pub mod emit;
 pub mod event;
@@ -32,6 +33,7 @@ use crate::names::nearest;
 use crate::state::Tables;
 use crate::text::obeyed;
 pub use command::CommandSpec;
+pub use draw::{Distribution, Draw, DrawConfig};
 use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
