@@ -106,6 +106,7 @@ const MIRRORS: &[mirrors::Header] = &[
     ("integrate.cuh", "usize", &["Solver"]),
     ("step.cuh", "u32", &["StepArgs", "EvalArgs"]),
     ("env/args.cuh", "u32", &["EnvArgs"]),
+    ("env/draw.cuh", "u32", &[]),
     ("env/terms.cuh", "u32", &["Calls"]),
     ("env/native.cuh", "u32", &["OstlerNative"]),
     ("env.cpp", "u32", &["OstlerEnv"]),

@@ -35,7 +35,8 @@
   X(naction, "outputs of all agents") \
   X(nraw, "numbers of an environment's rows of actions") \
   X(ncommand, "components of commands") \
-  X(noption, "choices of commands' components") \
+  X(ndraw, "draws by distributions: of commands, resets, expressions of starts, noise, biases and events") \
+  X(noption, "choices of all draws") \
   X(ncourse, "commands that are velocities of robots") \
   X(ntimer, "commands that hold for times that are drawn") \
   X(nfunction, "native functions of the task") \
@@ -49,7 +50,6 @@
   X(ndrive, "actuators that actions drive or that hold the task's pose") \
   X(nchoice, "controls of all choices of discrete actions") \
   X(nplace, "operations with which an episode's first pose is drawn") \
-  X(nplaceoption, "choices of these operations") \
   X(nquat, "quaternions among the positions") \
   X(nstart, "expressions of these operations") \
   X(nstartvalue, "components of the widest of them") \
@@ -72,7 +72,6 @@
   X(ncell, "expressions whose values are remembered for the next step") \
   X(nevent, "events") \
   X(ndrawn, "random numbers of all events") \
-  X(npicked, "choices of all events") \
   X(nshown, "numbers of events that expressions read")
 
 // The state of an episode, beside the world's.
@@ -167,17 +166,17 @@
   X(drive_low, real, 1, ndrive, "least control") \
   X(drive_high, real, 1, ndrive, "greatest control") \
   X(choice, real, 1, nchoice, "controls, one after the other for every choice") \
-  X(command_chance, word, 1, ncommand, "distribution: CHANCE_* of args.cuh") \
-  X(command_low, real, 1, ncommand, "least of a uniform draw; its logarithm; mean; probability of 1") \
-  X(command_high, real, 1, ncommand, "greatest of a uniform draw; its logarithm; standard deviation") \
-  X(command_least, real, 1, ncommand, "least component") \
-  X(command_most, real, 1, ncommand, "greatest component") \
+  X(draw_chance, word, 1, ndraw, "distribution: CHANCE_* of draw.cuh") \
+  X(draw_low, real, 1, ndraw, "least of a uniform draw; its logarithm; middle; mean; probability of 1; first shape of a beta distribution") \
+  X(draw_high, real, 1, ndraw, "greatest of a uniform draw; its logarithm; half-width; standard deviation; second shape") \
+  X(draw_least, real, 1, ndraw, "least number") \
+  X(draw_most, real, 1, ndraw, "greatest number") \
+  X(draw_end, word, 1, ndraw, "end of its choices") \
+  X(option, real, 1, noption, "value of a choice") \
+  X(option_share, real, 1, noption, "probability of it and of those before") \
   X(command_first, word, 1, ncommand, "first component of the choice") \
   X(command_timer, word, 1, ncommand, "timer of the draws, or NOWHERE") \
   X(command_interval, word, 1, ncommand, "control steps between draws; 0: only where an episode begins") \
-  X(option_end, word, 1, ncommand, "end of a component's choices") \
-  X(option, real, 1, noption, "value of a choice") \
-  X(option_share, real, 1, noption, "probability of it and of those before") \
   X(timer_low, real, 1, ntimer, "least control steps between draws") \
   X(timer_high, real, 1, ntimer, "most control steps between draws") \
   X(course_first, word, 1, ncourse, "first component of the velocity") \
@@ -191,24 +190,18 @@
   X(begin_qvel, real, 1, nv, "velocities before the operations") \
   X(place_target, word, 1, nplace, "target of the draw: PLACE_* of args.cuh") \
   X(place_index, word, 1, nplace, "entry of the positions or velocities; first one of a quaternion") \
-  X(place_chance, word, 1, nplace, "distribution: CHANCE_* of args.cuh") \
-  X(place_draw, word, 1, nplace, "pair of random words") \
+  X(place_word, word, 1, nplace, "pair of random words") \
   X(place_change, word, 1, nplace, "what the draw does: CHANGE_* of args.cuh") \
   X(place_value, real, 1, nplace, "the value that replaces the old one") \
-  X(place_low, real, 1, nplace, "least of a uniform draw") \
-  X(place_high, real, 1, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
   X(place_least, real, 1, nplace, "least coordinate") \
   X(place_most, real, 1, nplace, "greatest coordinate") \
   X(place_part, word, 1, nplace, "component of an expression that is the value, or NOWHERE") \
-  X(place_end, word, 1, nplace, "end of the operation's choices") \
-  X(place_option, real, 1, nplaceoption, "values to choose from") \
   X(quaternion, word, 1, nquat, "first entry in the positions") \
   X(start_place, word, 1, nstart, "the first operation that takes the expression's value") \
   X(start_size, word, 1, nstart, "its components") \
   X(start_reads, word, 1, nstart, "its inputs: READS_* of args.cuh") \
   X(until_reads, word, 1, one, "the same of all conditions of a start") \
   X(most_tries, word, 1, one, "draws of a start at most") \
-  X(random_normal, word, 1, nrandom, "1 where the number is normal; else it is uniform from 0 to 1") \
   X(weight, real, 1, nreward, "weight of a reward term") \
   X(share_end, word, 1, nreward, "end of the term's shares") \
   X(share_agent, word, 1, nshare, "agent that gets the share") \
@@ -223,14 +216,8 @@
   X(sink_end, word, 1, nseen, "end of a term's places in rows") \
   X(sink_critic, word, 1, nsink, "1 where the place is in critics' rows") \
   X(sink_at, word, 1, nsink, "first place of the present value") \
-  X(sink_kind, word, 1, nsink, "noise: CHANCE_* of args.cuh") \
-  X(sink_middle, real, 1, nsink, "middle of the noise") \
-  X(sink_size, real, 1, nsink, "half-width of uniform noise, standard deviation of normal noise") \
   X(sink_bias, word, 1, nsink, "first of the biases, or NOWHERE") \
-  X(bias_kind, word, 1, nbias, "distribution: CHANCE_* of args.cuh") \
   X(bias_once, word, 1, nbias, "1: drawn once for an environment, 0: for every episode") \
-  X(bias_low, real, 1, nbias, "least of a uniform draw") \
-  X(bias_high, real, 1, nbias, "greatest of a uniform draw; standard deviation of a normal one") \
   X(lag_low, word, 1, nlag, "least control steps; of actuators physics steps") \
   X(lag_high, word, 1, nlag, "most steps") \
   X(lag_redraw, word, 1, nlag, "steps between draws; 0: only where an episode begins") \
@@ -263,16 +250,10 @@
   X(event_quat, word, 1, nevent, "first of its quaternion among the positions") \
   X(drawn_row, word, 1, ndrawn, "row of what varies, or degree of freedom") \
   X(drawn_operation, word, 1, ndrawn, "OPERATION_* of event.cuh") \
-  X(drawn_spread, word, 1, ndrawn, "SPREAD_* of event.cuh") \
-  X(drawn_low, real, 1, ndrawn, "least number or its logarithm; mean of a normal one") \
-  X(drawn_high, real, 1, ndrawn, "greatest number or its logarithm; standard deviation") \
   X(drawn_least, real, 1, ndrawn, "least possible number") \
   X(drawn_most, real, 1, ndrawn, "greatest possible number") \
   X(drawn_word, word, 1, ndrawn, "pair of random words") \
-  X(drawn_choice, word, 1, ndrawn, "first of its choices") \
-  X(drawn_choices, word, 1, ndrawn, "number of its choices") \
   X(drawn_shown, word, 1, ndrawn, "place among the numbers that expressions read, or NOWHERE") \
-  X(event_choice, real, 1, npicked, "choices of all events") \
   X(shown_base, real, 1, nshown, "such numbers as long as an event has not happened: those that change nothing") \
   X(varied_base, real, 1, nvaried, "the model's own numbers of what varies") \
   X(cell_native, word, 1, ncell, "1 where the value that an episode begins with follows from outputs of native functions") \

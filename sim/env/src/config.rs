@@ -20,14 +20,13 @@ mod terms;
 mod validate;
 mod values;
 
+pub use crate::task::{Distribution, DrawConfig};
 pub use action::{ActionKind, ActionTerm};
 pub use actuator::{ActuatorModel, ActuatorTerm, InputOrder, NetworkConfig};
 pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
-pub use command::{CommandKind, CommandTerm, Distribution, Heading, Resample};
+pub use command::{CommandKind, CommandTerm, Heading, Resample};
 pub use contact::{ConeWord, ContactTerm, IntegratorWord, OptionTable};
-pub use event::{
-    EventDistribution, EventRange, EventTerm, EventTime, Operation, PseudoRange, Span,
-};
+pub use event::{EventRange, EventTerm, EventTime, Operation, PseudoRange, Span};
 pub use late::{Delay, DelayConfig, DelaySteps};
 pub use native::{Header, Leave, NativeCode, NativeTerm, NativeUnit};
 pub use observation::{

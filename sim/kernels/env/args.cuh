@@ -5,16 +5,15 @@
 // Words of a break record before its columns (see `record_break`).
 enum { BREAK_HEAD = 8 };
 
-// Laws of controls; targets and distributions of the draws at an episode's start; kinds of joints.
+// Laws of controls; targets of the draws at an episode's start and what they do; kinds of joints.
 enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_CHOICE, DRIVE_BINARY };
 enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW, PLACE_TURN_X, PLACE_TURN_Y, PLACE_TURN_Z, PLACE_ROTATION };
-enum { CHANGE_ADD, CHANGE_SET, CHANGE_SCALE };
+enum { CHANGE_ADD, CHANGE_SET, CHANGE_SCALE, CHANGE_DRAWN };
 // Inputs of an expression of a start, beside commands and draws: positions and velocities, the
 // bodies' frames, commands that follow the robot.
 enum : unsigned { READS_POSE = 1, READS_BODIES = 2, READS_STEERED = 4 };
 // In `tries`: a condition failed in every try.
 enum : unsigned { GAVE_UP = 0x80000000u };
-enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL, CHANCE_LOG, CHANCE_EXPONENTIAL, CHANCE_BERNOULLI, CHANCE_CHOICE };
 // How the values of a metric become one.
 enum { OVER_MEAN, OVER_LAST, OVER_MAX, OVER_MIN, OVER_SUM };
 enum { JOINT_FREE, JOINT_BALL, JOINT_SLIDE, JOINT_HINGE };

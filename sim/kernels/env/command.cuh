@@ -6,29 +6,12 @@ OSTLER_FN float heading(float w, float x, float y, float z) {
   return atan2_of(2.0f * (w * z + x * y), 1.0f - 2.0f * (y * y + z * z));
 }
 
-// A component that is not uniform, from a word of its own and, where it takes more, others.
-OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned stream, unsigned long long clock, int c, unsigned word) {
-  const unsigned chance = a.command_chance[c];
-  const float low = a.command_low[c], high = a.command_high[c];
-  float x = 0.0f, y;
-  if (chance == CHANCE_LOG) return exp_(low + (high - low) * unit(word));
-  if (chance == CHANCE_BERNOULLI) return unit(word) < low ? 1.0f : 0.0f;
-  if (chance == CHANCE_CHOICE) {
-    // The same row for all components of a term.
-    const Words w = philox(a.seed, stream, DRAW_COMMAND, clock, a.command_first[c] | 0x20000000u);
-    unsigned i = begin_of(a.option_end, c);
-    while (i + 1 < a.option_end[c] && unit(w.w[0]) >= a.option_share[i]) i++;
-    return a.option[i];
-  }
-  if (chance == CHANCE_NORMAL) {
-    const Words w = philox(a.seed, stream, DRAW_COMMAND, clock, (unsigned)c | 0x40000000u);
-    normal_pair(word, w.w[0], x, y);
-    x = low + high * x;
-  } else {
-    // 1 - unit lies in (0, 1]: its logarithm is finite.
-    x = -low * ln_(1.0f - unit(word));
-  }
-  return clamp_(x, a.command_least[c], a.command_most[c]);
+// A component that is not uniform, from a word of its own and, where it takes another, that.
+OSTLER_FN_BIG float other_command(const EnvArgs& a, const Draw& d, unsigned stream, unsigned long long clock, int c, unsigned word) {
+  // The same row for all components of a term.
+  if (d.chance == CHANCE_CHOICE) word = philox(a.seed, stream, DRAW_COMMAND, clock, a.command_first[c] | 0x20000000u).w[0];
+  const unsigned second = d.chance < CHANCE_NORMAL ? 0u : philox(a.seed, stream, DRAW_COMMAND, clock, (unsigned)c | 0x40000000u).w[0];
+  return draw_number(a, d, word, second);
 }
 
 // Draws components first .. first + four - 1 of the commands of some environments, which one
@@ -42,18 +25,17 @@ template<class L, class Due> OSTLER_FN void draw_commands(const EnvArgs& a, cons
     for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
   });
   for (int k = 0; k < four; k++) {
-    const unsigned chance = a.command_chance[first + k];
-    if (chance == CHANCE_NONE) continue;
-    const float low = a.command_low[first + k], high = a.command_high[first + k];
+    const Draw d = draw_of(a, command_draw(task_of(a), first + k));
+    if (d.chance == CHANCE_NONE) continue;
     float* to = a.command + (first + k) * n + e;
-    if (chance == CHANCE_UNIFORM) {
+    if (d.chance == CHANCE_UNIFORM) {
       lanes.each([&](int j, int l) OSTLER_INLINE {
-        const float x = low + (high - low) * unit(word[k][j]);
+        const float x = uniform_number(d, word[k][j]);
         to[l] = due(k, l) ? x : to[l];
       });
     } else {
       lanes.each([&](int j, int l) {
-        if (due(k, l)) to[l] = other_command(a, stream + (unsigned)l, clock, first + k, word[k][j]);
+        if (due(k, l)) to[l] = other_command(a, d, stream + (unsigned)l, clock, first + k, word[k][j]);
       });
     }
   }

@@ -1,11 +1,10 @@
 // Events: numbers of the robot that differ between environments, forces from outside, pushes.
 #pragma once
 
-// When; the meaning of an event's numbers; how a number acts on the robot's own; distributions.
+// When; the meaning of an event's numbers; how a number acts on the robot's own.
 enum { EVENT_STARTUP, EVENT_RESET, EVENT_INTERVAL };
 enum { FORM_FIELDS, FORM_PSEUDO, FORM_PUSH };
 enum { OPERATION_ABS, OPERATION_ADD, OPERATION_SCALE };
-enum { SPREAD_UNIFORM, SPREAD_LOG, SPREAD_NORMAL, SPREAD_CHOICE };
 // New numbers, and (for engines whose worlds are more than columns) a new velocity.
 enum : unsigned { STALE_NUMBERS = 1, STALE_VELOCITY = 2 };
 // Breaks so many control steps after an event are counted as soon after it; an environment that
@@ -14,23 +13,6 @@ enum : unsigned { EVENT_SOON = 10, BREAKS_AGAIN = 3, EVENT_NEVER = ~0u };
 // Where intervals' random numbers begin; those that an episode begins with, and durations.
 enum : unsigned { EVENT_TIMER = 0x40000000u, EVENT_FIRST_TIMER = 0x60000000u, EVENT_HOLD = 0x20000000u };
 
-// A random number of entry `d` from two random words.
-OSTLER_FN float event_number(const EnvArgs& a, int d, unsigned first, unsigned second) {
-  const unsigned spread = a.drawn_spread[d];
-  const float low = a.drawn_low[d], high = a.drawn_high[d];
-  if (spread == SPREAD_NORMAL) {
-    float x, y;
-    normal_pair(first, second, x, y);
-    return low + high * x;
-  }
-  if (spread == SPREAD_CHOICE) {
-    const unsigned count = a.drawn_choices[d];
-    const unsigned at = (unsigned)(unit(first) * (float)count);
-    return a.event_choice[a.drawn_choice[d] + (at < count ? at : count - 1)];
-  }
-  const float x = low + (high - low) * unit(first);
-  return spread == SPREAD_LOG ? exp_(x) : x;
-}
 OSTLER_FN float operated(unsigned operation, float own, float x) {
   return operation == OPERATION_ABS ? x : operation == OPERATION_ADD ? own + x : own * x;
 }
@@ -135,7 +117,7 @@ OSTLER_FN_PART void happen(const EnvArgs& a, long e, int k, unsigned long long c
       drawn = word / 2;
       w = philox(a.seed, stream, DRAW_EVENT, clock, drawn);
     }
-    const float number = event_number(a, d, w.w[word % 2 * 2], w.w[word % 2 * 2 + 1]);
+    const float number = draw_number(a, draw_of(a, event_draw(task_of(a), d)), w.w[word % 2 * 2], w.w[word % 2 * 2 + 1]);
     if (form == FORM_FIELDS) {
       const unsigned row = a.drawn_row[d];
       const float own = a.varied_base[row], value = operated(a.drawn_operation[d], own, number);

@@ -1,9 +1,6 @@
 // Delays, and errors that stay for an episode.
 #pragma once
 
-// First entry of list `k` of those that lie one behind the other.
-OSTLER_FN unsigned begin_of(const unsigned* ends, int k) { return k > 0 ? ends[k - 1] : 0u; }
-
 // The delay now, in control steps; the phase of its draws.
 OSTLER_FN unsigned steps_of(unsigned lag) { return lag & 0xffffu; }
 OSTLER_FN unsigned phase_of(unsigned lag) { return lag >> 16; }
@@ -23,17 +20,16 @@ OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
   const long n = a.n, e = c.first;
   const unsigned stream = a.first_env + (unsigned)e;
   OSTLER_ROLLED for (int k = 0; k < t.nbias; k++) {
-    const bool normal = a.bias_kind[k] == CHANCE_NORMAL;
-    const float low = a.bias_low[k], high = a.bias_high[k];
     // The first clock of the batch is 1: one of 0 is every episode's.
     const unsigned long long when = a.bias_once[k] ? 0 : a.clock;
-    float* to = a.bias + k * n + e;
-    c.each([&](int, int l) OSTLER_INLINE {
+    float *to = a.bias + k * n + e, x[Chosen::W];
+    unsigned word[2][Chosen::W];
+    c.dense([&](int j, int l) OSTLER_INLINE {
       const Words w = philox(a.seed, stream + (unsigned)l, DRAW_BIAS, when, (unsigned)k);
-      float x, y;
-      if (normal) normal_pair(w.w[0], w.w[1], x, y);
-      to[l] = normal ? high * x : low + (high - low) * unit(w.w[0]);
+      for (int i = 0; i < 2; i++) word[i][j] = w.w[i];
     });
+    draw_numbers(a, c, draw_of(a, bias_draw(t, k)), word[0], word[1], x);
+    c.each([&](int j, int l) OSTLER_INLINE { to[l] = x[j]; });
   }
   OSTLER_ROLLED for (int k = 0; k < t.nlag; k++) {
     const unsigned redraw = a.lag_redraw[k];
@@ -46,8 +42,9 @@ OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
   }
 }
 
-// Draws a delay anew in the environments in which it is time to.
-OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) {
+// Draws delay `k` anew in the environments in which it is time to: in the `s`-th of the `times` of
+// this control step, with the random words of `purpose` and `index`.
+OSTLER_FN void redraw(const EnvArgs& a, const Block b, int k, unsigned s, unsigned times, unsigned purpose, unsigned index) {
   const unsigned redraw = a.lag_redraw[k];
   if (redraw == 0) return;
   const long n = a.n, e = b.first;
@@ -56,36 +53,31 @@ OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) {
   unsigned* lag = a.lag + k * n + e;
   const float hold = a.lag_hold[k];
   for (int l = 0; l < b.len; l++) {
-    if ((length[l] + phase_of(lag[l])) % redraw != 0) continue;
-    const Words w = philox(a.seed, stream + (unsigned)l, DRAW_LAG, a.clock, (unsigned)k | 0x80000000u);
+    const unsigned long long step = (unsigned long long)length[l] * times + s;
+    if ((step + phase_of(lag[l])) % redraw != 0) continue;
+    const Words w = philox(a.seed, stream + (unsigned)l, purpose, a.clock, index);
     if (unit(w.w[1]) >= hold) lag[l] = drawn_steps(a, k, w.w[0]) | (lag[l] & 0xffff0000u);
   }
 }
+
+// Of what is late by control steps.
+OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) { redraw(a, b, k, 0, 1, DRAW_LAG, (unsigned)k | 0x80000000u); }
 OSTLER_FN void redraw_lag(const EnvArgs&, const Chosen&, int) {}
 
-// Delays of actuators in the physics steps of this control step, drawn anew where it is time to.
+// Delays of actuators in the physics steps of this control step.
 OSTLER_FN_PART void redraw_steps(const EnvArgs& a, const Block b) {
   const Task& t = task_of(a);
   const long n = a.n, e = b.first;
-  const unsigned stream = a.first_env + (unsigned)e;
-  const unsigned substeps = (unsigned)a.physics.substeps, *length = a.length + e;
+  const unsigned substeps = (unsigned)a.physics.substeps;
   OSTLER_ROLLED for (int i = 0; i < t.nredrawn; i++) {
     const int k = (int)a.redrawn_lag[i];
-    const unsigned redraw = a.lag_redraw[k], least = a.lag_low[k];
-    const float hold = a.lag_hold[k];
-    unsigned* lag = a.lag + k * n + e;
+    const unsigned least = a.lag_low[k], *lag = a.lag + k * n + e;
     OSTLER_ROLLED for (unsigned s = 0; s < substeps; s++) {
       const unsigned draw = s * (unsigned)t.nredrawn + (unsigned)i;
       float* to = a.step_lag + draw * n + e;
-      for (int l = 0; l < b.len; l++) {
-        const unsigned long long step = (unsigned long long)length[l] * substeps + s;
-        if ((step + phase_of(lag[l])) % redraw == 0) {
-          const Words w = philox(a.seed, stream + (unsigned)l, DRAW_MOTOR_LAG, a.clock, draw);
-          if (unit(w.w[1]) >= hold) lag[l] = drawn_steps(a, k, w.w[0]) | (lag[l] & 0xffff0000u);
-        }
-        // Chance in the robot is switched off with its events.
-        to[l] = (float)(a.events ? steps_of(lag[l]) : least);
-      }
+      redraw(a, b, k, s, substeps, DRAW_MOTOR_LAG, draw);
+      // Chance in the robot is switched off with its events.
+      OSTLER_EACH(l) to[l] = (float)(a.events ? steps_of(lag[l]) : least);
     }
   }
 }

@@ -1,23 +1,16 @@
 // Observations of the networks.
 #pragma once
 
-// Four numbers of an environment's noise, those of places 4 index .. 4 index + 3 of its rows:
-// uniform in -1..1, or normal. Terms of both kinds share no words, nor do rows of policies and
+// Random words of an environment's noise at places 4 index .. 4 index + 3 of its rows. Normal
+// numbers, which take their words in pairs, and others share none, nor do rows of policies and
 // critics.
-template<class L> OSTLER_FN void draw_four(const EnvArgs& a, const L& lanes, bool normal, bool critic, unsigned long long clock, unsigned index, float (&four)[4][L::W]) {
+template<class L> OSTLER_FN void noise_words(const EnvArgs& a, const L& lanes, bool normal, bool critic, unsigned long long clock, unsigned index, unsigned (&word)[4][L::W]) {
   const unsigned stream = a.first_env + (unsigned)lanes.first;
   const unsigned draw = index | (normal ? 0x80000000u : 0u) | (critic ? 0x40000000u : 0u);
-  unsigned word[4][L::W];
   lanes.dense([&](int j, int l) OSTLER_INLINE {
     const Words w = philox(a.seed, stream + (unsigned)l, DRAW_NOISE, clock, draw);
     for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
   });
-  if (normal) {
-    for (int k = 0; k < 4; k += 2)
-      lanes.dense([&](int j, int) OSTLER_INLINE { normal_pair(word[k][j], word[k + 1][j], four[k][j], four[k + 1][j]); });
-  } else {
-    for (int k = 0; k < 4; k++) lanes.dense([&](int j, int) OSTLER_INLINE { four[k][j] = 2.0f * unit(word[k][j]) - 1.0f; });
-  }
 }
 
 // Delays what is seen late, and puts earlier values in front. The rows hold the present values;
@@ -79,29 +72,33 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
     const float low = a.seen_low[k], high = a.seen_high[k];
     for (unsigned s = begin_of(a.sink_end, k); s < a.sink_end[k]; s++) {
       const bool critic = a.sink_critic[s] != 0;
-      const unsigned at = a.sink_at[s], kind = a.noisy ? a.sink_kind[s] : (unsigned)CHANCE_NONE;
+      Draw d = draw_of(a, sink_draw(t, (int)s));
+      if (!a.noisy) d.chance = CHANCE_NONE;
+      const bool normal = d.chance == CHANCE_NORMAL;
+      const unsigned at = a.sink_at[s];
       const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
-      const float middle = a.sink_middle[s], spread = a.sink_size[s];
       const long width = critic ? critic_wide : wide;
       float* to = (critic ? critic_rows : rows) + at;
-      unsigned drawn = NOWHERE;
-      float four[4][L::W], error[L::W];
+      unsigned drawn = NOWHERE, word[4][L::W];
+      float error[L::W], other[L::W];
       for (int i = 0; i < size; i++) {
         const float scale = a.entry_scale[first + i];
-        if (kind == CHANCE_NONE && bias == NOWHERE) {
+        if (d.chance == CHANCE_NONE && bias == NOWHERE) {
           lanes.each([&](int, int l) OSTLER_INLINE { to[l * width + i] = clamp_(value(i, l) * scale, low, high); });
           continue;
         }
-        if (kind == CHANCE_NONE) {
+        if (d.chance == CHANCE_NONE) {
           lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = 0.0f; });
         } else {
-          const unsigned place = at + (unsigned)i;
-          if (drawn != place / 4) {
+          const unsigned place = at + (unsigned)i, k = place % 4;
+          const bool fresh = drawn != place / 4, second = normal && k % 2 == 1;
+          if (fresh) {
             drawn = place / 4;
-            draw_four(a, lanes, kind == CHANCE_NORMAL, critic, clock, drawn, four);
+            noise_words(a, lanes, normal, critic, clock, drawn, word);
           }
-          const float* own = four[place % 4];
-          lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = middle + spread * own[j]; });
+          // The second normal number of a pair comes with the first.
+          if (fresh || !second) draw_numbers(a, lanes, d, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
+          if (second) lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = other[j]; });
         }
         if (bias != NOWHERE) {
           const float* own = a.bias + (bias + i) * n + e;

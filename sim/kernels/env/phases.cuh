@@ -8,6 +8,7 @@
 //     place    their worlds go there; engines whose worlds are more than columns do it themselves
 //     begin    their first observations
 #pragma once
+#include "draw.cuh"
 #include "late.cuh"
 #include "act.cuh"
 #include "command.cuh"

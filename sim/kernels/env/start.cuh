@@ -39,17 +39,9 @@ OSTLER_FN void draw_random(const EnvArgs& a, const Chosen& c, unsigned long long
       for (int i = 0; i < 4; i++) word[i][j] = w.w[i];
     });
     for (int i = 0; i < two; i++) {
-      float* to = a.start_random + (k + i) * n + e;
-      const unsigned *first = word[2 * i], *second = word[2 * i + 1];
-      if (a.random_normal[k + i]) {
-        c.each([&](int j, int l) OSTLER_INLINE {
-          float x, y;
-          normal_pair(first[j], second[j], x, y);
-          to[l] = x;
-        });
-      } else {
-        c.each([&](int j, int l) OSTLER_INLINE { to[l] = unit(first[j]); });
-      }
+      float *to = a.start_random + (k + i) * n + e, x[Chosen::W];
+      draw_numbers(a, c, draw_of(a, random_draw(t, k + i)), word[2 * i], word[2 * i + 1], x);
+      c.each([&](int j, int l) OSTLER_INLINE { to[l] = x[j]; });
     }
   }
 }
@@ -60,13 +52,14 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
   const unsigned stream = a.first_env + (unsigned)e;
   unsigned drawn = NOWHERE, word[4][Chosen::W];
   for (int o = from; o < end; o++) {
-    const unsigned chance = a.place_chance[o], draw = a.place_draw[o], target = a.place_target[o];
+    const Draw d = draw_of(a, place_draw(task_of(a), o));
+    const unsigned draw = a.place_word[o], target = a.place_target[o];
     const unsigned change = a.place_change[o], part = a.place_part[o];
     const float nothing = change == CHANGE_SCALE ? 1.0f : 0.0f;
     float offset[Chosen::W], value[Chosen::W];
     c.dense([&](int j, int) OSTLER_INLINE { offset[j] = nothing; });
     const long at = a.place_index[o] * n + e;
-    if (chance != CHANCE_NONE) {
+    if (d.chance != CHANCE_NONE) {
       if (drawn != draw / 2) {
         drawn = draw / 2;
         c.dense([&](int j, int l) OSTLER_INLINE {
@@ -74,8 +67,6 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
           for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
         });
       }
-      const unsigned *first = word[draw % 2 * 2], *second = word[draw % 2 * 2 + 1];
-      const float low = a.place_low[o], high = a.place_high[o];
       if (target == PLACE_ROTATION) {
         // Four normal numbers point everywhere alike; they get their length below.
         float* q = a.new_qpos + at;
@@ -88,23 +79,10 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
         });
         continue;
       }
-      if (chance == CHANCE_UNIFORM || chance == CHANCE_LOG) {
-        c.dense([&](int j, int) OSTLER_INLINE { offset[j] = low + (high - low) * unit(first[j]); });
-        if (chance == CHANCE_LOG) c.dense([&](int j, int) OSTLER_INLINE { offset[j] = exp_(offset[j]); });
-      } else if (chance == CHANCE_NORMAL) {
-        c.dense([&](int j, int) OSTLER_INLINE {
-          float x, y;
-          normal_pair(first[j], second[j], x, y);
-          offset[j] = high * x;
-        });
-      } else {
-        const unsigned begin = begin_of(a.place_end, o), count = a.place_end[o] - begin;
-        float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
-        c.each([&](int j, int l) OSTLER_INLINE { to[l] = a.place_option[begin + below(count, first[j])]; });
-        continue;
-      }
+      draw_numbers(a, c, d, word[draw % 2 * 2], word[draw % 2 * 2 + 1], offset);
     }
-    const bool sets = change == CHANGE_SET;
+    // Without chance, which poses without randomness are, the value stands for the drawn number.
+    const bool drawn_alone = change == CHANGE_DRAWN && d.chance != CHANCE_NONE, sets = change == CHANGE_SET || change == CHANGE_DRAWN;
     if (part == NOWHERE) {
       const float own = a.place_value[o];
       c.dense([&](int j, int) OSTLER_INLINE { value[j] = own; });
@@ -144,7 +122,9 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
     } else {
       float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
       const float least = a.place_least[o], most = a.place_most[o];
-      if (change == CHANGE_SCALE) {
+      if (drawn_alone) {
+        c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_(offset[j], least, most); });
+      } else if (change == CHANGE_SCALE) {
         c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_(to[l] * offset[j], least, most); });
       } else {
         c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_((sets ? value[j] : to[l]) + offset[j], least, most); });

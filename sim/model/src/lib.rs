@@ -34,7 +34,7 @@ pub use constraint::Piece;
 pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
 pub use contact_sensor::{ContactReading, ContactSensor};
 pub use geom::{Geom, HField, Mesh, Pair};
-pub use motor::{Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, Redraw};
+pub use motor::{Activation, Delay, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind};
 pub use shape::GeomKind;
 pub use shape::{ShapePair, WORDS, on_all_lanes};
 

@@ -12,22 +12,39 @@ pub struct Motor {
     /// What becomes of the target.
     pub law: MotorLaw,
     /// Physics steps by which controls arrive late.
-    pub delay: u32,
-    /// Most such steps: where it is more, every environment has its own.
-    pub most_delay: u32,
+    pub delay: Delay,
     /// Motors with the same number have one delay in an environment.
     pub group: usize,
-    /// When that is drawn anew within an episode, if it is.
-    pub redraw: Option<Redraw>,
 }
 
-/// Draws of a delay within an episode.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Redraw {
-    /// Physics steps between two.
-    pub steps: u32,
-    /// Probability that one changes nothing.
+/// By how many steps something is late, and when that is drawn: physics steps of actuators,
+/// control steps of actions and observations.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Delay {
+    /// Least steps.
+    pub least: u32,
+    /// Most steps: where it is more, every environment has its own.
+    pub most: u32,
+    /// Steps between draws; 0: only where an episode begins.
+    pub redraw: u32,
+    /// Probability that a draw within an episode changes nothing.
     pub hold: f32,
+}
+
+impl Delay {
+    /// For `ostler check`, when it is drawn: `, drawn every 2 steps but for a share of 0.3`; empty
+    /// where it stays for an episode.
+    pub fn drawn(&self) -> String {
+        let hold = match self.hold > 0.0 {
+            true => format!(" but for a share of {}", self.hold),
+            false => String::new(),
+        };
+        match self.redraw {
+            0 => String::new(),
+            1 => format!(", drawn in every step{hold}"),
+            n => format!(", drawn every {n} steps{hold}"),
+        }
+    }
 }
 
 /// A law from a target, a joint's position and its velocity to an effort.
@@ -185,7 +202,7 @@ impl Model {
     /// A motor of every group whose delay is drawn anew within an episode, in their order.
     pub fn redrawn(&self) -> Vec<&Motor> {
         let motors = self.actuators.iter().filter_map(|a| a.motor.as_ref());
-        let drawn = motors.filter(|m| m.redraw.is_some());
+        let drawn = motors.filter(|m| m.delay.redraw > 0);
         let groups: BTreeMap<usize, &Motor> = drawn.map(|m| (m.group, m)).collect();
         groups.into_values().collect()
     }
@@ -199,7 +216,7 @@ impl Model {
             MotorLaw::Network { network, .. } => self.networks[network].memory(),
             MotorLaw::MuJoCo | MotorLaw::Pd { .. } => 0,
         };
-        motor.most_delay as usize + network
+        motor.delay.most as usize + network
     }
 
     /// Numbers that an environment's actuators remember: whether they have stepped, and what
@@ -214,7 +231,7 @@ impl Model {
     pub(crate) fn motor_field(&self, field: Field, actuator: usize) -> Option<f64> {
         let motor = self.actuators.get(actuator)?.motor.as_ref()?;
         match (field, &motor.law) {
-            (Field::Delay, _) => Some(f64::from(motor.delay)),
+            (Field::Delay, _) => Some(f64::from(motor.delay.least)),
             (Field::Kp, MotorLaw::Pd { stiffness, .. }) => Some(*stiffness),
             (Field::Kd, MotorLaw::Pd { damping, .. }) => Some(*damping),
             (Field::Effort, law) => law.limit().map(|limit| limit.effort),

@@ -259,7 +259,7 @@ impl Motor {
                 let _ = write!(text, " -> {unit}");
             }
         }
-        let steps = match [self.delay, self.most_delay] {
+        let steps = match [self.delay.least, self.delay.most] {
             [0, 0] => return,
             [a, b] if a == b => a.to_string(),
             [a, b] => format!("{a} to {b}"),
@@ -267,18 +267,7 @@ impl Motor {
         if self.law != MotorLaw::MuJoCo {
             text.push_str("; ");
         }
-        let _ = write!(text, "delay {steps} physics steps");
-        if let Some(redraw) = self.redraw {
-            match redraw.steps {
-                1 => text.push_str(", drawn in every one"),
-                n => {
-                    let _ = write!(text, ", drawn every {n}");
-                }
-            }
-            if redraw.hold > 0.0 {
-                let _ = write!(text, " but for a share of {}", redraw.hold);
-            }
-        }
+        let _ = write!(text, "delay {steps} physics steps{}", self.delay.drawn());
     }
 }
 

@@ -109,6 +109,12 @@ range = [[0.1, 10]]
 name = "wait"
 distribution = "exponential"
 mean = [2]
+[[task.command]]
+name = "hump"
+distribution = "beta"
+range = [[0, 1]]
+mean = [0.3]
+std = [0.1]
 [[task.observation]]
 name = "joints"
 expr = "joint_pos_rel()"
@@ -160,6 +166,9 @@ within_limits = 0.5
 [[task.reset]]
 target = "lin_vel(trunk)"
 choice = [[0, 0, 0], [1, 0, 0]]
+[[task.reset]]
+target = "ang_vel(trunk)"
+draw = { distribution = "truncated_normal", range = [0.1, 0.5], std = 0.1 }
 [[task.reset]]
 target = "ang_vel(trunk)"
 log_uniform = [0.1, 0.5]

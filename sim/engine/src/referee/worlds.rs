@@ -373,10 +373,10 @@ fn law(model: &Model, motor: &Motor) -> Value {
     };
     let redrawn = model.redrawn();
     let redrawn = redrawn.iter().position(|m| m.group == motor.group);
-    let redrawn = redrawn.filter(|_| motor.redraw.is_some());
+    let redrawn = redrawn.filter(|_| motor.delay.redraw > 0);
     let effort = limit.map(|l| l.effort).filter(|e| e.is_finite());
     json!({
-        "delay": motor.delay, "most_delay": motor.most_delay, "mujoco": mujoco, "redrawn": redrawn,
+        "delay": motor.delay.least, "most_delay": motor.delay.most, "mujoco": mujoco, "redrawn": redrawn,
         "gains": gains, "effort": effort, "fall": limit.and_then(|l| l.fall),
         "network": network,
     })

@@ -1,5 +1,6 @@
 //! `[[task.command]]`.
 
+use crate::task::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.command]]`.
@@ -11,17 +12,17 @@ pub struct CommandTerm {
     /// Numbers, or velocities of a robot.
     #[serde(default, skip_serializing_if = "CommandKind::is_default")]
     pub kind: CommandKind,
-    /// One `[low, high]` per component: where uniform and log-uniform numbers lie; others are
+    /// One `[low, high]` per component: where numbers lie; normal and exponential ones are
     /// clipped to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub range: Vec<[f64; 2]>,
     /// How the components are distributed.
-    #[serde(default, skip_serializing_if = "Distribution::is_default")]
+    #[serde(default, skip_serializing_if = "is_uniform")]
     pub distribution: Distribution,
-    /// Of normal and exponential components, one each.
+    /// Means of components that have one, one each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mean: Vec<f64>,
-    /// Standard deviations of normal components, one each.
+    /// Standard deviations of components that have one, one each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub std: Vec<f64>,
     /// Probabilities that components are 1, one each; else they are 0.
@@ -86,31 +87,6 @@ impl CommandKind {
     }
 }
 
-/// How components of a command are distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Distribution {
-    /// Evenly in `range`.
-    #[default]
-    Uniform,
-    /// Their logarithms evenly.
-    LogUniform,
-    /// Normally, with `mean` and `std`.
-    Normal,
-    /// Exponentially, with `mean`.
-    Exponential,
-    /// 1 with `probability`, else 0.
-    Bernoulli,
-    /// A row of `choices`.
-    Choice,
-}
-
-impl Distribution {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Seconds between draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected seconds, or a range [low, high] of them")]
@@ -149,6 +125,10 @@ impl Default for Heading {
     fn default() -> Self {
         Self { share: 1.0, stiffness: 1.0, range: [-std::f64::consts::PI, std::f64::consts::PI] }
     }
+}
+
+fn is_uniform(distribution: &Distribution) -> bool {
+    *distribution == Distribution::Uniform
 }
 
 fn is_zero(x: &f64) -> bool {

@@ -1,6 +1,7 @@
 //! `[[task.event]]`: changes of the robot and pushes, by chance.
 
 use super::OneOrMany;
+use crate::task::Distribution;
 use ostler_engine::kernels;
 use serde::{Deserialize, Serialize};
 
@@ -23,19 +24,25 @@ pub struct EventTerm {
     pub operation: Operation,
     /// How it is distributed.
     #[serde(default)]
-    pub distribution: EventDistribution,
-    /// Of uniform and log-uniform draws: `[low, high]`, or a pair for each component.
+    pub distribution: Distribution,
+    /// Where the numbers lie: `[low, high]`, or a pair for each component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<EventRange>,
-    /// Of normal draws: one number, or one per component.
+    /// Of draws that have one: one number, or one per component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<OneOrMany>,
-    /// Standard deviation of normal draws: one number, or one per component.
+    /// Standard deviation of draws that have one: one number, or one per component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub std: Option<OneOrMany>,
+    /// Probability that a number is 1, else it is 0: one, or one per component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<OneOrMany>,
     /// Of choices: the numbers to choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<f64>,
+    /// How likely each of the choices is, compared with the others; without it all alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// One draw for all elements that fit, instead of one each.
     #[serde(default)]
     pub shared: bool,
@@ -69,21 +76,6 @@ pub enum Operation {
     Add = kernels::OPERATION_ADD,
     /// It is a factor.
     Scale = kernels::OPERATION_SCALE,
-}
-
-/// How an event's numbers are distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EventDistribution {
-    /// Evenly over `range`.
-    #[default]
-    Uniform,
-    /// The logarithm evenly over `range`.
-    LogUniform,
-    /// Normally, by `mean` and `std`.
-    Normal,
-    /// One of `choices`, each as likely.
-    Choice,
 }
 
 /// A number, or a range from which it is drawn uniformly.

@@ -2,6 +2,7 @@
 
 use super::values::one;
 use super::{Delay, OneOrMany};
+use crate::task::DrawConfig;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.observation]]`.
@@ -100,11 +101,11 @@ impl From<ObservationGroup> for String {
     }
 }
 
-/// A distribution about zero: noise or a bias.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Noise or a bias.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a number, a range [low, high], { uniform = ... } or { normal = ... }"
+    expecting = "expected a number, a range [low, high], { uniform = ... }, { normal = ... } or { draw = ... }"
 )]
 pub enum Spread {
     /// Half-width of uniform numbers, 0 or more.
@@ -115,8 +116,8 @@ pub enum Spread {
     Named(SpreadConfig),
 }
 
-/// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }` or `{ normal = 0.1 }`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }`, `{ normal = 0.1 }` or `{ draw = { ... } }`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadConfig {
     /// Half-width, or `[low, high]`.
@@ -125,6 +126,9 @@ pub struct SpreadConfig {
     /// Standard deviation; the mean is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<f64>,
+    /// Any distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<DrawConfig>,
     /// Of a bias: when it is drawn, `"reset"` without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<BiasWhen>,

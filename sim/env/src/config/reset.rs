@@ -1,6 +1,7 @@
 //! `[[task.reset]]` and `[task.start]`.
 
 use super::{OneOrMany, Ranges};
+use crate::task::DrawConfig;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.reset]]`.
@@ -21,6 +22,9 @@ pub struct ResetTerm {
     /// Standard deviation of a normal offset: one, one each, or by patterns of joints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<OneOrMany>,
+    /// Offset of any distribution, one for all coordinates, of which each has its own draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<DrawConfig>,
     /// Uniform factor of the value so far; as `uniform`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Ranges>,

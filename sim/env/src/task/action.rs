@@ -6,13 +6,13 @@ mod rows;
 mod servo;
 
 use super::elements::{Chosen, Elements};
-use super::late::Lag;
+use super::late;
 use super::pose::Pose;
 use super::team::Team;
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use ostler_base::names::select;
-use ostler_model::{Actuator, Model};
+use ostler_model::{Actuator, Delay, Model};
 use position::position;
 pub(super) use servo::{has_gains, servos};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub struct Actions {
     pub(super) clip: Vec<[f32; 2]>,
     pub(super) drives: Vec<Drive>,
     /// Outputs that reach their actuators late.
-    pub(super) late: Vec<(Range<usize>, Lag)>,
+    pub(super) late: Vec<(Range<usize>, Delay)>,
     /// Controls of actuators that no action drives and that hold the task's pose; those
     /// of all others stay zero.
     pub held: Vec<(usize, f32)>,
@@ -195,7 +195,7 @@ impl Actions {
 
     /// The delay of the term's outputs, which are those from `first` on.
     fn delay(&mut self, term: &ActionTerm, first: usize, path: &str) -> Result<(), ConfigError> {
-        let lag = Lag::compile(term.delay.as_ref(), "control", &format!("{path}.delay"))?;
+        let lag = late::compile(term.delay.as_ref(), "control", &format!("{path}.delay"))?;
         self.late.extend(lag.map(|lag| (first..self.clip.len(), lag)));
         Ok(())
     }

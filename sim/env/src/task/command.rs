@@ -4,8 +4,9 @@ mod draws;
 mod held;
 mod velocity;
 
+use super::draw::{Draw, share};
 use super::team::Team;
-use super::{number, unique};
+use super::unique;
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
 use ostler_model::Model;
@@ -26,34 +27,11 @@ pub struct Commands {
 
 #[derive(Debug, Clone)]
 pub(super) struct Component {
-    pub draw: Draw,
+    /// How it is drawn; none of a [`Course`]'s.
+    pub draw: Option<Draw>,
+    /// First component of its term, which decides a choice.
+    pub first: usize,
     pub when: When,
-}
-
-/// How a component is drawn.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Draw {
-    /// By a [`Course`].
-    Nothing,
-    Uniform([f32; 2]),
-    /// Logarithms.
-    Log([f32; 2]),
-    Normal {
-        mean: f32,
-        sigma: f32,
-        clip: [f32; 2],
-    },
-    Exponential {
-        mean: f32,
-        clip: [f32; 2],
-    },
-    Bernoulli(f32),
-    /// Values, with the sums of their probabilities so far; the first component of the term.
-    Choice {
-        values: Vec<f32>,
-        shares: Vec<f32>,
-        first: usize,
-    },
 }
 
 /// When a component is drawn.
@@ -70,16 +48,7 @@ impl Commands {
     /// choice, the likelier of two.
     pub(super) fn middles(&self) -> Vec<f32> {
         let half = |[low, high]: [f32; 2]| low + (high - low) / 2.0;
-        let middle = |c: &Component| match &c.draw {
-            Draw::Nothing => 0.0,
-            Draw::Uniform(range) => half(*range),
-            Draw::Log(range) => half(*range).exp(),
-            Draw::Normal { mean, clip, .. } | Draw::Exponential { mean, clip } => {
-                mean.max(clip[0]).min(clip[1])
-            }
-            Draw::Bernoulli(p) => f32::from(u8::from(*p >= 0.5)),
-            Draw::Choice { values, .. } => values.first().copied().unwrap_or(0.0),
-        };
+        let middle = |c: &Component| c.draw.as_ref().map_or(0.0, Draw::middle);
         let mut all: Vec<f32> = self.components.iter().map(middle).collect();
         for course in &self.courses {
             let own = all.iter_mut().skip(course.first);
@@ -90,17 +59,8 @@ impl Commands {
 
     /// Least and greatest number of every component; infinite where nothing limits it.
     pub(super) fn ranges(&self) -> Vec<[f32; 2]> {
-        let range = |c: &Component| match &c.draw {
-            Draw::Nothing => [0.0; 2],
-            Draw::Uniform(range) => *range,
-            Draw::Log(range) => range.map(f32::exp),
-            Draw::Normal { clip, .. } | Draw::Exponential { clip, .. } => *clip,
-            Draw::Bernoulli(_) => [0.0, 1.0],
-            Draw::Choice { values, .. } => {
-                let ends = values.iter().copied();
-                [ends.clone().fold(f32::INFINITY, f32::min), ends.fold(f32::NEG_INFINITY, f32::max)]
-            }
-        };
+        let ends = |draw: &Draw| draw.ends().map(|x| x as f32);
+        let range = |c: &Component| c.draw.as_ref().map_or([0.0; 2], ends);
         let mut all: Vec<[f32; 2]> = self.components.iter().map(range).collect();
         for course in &self.courses {
             let own = all.iter_mut().skip(course.first);
@@ -139,17 +99,19 @@ impl Commands {
                 };
                 let first = all.components.len();
                 let unit = team.fill(agent, &term.unit).into_owned();
-                let draws = match term.kind {
-                    CommandKind::Values => draws::compile(term, first, &path)?,
+                let draws: Vec<Option<Draw>> = match term.kind {
+                    CommandKind::Values => {
+                        draws::compile(term, &path)?.into_iter().map(Some).collect()
+                    }
                     CommandKind::Velocity => {
                         let frame = term.frame.as_deref().map(|f| team.fill(agent, f));
                         let course = Course::compile(model, term, frame.as_deref(), first, &path)?;
                         all.courses.push(course);
-                        vec![Draw::Nothing; 3]
+                        vec![None; 3]
                     }
                 };
                 all.scope.push((name.into_owned(), draws.len(), unit));
-                let components = draws.into_iter().map(|draw| Component { draw, when });
+                let components = draws.into_iter().map(|draw| Component { draw, first, when });
                 all.components.extend(components);
             }
         }
@@ -197,13 +159,4 @@ impl Timing {
             }
         }
     }
-}
-
-/// A share of environments.
-fn share(value: f64, path: &str) -> Result<f32, ConfigError> {
-    let share = number(value, path)?;
-    if (0.0..=1.0).contains(&share) {
-        return Ok(share);
-    }
-    Err(ConfigError::new(path, format!("{value} is not a share")).help("0 to 1"))
 }

@@ -1,7 +1,8 @@
 //! Delays of observations, actions and actuators: what their environments remember of the way.
 
 use super::number;
-use crate::config::{ConfigError, Delay, DelaySteps};
+use crate::config::{self, ConfigError, DelaySteps};
+use ostler_model::Delay;
 
 /// Most steps of a delay.
 const MOST_STEPS: u32 = 255;
@@ -11,72 +12,49 @@ const MOST_REDRAW: u32 = 65_535;
 /// before.
 pub(super) const MOST_KEPT: usize = 1 << 20;
 
-/// A delay that changes nothing by itself: by how many steps, and when that is drawn.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Lag {
-    pub low: u32,
-    pub high: u32,
-    /// Steps between draws; 0: only where an episode begins.
-    pub redraw: u32,
-    /// Probability that a draw changes nothing.
-    pub hold: f32,
+/// The delay of the key at `path`, in steps of a `unit`; none where there is never one.
+pub(super) fn compile(
+    delay: Option<&config::Delay>,
+    unit: &str,
+    path: &str,
+) -> Result<Option<Delay>, ConfigError> {
+    let Some(delay) = delay else {
+        return Ok(None);
+    };
+    let steps = match delay {
+        config::Delay::Steps(_) => path.to_string(),
+        config::Delay::Table(_) => format!("{path}.steps"),
+    };
+    let config = delay.full();
+    let [least, most] = within(config.steps, MOST_STEPS, unit, &steps)?;
+    if config.redraw > MOST_REDRAW {
+        let message = format!("{} {unit} steps are more than {MOST_REDRAW}", config.redraw);
+        return Err(ConfigError::new(format!("{path}.redraw"), message)
+            .help("0 draws the delay only where an episode begins"));
+    }
+    let hold = number(config.hold, &format!("{path}.hold"))?;
+    if !(0.0..=1.0).contains(&hold) {
+        let message = format!("{hold} is not a probability");
+        return Err(ConfigError::new(format!("{path}.hold"), message).help("0 to 1"));
+    }
+    if hold > 0.0 && config.redraw == 0 {
+        let message = "says when a draw changes nothing, but nothing is drawn anew";
+        return Err(ConfigError::new(format!("{path}.hold"), message)
+            .help(format!("redraw = 1 draws in every {unit} step")));
+    }
+    let delay = Delay { least, most, redraw: config.redraw, hold };
+    Ok((most > 0).then_some(delay))
 }
 
-impl Lag {
-    /// Of the key at `path`, in steps of a `unit`; none where there is never a delay.
-    pub fn compile(
-        delay: Option<&Delay>,
-        unit: &str,
-        path: &str,
-    ) -> Result<Option<Self>, ConfigError> {
-        let Some(delay) = delay else {
-            return Ok(None);
-        };
-        let steps = match delay {
-            Delay::Steps(_) => path.to_string(),
-            Delay::Table(_) => format!("{path}.steps"),
-        };
-        let config = delay.full();
-        let [low, high] = within(config.steps, MOST_STEPS, unit, &steps)?;
-        if config.redraw > MOST_REDRAW {
-            let message = format!("{} {unit} steps are more than {MOST_REDRAW}", config.redraw);
-            return Err(ConfigError::new(format!("{path}.redraw"), message)
-                .help("0 draws the delay only where an episode begins"));
-        }
-        let hold = number(config.hold, &format!("{path}.hold"))?;
-        if !(0.0..=1.0).contains(&hold) {
-            let message = format!("{hold} is not a probability");
-            return Err(ConfigError::new(format!("{path}.hold"), message).help("0 to 1"));
-        }
-        if hold > 0.0 && config.redraw == 0 {
-            let message = "says when a draw changes nothing, but nothing is drawn anew";
-            return Err(ConfigError::new(format!("{path}.hold"), message)
-                .help(format!("redraw = 1 draws in every {unit} step")));
-        }
-        let lag = Self { low, high, redraw: config.redraw, hold };
-        Ok((high > 0).then_some(lag))
-    }
-
-    /// For `ostler check`: `delay 0..2 steps`.
-    pub fn text(&self) -> String {
-        let steps = match self.low == self.high {
-            true if self.low == 1 => "delay 1 step".to_string(),
-            true => format!("delay {} steps", self.low),
-            false => format!("delay {}..{} steps", self.low, self.high),
-        };
-        match self.redraw {
-            0 => steps,
-            1 => format!("{steps}, drawn in every step{}", self.hold_text()),
-            n => format!("{steps}, drawn every {n} steps{}", self.hold_text()),
-        }
-    }
-
-    fn hold_text(&self) -> String {
-        match self.hold > 0.0 {
-            true => format!(" but for a share of {}", self.hold),
-            false => String::new(),
-        }
-    }
+/// For `ostler check`: `delay 0..2 steps`.
+pub(super) fn text(delay: &Delay) -> String {
+    let Delay { least, most, .. } = *delay;
+    let steps = match (least, most) {
+        (1, 1) => "delay 1 step".to_string(),
+        (least, most) if least == most => format!("delay {least} steps"),
+        (least, most) => format!("delay {least}..{most} steps"),
+    };
+    steps + &delay.drawn()
 }
 
 /// Least and most of `unit` steps of the key at `path`.

@@ -10,6 +10,7 @@ mod bounds;
 pub mod command;
 mod contact;
 pub mod deploy;
+mod draw;
 mod elements;
 pub mod emit;
 pub mod event;
@@ -28,6 +29,7 @@ pub mod team;
 
 use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 pub use command::CommandSpec;
+pub use draw::{Distribution, Draw, DrawConfig};
 use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,

@@ -9,7 +9,7 @@ use super::{program, range, spread, unique};
 use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsGroup, ObsRow};
 use ostler_base::names::nearest;
-pub(super) use sight::{Error, Sight};
+pub(super) use sight::Sight;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 

@@ -5,6 +5,7 @@ mod term;
 mod value;
 
 use super::command::Commands;
+use super::draw::Draw;
 use super::expr::{Code, Program, Scope};
 use super::pose::Pose;
 use super::team::Team;
@@ -31,9 +32,10 @@ pub struct Reset {
 pub(super) struct Operation {
     pub place: ResetPlace,
     pub change: Change,
-    pub chance: Chance,
+    /// None without chance.
+    pub draw: Option<Draw>,
     /// Pair of random words it takes.
-    pub draw: u32,
+    pub word: u32,
     /// The coordinate is clipped to this.
     pub clip: [f32; 2],
 }
@@ -49,6 +51,8 @@ pub(super) enum Change {
     Part(usize),
     /// Multiplies it.
     Scale,
+    /// Replaces it; without chance this value does.
+    Drawn(f32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,19 +66,6 @@ pub(super) enum ResetPlace {
     /// Draws it, all rotations alike.
     Rotation(usize),
 }
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Chance {
-    None,
-    Uniform([f32; 2]),
-    /// Logarithms.
-    Log([f32; 2]),
-    Normal(f32),
-    /// One of these.
-    Choice(Vec<f32>),
-}
-
-const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 impl Reset {
     /// Checks targets, sizes and expressions. `pose`: the pose before the terms, if not the
@@ -158,10 +149,11 @@ impl Reset {
         let model = scope.model;
         let mut tables = Tables::of(model);
         super::tables::starts(&mut tables, self);
-        tables.place_chance.fill(0);
+        tables.draw_chance.fill(ostler_engine::kernels::CHANCE_NONE);
         let sizes = Sizes {
             nplace: self.operations.len(),
-            nplaceoption: tables.place_option.len(),
+            ndraw: self.operations.len(),
+            noption: tables.option.len(),
             nquat: self.quaternions.len(),
             nstart: self.exprs.len(),
             nstartvalue: self.widest(),

@@ -1,5 +1,6 @@
 //! `[task.start]`: conditions that the start of an episode fulfils.
 
+use super::draw::Draw;
 use super::expr::{Code, Program, Scope, Start as Moment, Type, reads};
 use super::program;
 use super::team::Team;
@@ -18,9 +19,8 @@ pub struct Start {
     pub(super) tries: u32,
     /// Inputs of the conditions: `READS_*` of `kernels/env/args.cuh`.
     pub(super) reads: u32,
-    /// Of every random number that expressions of a start read, whether it is normal; else it
-    /// is uniform from 0 to 1.
-    pub(super) random: Vec<bool>,
+    /// How every random number is drawn that expressions of a start read.
+    pub(super) random: Vec<Draw>,
 }
 
 /// A condition.

@@ -3,18 +3,18 @@
 
 use super::Task;
 use super::action::{Actions, Law};
-use super::command::{Commands, Draw, When};
-use super::event::{Chance as Spread, Events};
+use super::command::{Commands, When};
+use super::draw::{Draw, noise_row, row};
+use super::event::Events;
 use super::expr::History;
-use super::late::Lag;
 use super::metrics;
-use super::observe::{Error, Observations, Sight, Spot, Term};
-use super::reset::{Chance, Change, Reset, ResetPlace};
+use super::observe::{Observations, Sight, Spot, Term};
+use super::reset::{Change, Reset, ResetPlace};
 use super::score::Score;
 use crate::env::ActionSpace;
 use ostler_engine::kernels::{self, NOWHERE};
 use ostler_engine::state::{Sizes, Tables};
-use ostler_model::Model;
+use ostler_model::{Delay, Model};
 
 impl Task {
     /// Sizes of the task's tables and of environments with this robot, whose control steps are
@@ -30,7 +30,8 @@ impl Task {
             naction: self.actions.outputs(),
             nraw: self.actions.raw_width(),
             ncommand: self.commands.width(),
-            noption: self.commands.options(),
+            ndraw: self.draws().count(),
+            noption: self.draws().map(|draw| draw.map_or(0, |d| d.choices.len())).sum(),
             ncourse: self.commands.courses.len(),
             ntimer: self.commands.timers.len(),
             nfunction: self.natives.functions.len(),
@@ -44,7 +45,6 @@ impl Task {
             ndrive: actions.held.len() + actions.drives.len(),
             nchoice: actions.drives.iter().map(|d| d.law.choices()).sum(),
             nplace: self.reset.operations.len(),
-            nplaceoption: self.reset.options(),
             nquat: self.reset.quaternions.len(),
             nstart: self.reset.exprs.len(),
             nstartvalue: self.reset.widest(),
@@ -56,13 +56,13 @@ impl Task {
             nseen: seen.terms.len(),
             nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
             nsink: places().count(),
-            nbias: seen.terms.iter().map(Term::biases).sum(),
+            nbias: seen.terms.iter().map(|t| t.biases().map(|(_, n)| n).sum::<usize>()).sum(),
             nlag: actions.late.len()
                 + places().filter(|(_, _, s)| s.lag.is_some()).count()
                 + model.redrawn().len(),
             nredrawn: model.redrawn().len(),
             nsteplag: model.redrawn().len().saturating_mul(decimation),
-            ndelayed: late().map(|(o, lag)| lag.high as usize * o.len()).sum::<usize>()
+            ndelayed: late().map(|(o, lag)| lag.most as usize * o.len()).sum::<usize>()
                 + places().map(|(t, _, s)| s.delayed(t.len())).sum::<usize>(),
             nlate: late().map(|(outputs, _)| outputs.len()).sum(),
             nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
@@ -70,10 +70,23 @@ impl Task {
             ncell: self.history.cells().len(),
             nevent: self.events.events.len(),
             ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
-            npicked: self.events.choices(),
             nshown: self.events.shown_base().len(),
             ..Sizes::of(model)
         }
+    }
+
+    /// All draws by distributions, in the order of their rows (`kernels/env/draw.cuh`).
+    fn draws(&self) -> impl Iterator<Item = Option<&Draw>> {
+        let terms = || self.observations.terms.iter();
+        let noise = terms().flat_map(|t| t.places().map(|(_, _, sight)| sight.noise.as_ref()));
+        let biases = terms().flat_map(Term::biases);
+        let events = self.events.events.iter().flat_map(|e| &e.drawn);
+        (self.commands.components.iter().map(|c| c.draw.as_ref()))
+            .chain(self.reset.operations.iter().map(|op| op.draw.as_ref()))
+            .chain(self.start.random.iter().map(Some))
+            .chain(noise)
+            .chain(biases.flat_map(|(draw, n)| std::iter::repeat_n(Some(draw), n)))
+            .chain(events.map(|d| Some(&d.draw)))
     }
 
     /// Its numbers and the robot's, with a control step of `step_dt` (s) and `max_steps` of
@@ -89,7 +102,7 @@ impl Task {
         starts(&mut t, &self.reset);
         t.until_reads = vec![self.start.reads];
         t.most_tries = vec![self.start.tries];
-        t.random_normal = self.start.random.iter().map(|n| u32::from(*n)).collect();
+        self.start.random.iter().for_each(|draw| row(&mut t, Some(draw)));
         score(&mut t, &self.score);
         let over = self.metrics.terms.iter().map(|m| metrics::number(m.over));
         t.metric_over = over.collect();
@@ -116,7 +129,7 @@ fn actions(t: &mut Tables, actions: &Actions) {
     t.clip_low = actions.clip.iter().map(|c| c[0]).collect();
     t.clip_high = actions.clip.iter().map(|c| c[1]).collect();
     for (outputs, lag) in &actions.late {
-        let lag = t.lag(*lag, outputs.len());
+        let lag = add_lag(t, *lag, outputs.len());
         for (place, output) in outputs.clone().enumerate() {
             t.late_output.push(output as u32);
             t.late_lag.push(lag);
@@ -143,28 +156,6 @@ fn actions(t: &mut Tables, actions: &Actions) {
                 t.choice.extend(controls);
             }
         }
-    }
-}
-
-impl Reset {
-    /// Entries in the table of choices.
-    fn options(&self) -> usize {
-        let of = |chance: &Chance| match chance {
-            Chance::Choice(values) => values.len(),
-            _ => 0,
-        };
-        self.operations.iter().map(|op| of(&op.chance)).sum()
-    }
-}
-
-impl Commands {
-    /// Entries in the table of choices.
-    fn options(&self) -> usize {
-        let of = |draw: &Draw| match draw {
-            Draw::Choice { values, .. } => values.len(),
-            _ => 0,
-        };
-        self.components.iter().map(|c| of(&c.draw)).sum()
     }
 }
 
@@ -215,33 +206,12 @@ fn add_control(
 
 fn commands(t: &mut Tables, commands: &Commands) {
     for c in &commands.components {
-        let unlimited = [f32::NEG_INFINITY, f32::INFINITY];
-        let (chance, [low, high], [least, most]) = match c.draw {
-            Draw::Nothing => (kernels::CHANCE_NONE, [0.0; 2], unlimited),
-            Draw::Uniform(range) => (kernels::CHANCE_UNIFORM, range, unlimited),
-            Draw::Log(range) => (kernels::CHANCE_LOG, range, unlimited),
-            Draw::Normal { mean, sigma, clip } => (kernels::CHANCE_NORMAL, [mean, sigma], clip),
-            Draw::Exponential { mean, clip } => (kernels::CHANCE_EXPONENTIAL, [mean, 0.0], clip),
-            Draw::Bernoulli(p) => (kernels::CHANCE_BERNOULLI, [p, 0.0], unlimited),
-            Draw::Choice { .. } => (kernels::CHANCE_CHOICE, [0.0; 2], unlimited),
-        };
         let (interval, timer) = match c.when {
             When::Every(steps) => (steps, NOWHERE),
             When::Timer(timer) => (0, timer as u32),
         };
-        let mut first_of = 0;
-        if let Draw::Choice { values, shares, first } = &c.draw {
-            t.option.extend(values);
-            t.option_share.extend(shares);
-            first_of = *first as u32;
-        }
-        t.option_end.push(t.option.len() as u32);
-        t.command_chance.push(chance);
-        t.command_low.push(low);
-        t.command_high.push(high);
-        t.command_least.push(least);
-        t.command_most.push(most);
-        t.command_first.push(first_of);
+        row(t, c.draw.as_ref());
+        t.command_first.push(c.first as u32);
         t.command_timer.push(timer);
         t.command_interval.push(interval);
     }
@@ -274,34 +244,22 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
             ResetPlace::Turn(i, _) => (kernels::PLACE_TURN_Z, i),
             ResetPlace::Rotation(i) => (kernels::PLACE_ROTATION, i),
         };
-        let (chance, [low, high]) = match &op.chance {
-            Chance::None => (kernels::CHANCE_NONE, [0.0; 2]),
-            Chance::Uniform(range) => (kernels::CHANCE_UNIFORM, *range),
-            Chance::Log(range) => (kernels::CHANCE_LOG, *range),
-            Chance::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, *sigma]),
-            Chance::Choice(values) => {
-                t.place_option.extend(values);
-                (kernels::CHANCE_CHOICE, [0.0; 2])
-            }
-        };
         let (change, value, part) = match op.change {
             Change::Add => (kernels::CHANGE_ADD, 0.0, NOWHERE),
             Change::Set(value) => (kernels::CHANGE_SET, value, NOWHERE),
             Change::Part(part) => (kernels::CHANGE_SET, 0.0, part as u32),
             Change::Scale => (kernels::CHANGE_SCALE, 0.0, NOWHERE),
+            Change::Drawn(value) => (kernels::CHANGE_DRAWN, value, NOWHERE),
         };
         t.place_target.push(target);
         t.place_index.push(index as u32);
-        t.place_chance.push(chance);
-        t.place_draw.push(op.draw);
+        row(t, op.draw.as_ref());
+        t.place_word.push(op.word);
         t.place_change.push(change);
         t.place_value.push(value);
-        t.place_low.push(low);
-        t.place_high.push(high);
         t.place_least.push(op.clip[0]);
         t.place_most.push(op.clip[1]);
         t.place_part.push(part);
-        t.place_end.push(t.place_option.len() as u32);
     }
     for expr in &reset.exprs {
         t.start_place.push(expr.place as u32);
@@ -334,19 +292,20 @@ fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
         t.seen_high.push(high);
         let mut biases = [NOWHERE; 2];
         for (critic, spot, sight) in term.places() {
-            if let (Some(error), NOWHERE) = (sight.bias, biases[usize::from(critic)]) {
-                biases[usize::from(critic)] = t.bias_kind.len() as u32;
-                for _ in 0..term.len() {
-                    t.bias(error, sight.bias_once);
-                }
+            if let (true, NOWHERE) = (sight.bias.is_some(), biases[usize::from(critic)]) {
+                biases[usize::from(critic)] = t.bias_once.len() as u32;
+                t.bias_once.extend(std::iter::repeat_n(u32::from(sight.bias_once), term.len()));
             }
-            t.sink(critic, spot, sight, biases[usize::from(critic)]);
+            sink(t, critic, spot, sight, biases[usize::from(critic)]);
             if sight.is_kept() {
-                t.keep(critic, spot, sight, term.len());
+                keep(t, critic, spot, sight, term.len());
             }
         }
         t.sink_end.push(t.sink_at.len() as u32);
         first.push(biases[0]);
+    }
+    for (draw, len) in observations.terms.iter().flat_map(Term::biases) {
+        (0..len).for_each(|_| row(t, Some(draw)));
     }
     let padding = &observations.padding;
     let policy = padding.policy.iter().map(|gap| (0, gap));
@@ -369,20 +328,19 @@ impl Term {
         all.filter_map(move |(critic, spot)| Some((critic, spot, sight(critic).as_ref()?)))
     }
 
-    /// Numbers that are added to it for an episode.
-    fn biases(&self) -> usize {
-        let of = |sight: &Option<Sight>, placed: bool| {
-            let biased = placed && sight.as_ref().is_some_and(|s| s.bias.is_some());
-            if biased { self.len() } else { 0 }
-        };
-        of(&self.policy, self.policy_at.is_some()) + of(&self.critic, !self.critic_at.is_empty())
+    /// Draws that are added to it for an episode, each for as many numbers, the critics' first.
+    fn biases(&self) -> impl Iterator<Item = (&Draw, usize)> {
+        let critic = self.critic.as_ref().filter(|_| !self.critic_at.is_empty());
+        let policy = self.policy.as_ref().filter(|_| self.policy_at.is_some());
+        let all = critic.into_iter().chain(policy);
+        all.filter_map(|sight| Some((sight.bias.as_ref()?, self.len())))
     }
 }
 
 impl Sight {
     /// Numbers on their way into a row.
     fn delayed(&self, len: usize) -> usize {
-        self.lag.map_or(0, |lag| lag.high as usize * len)
+        self.lag.map_or(0, |lag| lag.most as usize * len)
     }
 
     /// Whether the row has more than the present value, or an earlier one.
@@ -391,83 +349,40 @@ impl Sight {
     }
 }
 
-/// Rows that a term has in several tables.
-trait Rows {
-    fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32);
-    fn bias(&mut self, error: Error, once: bool);
-    fn keep(&mut self, critic: bool, spot: Spot, sight: &Sight, len: usize);
-    fn lag(&mut self, lag: Lag, len: usize) -> u32;
+/// A place of a term.
+fn sink(t: &mut Tables, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
+    noise_row(t, sight.noise.as_ref());
+    t.sink_critic.push(u32::from(critic));
+    t.sink_at.push(spot.newest() as u32);
+    t.sink_bias.push(bias);
 }
 
-impl Rows for Tables {
-    /// A place of a term.
-    fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
-        let (kind, middle, size) = match sight.noise {
-            None => (kernels::CHANCE_NONE, 0.0, 0.0),
-            Some(Error::Uniform([low, high])) => {
-                // Half-widths as they are written, to the last bit.
-                let [middle, half] = match low == -high {
-                    true => [0.0, high],
-                    false => [(low + high) / 2.0, (high - low) / 2.0],
-                };
-                (kernels::CHANCE_UNIFORM, middle, half)
-            }
-            Some(Error::Normal(sigma)) => (kernels::CHANCE_NORMAL, 0.0, sigma),
-        };
-        self.sink_critic.push(u32::from(critic));
-        self.sink_at.push(spot.newest() as u32);
-        self.sink_kind.push(kind);
-        self.sink_middle.push(middle);
-        self.sink_size.push(size);
-        self.sink_bias.push(bias);
-    }
+/// A place that is seen late, or with earlier values.
+fn keep(t: &mut Tables, critic: bool, spot: Spot, sight: &Sight, len: usize) {
+    let lag = sight.lag.map_or(NOWHERE, |lag| add_lag(t, lag, len));
+    t.keep_critic.push(u32::from(critic));
+    t.keep_at.push(spot.newest() as u32);
+    t.keep_size.push(len as u32);
+    t.keep_frames.push(spot.frames as u32);
+    t.keep_stride.push(spot.stride as u32);
+    t.keep_lag.push(lag);
+}
 
-    /// A number that is drawn for an episode, or once for an environment.
-    fn bias(&mut self, error: Error, once: bool) {
-        let (kind, [low, high]) = match error {
-            Error::Uniform(range) => (kernels::CHANCE_UNIFORM, range),
-            Error::Normal(sigma) => (kernels::CHANCE_NORMAL, [0.0, sigma]),
-        };
-        self.bias_kind.push(kind);
-        self.bias_once.push(u32::from(once));
-        self.bias_low.push(low);
-        self.bias_high.push(high);
-    }
-
-    /// A place that is seen late, or with earlier values.
-    fn keep(&mut self, critic: bool, spot: Spot, sight: &Sight, len: usize) {
-        let lag = sight.lag.map_or(NOWHERE, |lag| self.lag(lag, len));
-        self.keep_critic.push(u32::from(critic));
-        self.keep_at.push(spot.newest() as u32);
-        self.keep_size.push(len as u32);
-        self.keep_frames.push(spot.frames as u32);
-        self.keep_stride.push(spot.stride as u32);
-        self.keep_lag.push(lag);
-    }
-
-    /// A delay of `len` numbers; returns its place.
-    fn lag(&mut self, lag: Lag, len: usize) -> u32 {
-        let first = self.lag_end.last().copied().unwrap_or(0);
-        self.lag_low.push(lag.low);
-        self.lag_high.push(lag.high);
-        self.lag_redraw.push(lag.redraw);
-        self.lag_hold.push(lag.hold);
-        self.lag_end.push(first + lag.high * len as u32);
-        self.lag_low.len() as u32 - 1
-    }
+/// A delay of `len` numbers; returns its place.
+fn add_lag(t: &mut Tables, lag: Delay, len: usize) -> u32 {
+    let first = t.lag_end.last().copied().unwrap_or(0);
+    t.lag_low.push(lag.least);
+    t.lag_high.push(lag.most);
+    t.lag_redraw.push(lag.redraw);
+    t.lag_hold.push(lag.hold);
+    t.lag_end.push(first + lag.most * len as u32);
+    t.lag_low.len() as u32 - 1
 }
 
 /// Delays of actuators that are drawn anew within an episode.
 fn redrawn(t: &mut Tables, model: &Model) {
     for motor in model.redrawn() {
-        let redraw = motor.redraw;
-        let lag = Lag {
-            low: motor.delay,
-            high: motor.most_delay,
-            redraw: redraw.map_or(0, |r| r.steps),
-            hold: redraw.map_or(0.0, |r| r.hold),
-        };
-        let own = t.lag(lag, 0);
+        let own = add_lag(t, motor.delay, 0);
         t.redrawn_lag.push(own);
     }
 }
@@ -495,27 +410,12 @@ fn events(t: &mut Tables, events: &Events) {
         t.event_quat.push(event.quat.map_or(NOWHERE, |q| q as u32));
         t.event_dof.push(event.dof.map_or(NOWHERE, |d| d as u32));
         for drawn in &event.drawn {
-            let (spread, low, high) = match &drawn.chance {
-                Spread::Uniform([a, b]) => (kernels::SPREAD_UNIFORM, *a, *b),
-                Spread::LogUniform([a, b]) => (kernels::SPREAD_LOG, *a, *b),
-                Spread::Normal { mean, std } => (kernels::SPREAD_NORMAL, *mean, *std),
-                Spread::Choice(_) => (kernels::SPREAD_CHOICE, 0.0, 0.0),
-            };
+            row(t, Some(&drawn.draw));
             t.drawn_row.push(drawn.row as u32);
             t.drawn_operation.push(drawn.operation as u32);
-            t.drawn_spread.push(spread);
-            t.drawn_low.push(low);
-            t.drawn_high.push(high);
             t.drawn_least.push(drawn.possible[0]);
             t.drawn_most.push(drawn.possible[1]);
             t.drawn_word.push(drawn.word);
-            t.drawn_choice.push(t.event_choice.len() as u32);
-            let choices: &[f32] = match &drawn.chance {
-                Spread::Choice(all) => all,
-                _ => &[],
-            };
-            t.drawn_choices.push(choices.len() as u32);
-            t.event_choice.extend(choices);
         }
         t.event_end.push(t.drawn_row.len() as u32);
     }
@@ -525,7 +425,7 @@ fn events(t: &mut Tables, events: &Events) {
 mod tests {
     use super::*;
     use crate::config::{
-        AgentsConfig, CriticCopy, Delay, DelaySteps, ObservationGroup, OneOrMany, ResetTerm,
+        self, AgentsConfig, CriticCopy, DelaySteps, ObservationGroup, OneOrMany, ResetTerm,
         TaskConfig,
     };
     use ostler_engine::state::TABLES;
@@ -544,11 +444,11 @@ mod tests {
             ..ResetTerm::default()
         });
         for term in &mut task.action {
-            term.delay = Some(Delay::Steps(DelaySteps::Range([0, 2])));
+            term.delay = Some(config::Delay::Steps(DelaySteps::Range([0, 2])));
         }
         for term in &mut task.observation {
             term.bias = Some(0.1.into());
-            term.delay = Some(Delay::Steps(DelaySteps::Fixed(3)));
+            term.delay = Some(config::Delay::Steps(DelaySteps::Fixed(3)));
             term.history = Some(2);
             if term.group == ObservationGroup::Policy {
                 term.critic = Some(CriticCopy {

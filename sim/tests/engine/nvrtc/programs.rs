@@ -6,7 +6,7 @@ use ostler_sim::config::{EnvConfig, Leave, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
 use ostler_sim::env::on_device::program;
 use ostler_sim::model::{
-    Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, mjcf,
+    Activation, Delay, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, mjcf,
 };
 use ostler_sim::physics::native::generate::{generate_cuda, program_hash};
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
@@ -175,7 +175,8 @@ fn motors() -> Model {
     let pd = MotorLaw::Pd { stiffness: 20.0, damping: 0.5, limit };
     let of = |network| MotorLaw::Network { network, limit };
     for (actuator, law) in model.actuators.iter_mut().zip([pd, of(0), of(1)]) {
-        actuator.motor = Some(Motor { law, delay: 2, most_delay: 2, group: 0, redraw: None });
+        actuator.motor =
+            Some(Motor { law, delay: Delay { least: 2, most: 2, ..Delay::default() }, group: 0 });
     }
     model
 }

@@ -4,6 +4,7 @@ mod actions;
 mod broken;
 mod change;
 mod commands;
+mod draws;
 mod episodes;
 mod keep;
 mod late;

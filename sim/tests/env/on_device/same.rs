@@ -394,8 +394,9 @@ fn what_is_seen_late_and_with_errors_has_the_hosts_bits() {
             "noise = { uniform = [-0.1, 0.3] }\nbias = [-0.1, 0.2]\nhistory = 3",
             "noise = { normal = 0.1 }\ndelay = { steps = [0, 3], redraw = 2, hold = 0.3 }",
             "bias = { normal = 0.2 }\ndelay = [1, 2]\nhistory = 2",
+            "noise = { draw = { distribution = \"beta\", range = [-0.1, 0.2], mean = 0, std = 0.05 } }\nbias = { draw = { distribution = \"truncated_normal\", range = [0.1, 0.2], std = 0.05 } }",
         ];
-        toml::from_str(&format!("name = \"s\"\nexpr = \"1\"\n{}", keys[i % 3])).unwrap()
+        toml::from_str(&format!("name = \"s\"\nexpr = \"1\"\n{}", keys[i % 4])).unwrap()
     };
     for (name, several) in [("cartpole", false), ("agents", true)] {
         let mut s = match several {
@@ -466,6 +467,20 @@ name = "exponential"
 mean = [0.5]
 distribution = "exponential"
 resample_s = [0.01, 0.1]
+[[command]]
+name = "cut"
+range = [[0.2, 1], [3, 4]]
+mean = [0.3, 0]
+std = [0.2, 1]
+distribution = "truncated_normal"
+resample_s = 0.05
+[[command]]
+name = "hump"
+range = [[0, 1], [-1, 1]]
+mean = [0.3, 0.1]
+std = [0.4, 0.1]
+distribution = "beta"
+resample_s = [0.03, 0.1]
 [[command]]
 name = "flag"
 probability = [0.3, 0.7]

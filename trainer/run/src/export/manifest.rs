@@ -7,8 +7,10 @@ use crate::run::LoadedRun;
 use ostler_learn::learner::Network;
 use ostler_learn::learner::network::Head;
 use ostler_sim::BatchEnv;
+use ostler_sim::model::Delay;
+use ostler_sim::task::Draw;
 use ostler_sim::task::deploy::{
-    Chance, Control, DeployedJoint, Deployment, Entry, Late, Mapping, Output, aligned,
+    Control, DeployedJoint, Deployment, Entry, Mapping, Output, aligned,
 };
 use serde_json::{Value, json};
 
@@ -263,8 +265,8 @@ impl<'a> About<'a> {
                     "clip": t.clip,
                     "history": t.frames,
                     "row": { "first": t.first, "stride": t.stride },
-                    "noise": t.noise.map(chance),
-                    "bias": t.bias.map(chance),
+                    "noise": t.noise.as_ref().map(Draw::json),
+                    "bias": t.bias.as_ref().map(Draw::json),
                     "delay": t.delay.map(late),
                 })
             })
@@ -278,15 +280,8 @@ fn range(range: [f32; 2]) -> Value {
     json!([end(range[0]), end(range[1])])
 }
 
-fn chance(chance: Chance) -> Value {
-    match chance {
-        Chance::Uniform(range) => json!({ "uniform": range }),
-        Chance::Normal(sigma) => json!({ "normal": sigma }),
-    }
-}
-
-fn late(late: Late) -> Value {
-    json!({ "control_steps": late.steps, "redraw": late.redraw, "hold": late.hold })
+fn late(late: Delay) -> Value {
+    json!({ "control_steps": [late.least, late.most], "redraw": late.redraw, "hold": late.hold })
 }
 
 fn output((o, entry): (&Output, Entry<'_>)) -> Value {

@@ -7,7 +7,7 @@ use super::walk::ANY;
 use crate::config::{
     ActionKind, ActionTerm, ActuatorModel, ActuatorTerm, AgentsConfig, BaseConfig, BiasWhen,
     CommandKind, CommandTerm, Conditions, ConeWord, ContactTerm, CriticCopy, Delay, DelayConfig,
-    DelaySteps, Distribution, EventDistribution, EventRange, EventTerm, EventTime, FloorConfig,
+    DelaySteps, Distribution, DrawConfig, EventRange, EventTerm, EventTime, FloorConfig,
     FloorTable, GroupOptions, HalfOrRange, Heading, HeightConfig, InputOrder, IntegratorWord,
     JointLimit, MetricTerm, NativeCode, NativeTerm, NativeUnit, NetworkConfig, NoiseKind,
     ObservationGroup, ObservationTerm, OneOrMany, Operation, OptionTable, Over, PseudoRange,
@@ -25,11 +25,21 @@ impl Simulation {
         let named = || OneOrMany::Named([(ANY.to_string(), 0.0)].into());
         let range = [0.0, 0.0];
         let text = String::new;
+        let draw = || DrawConfig {
+            distribution: Distribution::Normal,
+            range: Some(range),
+            mean: Some(0.0),
+            std: Some(0.0),
+            probability: Some(0.0),
+            choices: vec![0.0],
+            weights: vec![0.0],
+        };
         // The longest forms; the others are in `forms`.
         let spread = || {
             Spread::Named(SpreadConfig {
                 uniform: Some(HalfOrRange::Half(0.0)),
                 normal: Some(0.0),
+                draw: Some(draw()),
                 when: Some(BiasWhen::Reset),
             })
         };
@@ -183,6 +193,7 @@ impl Simulation {
                     uniform: Some(ranges()),
                     log_uniform: Some(ranges()),
                     normal: Some(named()),
+                    draw: Some(draw()),
                     scale: Some(ranges()),
                     value: Some(named()),
                     expr: Some(text()),
@@ -196,7 +207,7 @@ impl Simulation {
                     interval_s: Some(Span::One(0.0)),
                     set: text(),
                     operation: Operation::Add,
-                    distribution: EventDistribution::Normal,
+                    distribution: Distribution::Normal,
                     // The longest form; the others are in `forms`.
                     range: Some(EventRange::Pseudo(PseudoRange {
                         alpha: Some(range),
@@ -206,7 +217,9 @@ impl Simulation {
                     })),
                     mean: Some(number()),
                     std: Some(number()),
+                    probability: Some(number()),
                     choices: vec![0.0],
+                    weights: vec![0.0],
                     shared: true,
                     duration_s: Some(Span::One(0.0)),
                 }],

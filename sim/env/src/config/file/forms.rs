@@ -13,6 +13,7 @@ pub(super) fn special(path: &str) -> Option<Kind> {
         | "task.observation.scale"
         | "task.event.mean"
         | "task.event.std"
+        | "task.event.probability"
         | "task.event.interval_s"
         | "task.event.duration_s" => Some(Kind::NumberOrList),
         "agents.policies" => Some(Kind::Policies),

@@ -9,12 +9,12 @@ use super::action::{has_gains, servos};
 use super::contact;
 use super::elements::{Chosen, Elements};
 use super::expr::Definitions;
-use super::late::Lag;
+use super::late;
 use super::parts;
 use super::team::Team;
 use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, OneOrMany, OptionTable, TaskConfig};
 use ostler_model::{
-    Actuator, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Redraw, Transmission,
+    Actuator, Delay, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Transmission,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn changes(cfg: &TaskConfig) -> bool {
 struct JointDrive {
     term: usize,
     law: Law,
-    delay: Option<Lag>,
+    delay: Option<Delay>,
 }
 
 /// The laws of a term's joints, and the network that they share, with its files.
@@ -101,7 +101,7 @@ fn of_term(
     let elements = Elements { what: "joints", names: &names, mixed, team, agent: None };
     let numbers = Numbers { elements, path: &path, term };
     let laws = numbers.laws(model)?;
-    let delay = Lag::compile(term.delay.as_ref(), "physics", &format!("{path}.delay"))?;
+    let delay = late::compile(term.delay.as_ref(), "physics", &format!("{path}.delay"))?;
     let armature = numbers.some("armature", &term.armature)?;
     let friction = numbers.some("friction", &term.friction)?;
     if let Some((network, files)) = laws.network {
@@ -349,11 +349,15 @@ fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Act
         Law::Servo(gains, effort) => servo(*gains, *effort),
         Law::Motor(_) => ("motor", [1.0, 0.0, 0.0], [0.0; 3], None),
     };
-    let [least, most] = drive.delay.map_or([0; 2], |lag| [lag.low, lag.high]);
-    let redraw = drive.delay.filter(|lag| lag.redraw > 0 && lag.high > lag.low);
+    let delay = drive.delay.unwrap_or_default();
+    // Of one number there is nothing to draw.
+    let delay = match delay.most > delay.least {
+        true => delay,
+        false => Delay { redraw: 0, hold: 0.0, ..delay },
+    };
     let law = match &drive.law {
         Law::Motor(law) => Some(law.clone()),
-        Law::Servo(..) if most > 0 => Some(MotorLaw::MuJoCo),
+        Law::Servo(..) if delay.most > 0 => Some(MotorLaw::MuJoCo),
         Law::Servo(..) => None,
     };
     Actuator {
@@ -371,13 +375,7 @@ fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Act
         actearly: false,
         muscle: None,
         enabled: true,
-        motor: law.map(|law| Motor {
-            law,
-            delay: least,
-            most_delay: most,
-            group: drive.term,
-            redraw: redraw.map(|lag| Redraw { steps: lag.redraw, hold: lag.hold }),
-        }),
+        motor: law.map(|law| Motor { law, delay, group: drive.term }),
         given,
         act_adr: None,
     }

@@ -1,6 +1,7 @@
 //! Commands for somebody who watches: what they are, and values that he gives instead of draws.
 
-use super::{Commands, Draw};
+use super::super::draw::Draw;
+use super::Commands;
 use ostler_engine::state::Tables;
 
 /// A command, as sliders need it.
@@ -24,7 +25,8 @@ impl Commands {
         let mut all = Vec::with_capacity(self.scope.len());
         for (name, size, unit) in &self.scope {
             let own = self.components.iter().skip(first).take(*size);
-            let mut ranges: Vec<[f32; 2]> = own.map(|c| ends(&c.draw)).collect();
+            let mut ranges: Vec<[f32; 2]> =
+                own.map(|c| c.draw.as_ref().map_or([0.0; 2], Draw::nearly_all)).collect();
             if let Some(course) = self.courses.iter().find(|c| c.first == first) {
                 let own = ranges.iter_mut().zip(course.ranges);
                 own.for_each(|(range, theirs)| *range = theirs);
@@ -48,9 +50,10 @@ impl Commands {
         let all = first..first + size.map_or(0, |s| s.ranges.len());
         tables.command_interval[all.clone()].copy_from_slice(&own.command_interval[all.clone()]);
         tables.command_timer[all.clone()].copy_from_slice(&own.command_timer[all.clone()]);
-        tables.command_chance[all.clone()].copy_from_slice(&own.command_chance[all.clone()]);
-        tables.command_low[all.clone()].copy_from_slice(&own.command_low[all.clone()]);
-        tables.command_high[all.clone()].copy_from_slice(&own.command_high[all.clone()]);
+        // Rows of draws begin with those of commands.
+        tables.draw_chance[all.clone()].copy_from_slice(&own.draw_chance[all.clone()]);
+        tables.draw_low[all.clone()].copy_from_slice(&own.draw_low[all.clone()]);
+        tables.draw_high[all.clone()].copy_from_slice(&own.draw_high[all.clone()]);
         let course = self.courses.iter().position(|c| c.first == first);
         if let Some(k) = course {
             let four = 4 * k..4 * k + 4;
@@ -65,9 +68,9 @@ impl Commands {
             tables.command_interval[c] = 1;
             tables.command_timer[c] = ostler_engine::kernels::NOWHERE;
             if course.is_none() {
-                tables.command_chance[c] = ostler_engine::kernels::CHANCE_UNIFORM;
-                tables.command_low[c] = value;
-                tables.command_high[c] = value;
+                tables.draw_chance[c] = ostler_engine::kernels::CHANCE_UNIFORM;
+                tables.draw_low[c] = value;
+                tables.draw_high[c] = value;
             }
         }
         if let Some(k) = course {
@@ -79,23 +82,6 @@ impl Commands {
             // No heading, standing, going ahead or direction of the world.
             tables.course_share[four].fill(0.0);
             tables.course_dead[k] = 0.0;
-        }
-    }
-}
-
-fn ends(draw: &Draw) -> [f32; 2] {
-    match draw {
-        Draw::Nothing => [0.0; 2],
-        Draw::Uniform(range) => *range,
-        Draw::Log(range) => range.map(f32::exp),
-        Draw::Normal { mean, sigma, clip } => {
-            [(mean - 3.0 * sigma).max(clip[0]), (mean + 3.0 * sigma).min(clip[1])]
-        }
-        Draw::Exponential { mean, clip } => [clip[0].max(0.0), (5.0 * mean).min(clip[1])],
-        Draw::Bernoulli(_) => [0.0, 1.0],
-        Draw::Choice { values, .. } => {
-            let all = values.iter().copied();
-            [all.clone().fold(f32::INFINITY, f32::min), all.fold(f32::NEG_INFINITY, f32::max)]
         }
     }
 }

@@ -120,10 +120,7 @@ pub(super) fn control(task: &Task, model: &Model, u: usize, mapping: Mapping) ->
         stiffness: gains.stiffness,
         damping: gains.damping,
         effort: gains.effort,
-        delay: actuator
-            .motor
-            .as_ref()
-            .map_or([0; 2], |m| [m.delay.min(m.most_delay), m.most_delay]),
+        delay: actuator.motor.as_ref().map_or([0; 2], |m| [m.delay.least, m.delay.most]),
     }
 }
 

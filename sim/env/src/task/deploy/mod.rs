@@ -13,7 +13,7 @@ mod table;
 pub use c::{Parts, comment, identifier};
 pub use controls::{Control, DeployedJoint, Mapping};
 pub use measured::{Measured, Missing, Unmeasured};
-pub use rows::{Chance, Command, DeployedTerm, Late, Output};
+pub use rows::{Command, DeployedTerm, Output};
 pub use table::{Entry, Row, aligned};
 
 use super::Task;

@@ -1,31 +1,10 @@
 //! Terms, outputs and commands of a deployment.
 
-use super::super::late::Lag;
-use super::super::observe::Error;
+use super::super::draw::Draw;
 use super::super::{Task, command::Commands};
 use crate::env::ActionSpace;
 use crate::task::expr::ElementKind;
-use ostler_model::{Model, SensorKind};
-
-/// A drawn number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Chance {
-    /// Evenly from the one to the other.
-    Uniform([f32; 2]),
-    /// About 0, with this standard deviation.
-    Normal(f32),
-}
-
-/// A delay in training, which a robot has by itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Late {
-    /// Least and most control steps.
-    pub steps: [u32; 2],
-    /// Control steps between draws; 0: once an episode.
-    pub redraw: u32,
-    /// Probability that a draw changes nothing.
-    pub hold: f32,
-}
+use ostler_model::{Delay, Model, SensorKind};
 
 /// An observation of the policy.
 #[derive(Debug, Clone)]
@@ -53,11 +32,11 @@ pub struct DeployedTerm {
     /// Places from one control step to the next.
     pub stride: usize,
     /// Noise in training, before scaling, drawn in every step.
-    pub noise: Option<Chance>,
+    pub noise: Option<Draw>,
     /// Error in training that stays for an episode, before scaling.
-    pub bias: Option<Chance>,
-    /// Delay in training.
-    pub delay: Option<Late>,
+    pub bias: Option<Draw>,
+    /// Delay in training, which a robot has by itself.
+    pub delay: Option<Delay>,
 }
 
 impl DeployedTerm {
@@ -68,7 +47,7 @@ impl DeployedTerm {
 
     /// Control steps by which it is always seen late; none where chance decides, or it is not.
     pub(super) fn fixed_delay(&self) -> Option<usize> {
-        let [least, most] = self.delay?.steps;
+        let Delay { least, most, .. } = self.delay?;
         (least == most && most > 0).then_some(most as usize)
     }
 }
@@ -80,8 +59,8 @@ pub struct Output {
     pub name: String,
     /// Range that it is clipped to; infinite: none.
     pub clip: [f32; 2],
-    /// Delay in training.
-    pub delay: Option<Late>,
+    /// Delay in training, which a robot has by itself.
+    pub delay: Option<Delay>,
 }
 
 /// A command of the task.
@@ -97,17 +76,6 @@ pub struct Command {
     pub unit: String,
     /// Least and greatest number of each in training; infinite where nothing limits it.
     pub range: Vec<[f32; 2]>,
-}
-
-fn chance(error: Error) -> Chance {
-    match error {
-        Error::Uniform(range) => Chance::Uniform(range),
-        Error::Normal(sigma) => Chance::Normal(sigma),
-    }
-}
-
-fn late(lag: Lag) -> Late {
-    Late { steps: [lag.low, lag.high], redraw: lag.redraw, hold: lag.hold }
 }
 
 /// What the agent's policy sees, in the order of its row.
@@ -136,9 +104,9 @@ pub fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTerm> {
                 first,
                 frames: spot.frames,
                 stride: spot.stride,
-                noise: sight.noise.map(chance),
-                bias: sight.bias.map(chance),
-                delay: sight.lag.map(late),
+                noise: sight.noise.clone(),
+                bias: sight.bias.clone(),
+                delay: sight.lag,
             })
         })
         .collect();
@@ -170,7 +138,7 @@ pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
             ActionSpace::Discrete(_) => "choice".to_string(),
             ActionSpace::Continuous(_) => names.get(k).cloned().unwrap_or_default(),
         };
-        Output { name, clip: actions.clip[k], delay: lag.map(|(_, lag)| late(*lag)) }
+        Output { name, clip: actions.clip[k], delay: lag.map(|(_, lag)| *lag) }
     })
     .collect()
 }

@@ -1,89 +1,68 @@
 //! Distributions of an event's numbers.
 
-use super::Chance;
 use super::compile::Compiler;
-use crate::config::{ConfigError, EventDistribution, EventRange, OneOrMany};
-use crate::task::{number, range};
+use crate::config::{ConfigError, Distribution, DrawConfig, EventRange, OneOrMany};
+use crate::task::draw::Draw;
 
 impl Compiler<'_> {
     /// The distribution of component `i` of `n`.
-    pub(super) fn chance(&self, i: usize, n: usize) -> Result<Chance, ConfigError> {
+    pub(super) fn chance(&self, i: usize, n: usize) -> Result<Draw, ConfigError> {
         let term = self.term;
-        let unused = |key: &str, given: bool, of: &str| match given {
-            true => Err(self
-                .error(key, format!("has no meaning for distribution = \"{of}\""))
-                .help("leave it out, or choose another distribution")),
-            false => Ok(()),
-        };
-        let pick = |given: &Option<OneOrMany>, key: &str| -> Result<f32, ConfigError> {
-            let path = format!("{}.{key}", self.path);
+        let normal = term.distribution == Distribution::Normal;
+        if normal && term.range.is_some() {
+            return Err(self
+                .error("range", "has no meaning for distribution = \"normal\"")
+                .help("distribution = \"truncated_normal\" draws numbers in the range alone"));
+        }
+        if normal && term.mean.is_none() {
+            return Err(self
+                .error("mean", "is needed for distribution = \"normal\"")
+                .help("mean = 0.0 and std = 0.1, for example"));
+        }
+        let pick = |given: &Option<OneOrMany>, key: &str| {
+            let path = || format!("{}.{key}", self.path);
             match given {
-                None => Err(ConfigError::new(path, "is needed for distribution = \"normal\"")
-                    .help("mean = 0.0 and std = 0.1, for example")),
-                Some(OneOrMany::One(x)) => number(*x, &path),
-                Some(OneOrMany::Many(list)) if list.len() == n => number(list[i], &path),
+                None => Ok(None),
+                Some(OneOrMany::One(x)) => Ok(Some(*x)),
+                Some(OneOrMany::Many(list)) if list.len() == n => Ok(Some(list[i])),
                 Some(OneOrMany::Named(_)) => {
-                    Err(ConfigError::new(path, "takes no patterns of names")
+                    Err(ConfigError::new(path(), "takes no patterns of names")
                         .help("write an event for each"))
                 }
                 Some(OneOrMany::Many(list)) => Err(ConfigError::new(
-                    path,
+                    path(),
                     format!("{} numbers for {n} components", list.len()),
                 )),
             }
         };
-        match term.distribution {
-            EventDistribution::Uniform | EventDistribution::LogUniform => {
-                let log = term.distribution == EventDistribution::LogUniform;
-                let of = if log { "log_uniform" } else { "uniform" };
-                unused("mean", term.mean.is_some(), of)?;
-                unused("std", term.std.is_some(), of)?;
-                unused("choices", !term.choices.is_empty(), of)?;
-                let ends = self.range(i, n)?;
-                if !log {
-                    return Ok(Chance::Uniform(ends));
-                }
-                if ends[0] <= 0.0 {
-                    return Err(self
-                        .error("range", format!("{} has no logarithm", ends[0]))
-                        .help("log_uniform ranges begin above 0"));
-                }
-                Ok(Chance::LogUniform(ends.map(f32::ln)))
-            }
-            EventDistribution::Normal => {
-                unused("choices", !term.choices.is_empty(), "normal")?;
-                unused("range", term.range.is_some(), "normal")?;
-                let (mean, std) = (pick(&term.mean, "mean")?, pick(&term.std, "std")?);
-                if std < 0.0 {
-                    return Err(self.error("std", format!("{std} is negative")));
-                }
-                Ok(Chance::Normal { mean, std })
-            }
-            EventDistribution::Choice => {
-                unused("range", term.range.is_some(), "choice")?;
-                unused("mean", term.mean.is_some(), "choice")?;
-                unused("std", term.std.is_some(), "choice")?;
-                if term.choices.is_empty() {
-                    return Err(self
-                        .error("choices", "there is nothing to choose from")
-                        .help("choices = [0.5, 1.0], for example"));
-                }
-                let path = format!("{}.choices", self.path);
-                let numbers = term.choices.iter().map(|x| number(*x, &path));
-                Ok(Chance::Choice(numbers.collect::<Result<_, _>>()?))
-            }
+        let config = DrawConfig {
+            distribution: term.distribution,
+            range: self.range(i, n)?,
+            mean: pick(&term.mean, "mean")?,
+            std: pick(&term.std, "std")?,
+            probability: pick(&term.probability, "probability")?,
+            choices: term.choices.clone(),
+            weights: term.weights.clone(),
+        };
+        let each = matches!(term.range, Some(EventRange::Each(_)));
+        let mut draw = config.compile(|key| match key {
+            "range" if each => format!("{}.{key}[{i}]", self.path),
+            _ => format!("{}.{key}", self.path),
+        })?;
+        if let (Distribution::LogUniform, Some(ends)) = (draw.distribution, config.range) {
+            // Events take logarithms in single precision, others in double: the bits of draws.
+            draw.range = ends.map(|x| (x as f32).ln());
         }
+        Ok(draw)
     }
 
     /// The range of component `i` of `n`.
-    fn range(&self, i: usize, n: usize) -> Result<[f32; 2], ConfigError> {
+    fn range(&self, i: usize, n: usize) -> Result<Option<[f64; 2]>, ConfigError> {
         let path = format!("{}.range", self.path);
         match &self.term.range {
-            None => {
-                Err(ConfigError::new(path, "is missing").help("range = [0.8, 1.2], for example"))
-            }
-            Some(EventRange::One(ends)) => range(*ends, &path),
-            Some(EventRange::Each(all)) if all.len() == n => range(all[i], &format!("{path}[{i}]")),
+            None => Ok(None),
+            Some(EventRange::One(ends)) => Ok(Some(*ends)),
+            Some(EventRange::Each(all)) if all.len() == n => Ok(Some(all[i])),
             Some(EventRange::Each(all)) => {
                 Err(ConfigError::new(path, format!("{} ranges for {n} components", all.len()))
                     .help(format!("give one for all, or {n}")))
@@ -96,34 +75,10 @@ impl Compiler<'_> {
     }
 }
 
-impl Chance {
-    /// Least and greatest number; none where there is no end.
-    pub fn ends(&self) -> Option<[f64; 2]> {
-        match self {
-            Self::Uniform(ends) => Some(ends.map(f64::from)),
-            Self::LogUniform(ends) => Some(ends.map(|x| f64::from(x).exp())),
-            Self::Choice(all) => {
-                let all = || all.iter().map(|x| f64::from(*x));
-                Some([all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)])
-            }
-            Self::Normal { .. } => None,
-        }
-    }
-
-    /// The key that says which numbers there are.
-    pub fn key(&self) -> &'static str {
-        match self {
-            Self::Uniform(_) | Self::LogUniform(_) => "range",
-            Self::Normal { .. } => "mean",
-            Self::Choice(_) => "choices",
-        }
-    }
-
-    /// A number that is not unusual: the greatest end, or the mean.
-    pub fn usual(&self) -> f32 {
-        match self {
-            Self::Normal { mean, .. } => *mean,
-            other => other.ends().map_or(0.0, |ends| ends[1] as f32),
-        }
+/// A number that is not unusual: the greatest end, or the mean.
+pub(super) fn usual(draw: &Draw) -> f32 {
+    match draw.ends() {
+        [_, most] if most.is_finite() => most as f32,
+        _ => draw.middle(),
     }
 }

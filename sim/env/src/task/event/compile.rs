@@ -1,10 +1,10 @@
 //! One event from its term: its numbers, when they are drawn, what they act on.
 
+use super::chance::usual;
 use super::target::{Parsed, Target};
-use super::{Chance, Drawn, Event, Form};
-use crate::config::{
-    ConfigError, EventDistribution, EventRange, EventTerm, EventTime, Operation, Span,
-};
+use super::{Drawn, Event, Form};
+use crate::config::{ConfigError, Distribution, EventRange, EventTerm, EventTime, Operation, Span};
+use crate::task::draw::Draw;
 use crate::task::expr::{Unit, field_unit};
 use crate::task::range;
 use ostler_model::{Field, Joint, JointKind, Model, Varied};
@@ -161,14 +161,14 @@ impl Compiler<'_> {
                 let neutral = match self.term.operation {
                     Operation::Abs if own[k].is_finite() => own[k] as f32,
                     // Without a limit no number changes nothing.
-                    Operation::Abs => chance.usual(),
+                    Operation::Abs => usual(&chance),
                     Operation::Add => 0.0,
                     Operation::Scale => 1.0,
                 };
                 drawn.push(Drawn {
                     row: row + k,
                     operation: self.term.operation,
-                    chance,
+                    draw: chance,
                     possible: [self.parsed.least as f32, f32::MAX],
                     word: words[i],
                     shows: first,
@@ -179,7 +179,7 @@ impl Compiler<'_> {
             self.physical(of, &own, &chances)?;
         }
         self.notes(&numbers);
-        let normal = self.term.distribution == EventDistribution::Normal;
+        let normal = self.term.distribution == Distribution::Normal;
         if normal && varied.iter().any(|v| v.field == Field::Moments) {
             self.warn(
                 "normal draws of inertia(...) may be those of no body; pseudo_inertia(...) never \
@@ -223,7 +223,7 @@ impl Compiler<'_> {
                 drawn.push(Drawn {
                     row,
                     operation: Operation::Scale,
-                    chance: chance.clone(),
+                    draw: chance.clone(),
                     possible: [self.parsed.least as f32, f32::MAX],
                     word,
                     shows: first && row == mass,
@@ -247,10 +247,12 @@ impl Compiler<'_> {
         let term = self.term;
         let other = [
             ("operation", term.operation != Operation::Abs),
-            ("distribution", term.distribution != EventDistribution::Uniform),
+            ("distribution", term.distribution != Distribution::Uniform),
             ("mean", term.mean.is_some()),
             ("std", term.std.is_some()),
+            ("probability", term.probability.is_some()),
             ("choices", !term.choices.is_empty()),
+            ("weights", !term.weights.is_empty()),
         ];
         if let Some((key, _)) = other.into_iter().find(|(_, given)| *given) {
             return Err(self
@@ -295,7 +297,7 @@ impl Compiler<'_> {
                 drawn.push(Drawn {
                     row: rows[i],
                     operation: Operation::Abs,
-                    chance: Chance::Uniform(ends),
+                    draw: Draw::uniform(ends),
                     possible: [f32::MIN, f32::MAX],
                     word: words[i],
                     shows: first && given.is_some(),
@@ -326,7 +328,7 @@ impl Compiler<'_> {
             drawn.push(Drawn {
                 row: first + k,
                 operation: self.term.operation,
-                chance: self.chance(i, components.len())?,
+                draw: self.chance(i, components.len())?,
                 possible: [f32::MIN, f32::MAX],
                 word: self.word(),
                 shows: true,

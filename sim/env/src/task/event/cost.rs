@@ -1,6 +1,6 @@
 //! What events do and cost, in words: for `ostler check`.
 
-use super::{Chance, Drawn, Event, Events, Form};
+use super::{Drawn, Event, Events, Form};
 use crate::config::{EventTime, Operation};
 use ostler_model::{Field, Model, Varied};
 use std::collections::BTreeSet;
@@ -55,8 +55,8 @@ fn draws(e: &Event) -> String {
     };
     let what = match e.form {
         Form::Pseudo => "a body that is stretched, sheared and moved".into(),
-        _ if e.drawn.iter().all(|d| d.chance == first.chance) => span(&first.chance),
-        _ => format!("{} and others for the other components", span(&first.chance)),
+        _ if e.drawn.iter().all(|d| d.draw == first.draw) => first.draw.text(),
+        _ => format!("{} and others for the other components", first.draw.text()),
     };
     let becomes = match (e.form, first.operation) {
         (Form::Pseudo, _) => "",
@@ -72,38 +72,6 @@ fn draws(e: &Event) -> String {
         [a, b] => format!("; acts for {a} to {b} control steps"),
     };
     format!("{what}{becomes}{how_many}{acts}")
-}
-
-fn span(chance: &Chance) -> String {
-    match chance {
-        Chance::Uniform(ends) => {
-            let [a, b] = ends.map(short);
-            format!("{a} to {b}")
-        }
-        Chance::LogUniform(ends) => {
-            let [a, b] = ends.map(|x| short(x.exp()));
-            format!("{a} to {b}, even in the logarithm")
-        }
-        Chance::Normal { mean, std } => {
-            let [mean, std] = [mean, std].map(|x| short(*x));
-            format!("normal, mean {mean}, standard deviation {std}")
-        }
-        Chance::Choice(all) => {
-            const SHOWN: usize = 6;
-            let some: Vec<String> = all.iter().take(SHOWN).map(|x| short(*x)).collect();
-            let more = if all.len() > SHOWN { ", ..." } else { "" };
-            format!("one of {}{more}", some.join(", "))
-        }
-    }
-}
-
-/// Four decimals at most.
-fn short(x: f32) -> String {
-    if x != 0.0 && x.abs() < 1e-3 {
-        return format!("{x:.2e}");
-    }
-    let text = format!("{x:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 /// What is kept of the robot's numbers that an event draws.

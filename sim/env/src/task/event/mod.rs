@@ -9,6 +9,7 @@ mod cost;
 mod possible;
 mod target;
 
+use super::draw::Draw;
 use super::expr::{EventNumbers, EventValue, Unit};
 use super::unique;
 use crate::config::{ConfigError, EventTerm, EventTime, Operation, TaskConfig};
@@ -17,7 +18,7 @@ use compile::Compiler;
 pub use cost::EventCost;
 use ostler_engine::kernels;
 use ostler_engine::physics::native;
-use ostler_model::{Field, Model, Motor, Varied};
+use ostler_model::{Delay, Field, Model, Motor, Varied};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use target::Target;
@@ -67,7 +68,7 @@ pub(super) struct Drawn {
     /// Row of what varies; degree of freedom of a push.
     pub row: usize,
     pub operation: Operation,
-    pub chance: Chance,
+    pub draw: Draw,
     /// Least and greatest number that is possible.
     pub possible: [f32; 2],
     /// Pair of random words.
@@ -77,19 +78,6 @@ pub(super) struct Drawn {
     pub unit: Unit,
     /// The number that changes nothing.
     pub neutral: f32,
-}
-
-/// A distribution.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Chance {
-    Uniform([f32; 2]),
-    /// Logarithms of the ends.
-    LogUniform([f32; 2]),
-    Normal {
-        mean: f32,
-        std: f32,
-    },
-    Choice(Vec<f32>),
 }
 
 /// `model` with what the events of `cfg` make different between environments.
@@ -122,7 +110,7 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
 fn own_delays(model: &Model) -> impl Iterator<Item = (usize, &Motor)> {
     let motors = model.actuators.iter().enumerate();
     let motors = motors.filter_map(|(u, a)| Some((u, a.motor.as_ref()?)));
-    motors.filter(|(_, motor)| motor.most_delay > motor.delay && motor.redraw.is_none())
+    motors.filter(|(_, motor)| motor.delay.most > motor.delay.least && motor.delay.redraw == 0)
 }
 
 /// Fields whose numbers an event needs.
@@ -227,16 +215,6 @@ impl Events {
         all.into_iter().map(|(_, neutral)| neutral).collect()
     }
 
-    /// Choices of all numbers.
-    pub(super) fn choices(&self) -> usize {
-        let drawn = self.events.iter().flat_map(|e| &e.drawn);
-        let count = |d: &Drawn| match &d.chance {
-            Chance::Choice(all) => all.len(),
-            _ => 0,
-        };
-        drawn.map(count).sum()
-    }
-
     /// The events, as breaks are counted by them.
     pub fn specs(&self) -> Vec<EventSpec> {
         let mean = |ends: [f32; 2]| 0.5 * (f64::from(ends[0]) + f64::from(ends[1]));
@@ -308,9 +286,10 @@ fn delays(model: &Model, events: &mut Vec<Event>, mut word: u32) {
         let Some(row) = model.varied_row(Field::Delay, u) else {
             continue;
         };
+        let Delay { least, most, .. } = motor.delay;
         let event = groups.entry(motor.group).or_insert_with(|| Event {
             name: format!("actuator[{}].delay", motor.group),
-            set: format!("{} to {} physics steps", motor.delay, motor.most_delay),
+            set: format!("{least} to {most} physics steps"),
             when: EventTime::Reset,
             interval: [0.0; 2],
             hold: [0.0; 2],
@@ -325,12 +304,12 @@ fn delays(model: &Model, events: &mut Vec<Event>, mut word: u32) {
         event.drawn.push(Drawn {
             row,
             operation: Operation::Abs,
-            chance: Chance::Choice((motor.delay..=motor.most_delay).map(|s| s as f32).collect()),
-            possible: [motor.delay as f32, motor.most_delay as f32],
+            draw: Draw::one_of((least..=most).map(|s| s as f32).collect()),
+            possible: [least as f32, most as f32],
             word: 0,
             shows: event_is_new,
             unit: Unit::NONE,
-            neutral: motor.delay as f32,
+            neutral: least as f32,
         });
     }
     for (_, mut event) in groups {

@@ -1,9 +1,9 @@
 //! Which numbers are possible: ranges that leave them are errors, normal draws that do are cut
 //! off there, which is said with their share.
 
-use super::Chance;
 use super::compile::Compiler;
-use crate::config::{ConfigError, Operation};
+use crate::config::{ConfigError, Distribution, Operation};
+use crate::task::draw::Draw;
 use ostler_model::{Field, Varied};
 
 /// Normal draws of which a smaller share is cut off are not worth a word.
@@ -19,14 +19,18 @@ impl Compiler<'_> {
         }
     }
 
-    /// Least and greatest number after the operation; none of normal draws.
-    fn reached(&self, chance: &Chance, own: f64) -> Option<[f64; 2]> {
-        let [a, b] = chance.ends()?.map(|x| self.applied(own, x));
+    /// Least and greatest number after the operation; none of normal draws and others without ends.
+    fn reached(&self, chance: &Draw, own: f64) -> Option<[f64; 2]> {
+        let ends = chance.ends();
+        if !ends.iter().all(|x| x.is_finite()) {
+            return None;
+        }
+        let [a, b] = ends.map(|x| self.applied(own, x));
         Some([a.min(b), a.max(b)])
     }
 
     /// Refuses ranges that leave what is possible; normal draws are cut off there.
-    pub(super) fn possible(&self, chance: &Chance, own: f64, of: &str) -> Result<(), ConfigError> {
+    pub(super) fn possible(&self, chance: &Draw, own: f64, of: &str) -> Result<(), ConfigError> {
         let least = self.parsed.least;
         if !own.is_finite() && self.term.operation != Operation::Abs {
             return Err(self
@@ -62,7 +66,7 @@ impl Compiler<'_> {
         &self,
         of: Varied,
         own: &[f64],
-        chances: &[(usize, Chance)],
+        chances: &[(usize, Draw)],
     ) -> Result<(), ConfigError> {
         if of.field != Field::Moments || own.len() != 3 {
             return Ok(());
@@ -98,9 +102,9 @@ impl Compiler<'_> {
 
     /// Says which draws are cut off, of the element and component with most of them, and
     /// factors of nothing. `all`: distributions, the robot's own numbers, elements.
-    pub(super) fn notes(&mut self, all: &[(Chance, f64, String)]) {
+    pub(super) fn notes(&mut self, all: &[(Draw, f64, String)]) {
         let least = self.parsed.least;
-        let share = |(chance, own, _): &(Chance, f64, String)| self.cut(chance, *own);
+        let share = |(chance, own, _): &(Draw, f64, String)| self.cut(chance, *own);
         let worst = all.iter().map(|entry| (share(entry), entry));
         if let Some((cut, (_, _, of))) = worst.max_by(|a, b| a.0.total_cmp(&b.0))
             && cut >= WORTH
@@ -136,11 +140,11 @@ impl Compiler<'_> {
     }
 
     /// Share of normal draws below the least possible number.
-    fn cut(&self, chance: &Chance, own: f64) -> f64 {
-        let Chance::Normal { mean, std } = chance else {
+    fn cut(&self, chance: &Draw, own: f64) -> f64 {
+        if chance.distribution != Distribution::Normal {
             return 0.0;
-        };
-        let (mean, std) = (f64::from(*mean), f64::from(*std));
+        }
+        let [mean, std] = [chance.mean, chance.std].map(f64::from);
         let (mean, std) = match self.term.operation {
             Operation::Abs => (mean, std),
             Operation::Add => (own + mean, std),

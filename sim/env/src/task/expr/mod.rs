@@ -38,6 +38,7 @@ pub(crate) use emit::literal;
 pub use events::{EventNumbers, EventValue};
 pub(in crate::task) use functions::field_unit;
 pub use functions::reference;
+pub(in crate::task) use functions::{Body, Function, Kind, Param, Rule, drawn_of_numbers, one};
 pub use history::{Cell, History, HistoryBuilder, Kind as Remembered, StateRow};
 pub use inputs::{Buffers, Inputs};
 pub(crate) use inputs::{Column, Columns};

@@ -5,6 +5,7 @@ use super::dag::{Id, Node, Seen, Source};
 use super::place::Place;
 use super::program::{Code, Step};
 use super::{Definitions, ExprError};
+use crate::task::draw::Draw;
 use ostler_engine::kernels::{READS_BODIES, READS_POSE, READS_STEERED};
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -28,24 +29,22 @@ pub struct Start<'a> {
 /// Random numbers that the expressions of a task draw where an episode begins. A draw is known
 /// by where it is written: the same one is the same number, however often it is compiled.
 #[derive(Debug, Clone, Default)]
-pub struct Draws(RefCell<Vec<(String, bool)>>);
+pub struct Draws(RefCell<Vec<(String, Draw)>>);
 
 impl Draws {
-    /// Of each whether it is normal; else it is uniform from 0 to 1.
-    pub fn finish(self) -> Vec<bool> {
+    /// How each is drawn.
+    pub fn finish(self) -> Vec<Draw> {
         let all = self.0.into_inner();
-        all.into_iter().map(|(_, normal)| normal).collect()
+        all.into_iter().map(|(_, draw)| draw).collect()
     }
 
-    /// The numbers in the middle: uniform ones at a half, normal ones at zero.
+    /// The numbers in the middle.
     pub(in crate::task) fn middles(&self) -> Vec<f32> {
-        let all = self.0.borrow();
-        let middle = |normal: bool| if normal { 0.0 } else { 0.5 };
-        all.iter().map(|(_, normal)| middle(*normal)).collect()
+        self.0.borrow().iter().map(|(_, draw)| draw.middle()).collect()
     }
 
     /// The row of the draw that is known by `site`; none where there are too many.
-    fn row(&self, site: String, normal: bool) -> Option<usize> {
+    fn row(&self, site: String, draw: Draw) -> Option<usize> {
         let mut all = self.0.borrow_mut();
         if let Some(row) = all.iter().position(|(known, _)| *known == site) {
             return Some(row);
@@ -53,19 +52,18 @@ impl Draws {
         if all.len() >= MOST {
             return None;
         }
-        all.push((site, normal));
+        all.push((site, draw));
         Some(all.len() - 1)
     }
 }
 
 impl Checker<'_> {
-    /// `count` random numbers of the call at `span`: standard normal, or uniform from 0 to 1.
+    /// Random numbers of the call at `span`.
     pub(super) fn draw(
         &mut self,
         who: &str,
         span: &Range<usize>,
-        count: usize,
-        normal: bool,
+        draws: Vec<Draw>,
     ) -> Result<Vec<Id>, ExprError> {
         let Some(start) = self.scope.start else {
             let why = format!("`{who}` is drawn where an episode begins");
@@ -76,9 +74,9 @@ impl Checker<'_> {
             ));
         };
         let site = self.site(&self.place, span.start, start.of);
-        let mut ids = Vec::with_capacity(count);
-        for i in 0..count {
-            let Some(row) = start.draws.row(format!("{site}.{i}"), normal) else {
+        let mut ids = Vec::with_capacity(draws.len());
+        for (i, draw) in draws.into_iter().enumerate() {
+            let Some(row) = start.draws.row(format!("{site}.{i}"), draw) else {
                 let why = "the task would draw too many numbers for a start";
                 return Err(ExprError::new(span.clone(), why).help(format!("at most {MOST}")));
             };

@@ -1,98 +1,79 @@
 //! How a row has a term: its noise, bias, delay and earlier values.
 
-use super::super::late::{Lag, MOST_KEPT};
+use super::super::draw::{Distribution, Draw, UNLIMITED};
+use super::super::late::{self, MOST_KEPT};
 use super::super::{number, range};
 use crate::config::{
-    BiasWhen, ConfigError, CriticCopy, Delay, GroupOptions, HalfOrRange, NoiseKind,
-    ObservationTerm, Spread, SpreadConfig, Stack,
+    self, BiasWhen, ConfigError, CriticCopy, GroupOptions, HalfOrRange, NoiseKind, ObservationTerm,
+    Spread, SpreadConfig, Stack,
 };
+use ostler_model::Delay;
 
 /// Most control steps whose values are seen.
 const MOST_FRAMES: u32 = 256;
-
-/// A drawn number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::task) enum Error {
-    /// Evenly from the one to the other.
-    Uniform([f32; 2]),
-    /// About 0, with this standard deviation.
-    Normal(f32),
-}
 
 /// How a row has a term.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::task) struct Sight {
     /// Drawn in every step.
-    pub noise: Option<Error>,
+    pub noise: Option<Draw>,
     /// Drawn for an episode.
-    pub bias: Option<Error>,
+    pub bias: Option<Draw>,
     /// It is drawn once for every environment.
     pub bias_once: bool,
-    pub lag: Option<Lag>,
+    pub lag: Option<Delay>,
     /// Control steps whose values are seen, at least 1.
     pub frames: usize,
 }
 
-impl Error {
-    /// Of the key at `path`.
-    fn compile(spread: Spread, kind: NoiseKind, path: &str) -> Result<Self, ConfigError> {
-        let half = |half: f64, path: &str| {
-            let half = not_negative(half, path)?;
-            Ok(Self::Uniform([-half, half]))
-        };
-        let named = |key: &str| format!("{path}.{key}");
-        Ok(match spread {
-            Spread::Size(size) if kind == NoiseKind::Normal => {
-                Self::Normal(not_negative(size, path)?)
-            }
-            Spread::Size(size) => half(size, path)?,
-            Spread::Range(pair) => Self::Uniform(range(pair, path)?),
-            Spread::Named(SpreadConfig {
-                uniform: Some(HalfOrRange::Half(size)),
-                normal: None,
-                ..
-            }) => half(size, &named("uniform"))?,
-            Spread::Named(SpreadConfig {
-                uniform: Some(HalfOrRange::Range(pair)),
-                normal: None,
-                ..
-            }) => Self::Uniform(range(pair, &named("uniform"))?),
-            Spread::Named(SpreadConfig { uniform: None, normal: Some(sigma), .. }) => {
-                Self::Normal(not_negative(sigma, &named("normal"))?)
-            }
-            Spread::Named(_) => {
-                let message = "takes one distribution";
-                return Err(ConfigError::new(path, message)
-                    .help("{ uniform = 0.1 }, { uniform = [-0.1, 0.2] } or { normal = 0.1 }"));
-            }
-        })
-    }
-
-    /// None where it is always 0.
-    fn if_any(self) -> Option<Self> {
-        let none = matches!(self, Self::Uniform([0.0, 0.0]) | Self::Normal(0.0));
-        (!none).then_some(self)
-    }
-
-    /// For `ostler check`.
-    fn text(self) -> String {
-        match self {
-            Self::Uniform([low, high]) if low == -high => format!("uniform {high}"),
-            Self::Uniform([low, high]) => format!("uniform {low}..{high}"),
-            Self::Normal(sigma) => format!("normal {sigma}"),
+/// Of the key at `path`.
+fn spread(spread: &Spread, kind: NoiseKind, path: &str) -> Result<Draw, ConfigError> {
+    let half = |half: f64, path: &str| {
+        let half = not_negative(half, path)?;
+        Ok(Draw::uniform([-half, half]))
+    };
+    let normal = |std: f64, path: &str| Ok(Draw::about_zero(not_negative(std, path)?));
+    let at = |key: &str| format!("{path}.{key}");
+    let named = match spread {
+        Spread::Size(size) if kind == NoiseKind::Normal => return normal(*size, path),
+        Spread::Size(size) => return half(*size, path),
+        Spread::Range(pair) => return Ok(Draw::uniform(range(*pair, path)?)),
+        Spread::Named(named) => named,
+    };
+    match (named.uniform, named.normal, &named.draw) {
+        (Some(HalfOrRange::Half(size)), None, None) => half(size, &at("uniform")),
+        (Some(HalfOrRange::Range(pair)), None, None) => {
+            Ok(Draw::uniform(range(pair, &at("uniform"))?))
         }
+        (None, Some(std), None) => normal(std, &at("normal")),
+        (None, None, Some(draw)) => draw.compile(|key| format!("{path}.draw.{key}")),
+        _ => Err(ConfigError::new(path, "takes one distribution").help(
+            "{ uniform = 0.1 }, { uniform = [-0.1, 0.2] }, { normal = 0.1 } or { draw = { distribution = ... } }",
+        )),
+    }
+}
+
+/// For `ostler check`.
+fn text(draw: &Draw) -> String {
+    let Draw { range: [low, high], mean, std, .. } = *draw;
+    match draw.distribution {
+        Distribution::Uniform if low == -high => format!("uniform {high}"),
+        Distribution::Uniform => format!("uniform {low}..{high}"),
+        Distribution::Normal if mean == 0.0 && [low, high] == UNLIMITED => format!("normal {std}"),
+        _ => draw.text(),
     }
 }
 
 /// The key `noise` of a term.
-fn noise(spread: Spread, kind: NoiseKind, term: &str) -> Result<Option<Error>, ConfigError> {
+fn noise(given: &Spread, kind: NoiseKind, term: &str) -> Result<Option<Draw>, ConfigError> {
     let path = format!("{term}.noise");
-    if let Spread::Named(SpreadConfig { when: Some(_), .. }) = spread {
+    if let Spread::Named(SpreadConfig { when: Some(_), .. }) = given {
         let message = "noise is drawn in every step";
         return Err(ConfigError::new(format!("{path}.when"), message)
             .help("leave `when` out; a `bias` has it"));
     }
-    Ok(Error::compile(spread, kind, &path)?.if_any())
+    let draw = spread(given, kind, &path)?;
+    Ok(Some(draw).filter(|draw| !draw.is_zero()))
 }
 
 fn not_negative(size: f64, path: &str) -> Result<f32, ConfigError> {
@@ -115,8 +96,8 @@ impl Sight {
             return Err(ConfigError::new(format!("{path}.noise_kind"), message)
                 .help("leave it out, or write noise = { normal = 0.1 }"));
         }
-        let noise = noise(term.noise, kind, path)?;
-        Self::new(noise, term.bias, term.delay.as_ref(), term.history, group, path)
+        let noise = noise(&term.noise, kind, path)?;
+        Self::new(noise, term.bias.as_ref(), term.delay.as_ref(), term.history, group, path)
     }
 
     /// Of a policy's term in the critics' rows; none where it is not in them.
@@ -134,16 +115,16 @@ impl Sight {
             }
             return Ok(None);
         }
-        let spread = copy.noise.unwrap_or_default();
-        let noise = noise(spread, NoiseKind::Uniform, &path)?;
-        let (bias, delay) = (copy.bias, copy.delay.as_ref());
+        let given = copy.noise.clone().unwrap_or_default();
+        let noise = noise(&given, NoiseKind::Uniform, &path)?;
+        let (bias, delay) = (copy.bias.as_ref(), copy.delay.as_ref());
         Self::new(noise, bias, delay, copy.history, group, &path).map(Some)
     }
 
     fn new(
-        noise: Option<Error>,
-        bias: Option<Spread>,
-        delay: Option<&Delay>,
+        noise: Option<Draw>,
+        bias: Option<&Spread>,
+        delay: Option<&config::Delay>,
         history: Option<u32>,
         group: Option<&GroupOptions>,
         path: &str,
@@ -151,12 +132,8 @@ impl Sight {
         let bias_once =
             matches!(bias, Some(Spread::Named(SpreadConfig { when: Some(BiasWhen::Startup), .. })));
         // Also one of 0, which a curriculum may raise.
-        let bias = match bias {
-            Some(spread) => {
-                Some(Error::compile(spread, NoiseKind::Uniform, &format!("{path}.bias"))?)
-            }
-            None => None,
-        };
+        let bias = bias.map(|given| spread(given, NoiseKind::Uniform, &format!("{path}.bias")));
+        let bias = bias.transpose()?;
         let of_group = group.and_then(|g| g.history);
         let frames = history.or(of_group).unwrap_or(1).max(1);
         let stacked = group.is_some_and(|g| g.stack == Stack::Time);
@@ -175,24 +152,24 @@ impl Sight {
             noise,
             bias,
             bias_once,
-            lag: Lag::compile(delay, "control", &format!("{path}.delay"))?,
+            lag: late::compile(delay, "control", &format!("{path}.delay"))?,
             frames: frames as usize,
         })
     }
 
     /// Numbers that an environment remembers for it, of `len` components.
     pub fn kept(&self, len: usize) -> usize {
-        let on_the_way = self.lag.map_or(0, |lag| lag.high as usize);
+        let on_the_way = self.lag.map_or(0, |lag| lag.most as usize);
         len * (on_the_way + self.frames - 1)
     }
 
     /// For `ostler check`; empty where nothing is special.
     pub fn text(&self) -> String {
         let mut all = Vec::new();
-        all.extend(self.noise.map(|e| format!("noise {}", e.text())));
+        all.extend(self.noise.as_ref().map(|d| format!("noise {}", text(d))));
         let once = if self.bias_once { ", once for an environment" } else { "" };
-        all.extend(self.bias.map(|e| format!("bias {}{once}", e.text())));
-        all.extend(self.lag.map(|lag| lag.text()));
+        all.extend(self.bias.as_ref().map(|d| format!("bias {}{once}", text(d))));
+        all.extend(self.lag.as_ref().map(late::text));
         if self.frames > 1 {
             all.push(format!("history {}", self.frames));
         }

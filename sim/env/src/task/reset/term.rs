@@ -1,5 +1,6 @@
 //! One `[[task.reset]]` term as operations on coordinates.
 
+use super::super::draw::{Draw, UNLIMITED};
 use super::super::elements::{Chosen, Elements};
 use super::super::expr::{Program, Scope};
 use super::super::number;
@@ -7,7 +8,7 @@ use super::super::pose;
 use super::super::team::{AgentIndex, Team};
 use super::targets::{Target, target};
 use super::value::{self, StartExpr};
-use super::{Chance, Change, Operation, Reset, ResetPlace, UNLIMITED};
+use super::{Change, Operation, Reset, ResetPlace};
 use crate::config::{ConfigError, Ranges, ResetTerm};
 use ostler_base::names::select;
 use ostler_model::{JointKind, Keyframe, Model};
@@ -39,7 +40,7 @@ pub(super) fn add(
     if let Target::Keyframes = meant {
         let first = agent.unwrap_or(0) == 0;
         let done = builder.keyframes(&text, first, *draws).map_err(blame)?;
-        let chosen = |op: &Operation| matches!(op.chance, Chance::Choice(_));
+        let chosen = |op: &Operation| op.draw.is_some();
         *draws += u32::from(done.iter().any(chosen));
         reset.operations.extend(done);
         return Ok(());
@@ -55,12 +56,12 @@ pub(super) fn add(
         // The two pairs of a rotation are of one block of words, and a choice has one draw.
         if matches!(operation.place, ResetPlace::Rotation(_)) {
             *draws += *draws % 2;
-            operation.draw = *draws;
+            operation.word = *draws;
             *draws += 2;
         } else if !term.choice.is_empty() {
-            operation.draw = *draws;
+            operation.word = *draws;
         } else {
-            operation.draw = *draws;
+            operation.word = *draws;
             *draws += 1;
         }
         reset.operations.push(operation);
@@ -81,8 +82,8 @@ struct Builder<'a> {
     program: Option<Program>,
 }
 
-fn operation(place: ResetPlace, change: Change, chance: Chance) -> Operation {
-    Operation { place, change, chance, draw: 0, clip: UNLIMITED }
+fn operation(place: ResetPlace, change: Change, draw: Option<Draw>) -> Operation {
+    Operation { place, change, draw, word: 0, clip: UNLIMITED }
 }
 
 impl Builder<'_> {
@@ -98,7 +99,8 @@ impl Builder<'_> {
     fn has_numbers(&self) -> bool {
         let t = self.term;
         let ranges = [&t.uniform, &t.log_uniform, &t.scale];
-        let others = t.normal.is_some() || t.value.is_some() || t.expr.is_some();
+        let others =
+            t.normal.is_some() || t.draw.is_some() || t.value.is_some() || t.expr.is_some();
         ranges.iter().any(|r| r.is_some()) || others
     }
 
@@ -170,7 +172,7 @@ impl Builder<'_> {
         }
         let parts = self.parts(&elements)?;
         for (place, (change, chance)) in places.iter().zip(&parts) {
-            self.turns(*place, *change, chance)?;
+            self.turns(*place, *change, chance.is_some())?;
         }
         for ((&joint, place), (change, _)) in joints.iter().zip(&places).zip(&parts) {
             self.in_radians(joint, *place, *change)?;
@@ -206,10 +208,10 @@ impl Builder<'_> {
     }
 
     /// What angles take.
-    fn turns(&self, place: ResetPlace, change: Change, chance: &Chance) -> Result<(), ConfigError> {
+    fn turns(&self, place: ResetPlace, change: Change, drawn: bool) -> Result<(), ConfigError> {
         let sets = matches!(change, Change::Set(_) | Change::Part(_));
         match place {
-            ResetPlace::Yaw(_) if sets && *chance != Chance::None => Err(ConfigError::new(
+            ResetPlace::Yaw(_) if sets && drawn => Err(ConfigError::new(
                 self.path,
                 "yaw takes either a value or a random angle, not both",
             )),
@@ -231,12 +233,13 @@ impl Builder<'_> {
     }
 
     /// Of every element, what its draw does and how it is drawn.
-    fn parts(&self, elements: &Elements<'_>) -> Result<Vec<(Change, Chance)>, ConfigError> {
+    fn parts(&self, elements: &Elements<'_>) -> Result<Vec<(Change, Option<Draw>)>, ConfigError> {
         let t = self.term;
         let given: Vec<&str> = [
             ("uniform", t.uniform.is_some()),
             ("log_uniform", t.log_uniform.is_some()),
             ("normal", t.normal.is_some()),
+            ("draw", t.draw.is_some()),
             ("scale", t.scale.is_some()),
         ]
         .into_iter()
@@ -250,23 +253,22 @@ impl Builder<'_> {
         }
         if given.is_empty() && t.value.is_none() && t.expr.is_none() {
             return Err(ConfigError::new(self.path, "does nothing").help(
-                "give `uniform`, `log_uniform`, `normal`, `scale`, `value`, `expr`, `choice` or `within_limits`",
+                "give `uniform`, `log_uniform`, `normal`, `draw`, `scale`, `value`, `expr`, `choice` or `within_limits`",
             ));
         }
         if t.scale.is_some() && t.value.is_some() {
             return self.refuse("scale", "is a factor of what `value` replaces", "use two terms");
         }
         let ranges = |key: &str, ranges: &Ranges| elements.ranges(ranges, &self.at(key));
-        let chances: Vec<Chance> = match (&t.uniform, &t.log_uniform, &t.normal, &t.scale) {
-            (Some(of), ..) => ranges("uniform", of)?.into_iter().map(Chance::Uniform).collect(),
+        let uniform = |of: Vec<[f32; 2]>| of.into_iter().map(Draw::uniform).map(Some).collect();
+        let chances: Vec<Option<Draw>> = match (&t.uniform, &t.log_uniform, &t.normal, &t.scale) {
+            (Some(of), ..) => uniform(ranges("uniform", of)?),
             (_, Some(of), ..) => {
                 let of = ranges("log_uniform", of)?;
-                if let Some(pair) = of.iter().find(|pair| pair[0] <= 0.0) {
-                    let message = format!("{} has no logarithm", pair[0]);
-                    return self.refuse("log_uniform", &message, "above 0");
-                }
-                let log = |pair: [f32; 2]| Chance::Log(pair.map(|x| f64::from(x).ln() as f32));
-                of.into_iter().map(log).collect()
+                let path = self.at("log_uniform");
+                of.into_iter()
+                    .map(|pair| Draw::log_uniform(pair, &path).map(Some))
+                    .collect::<Result<_, _>>()?
             }
             (_, _, Some(sigma), _) => {
                 let sigmas = elements.numbers(sigma, &self.at("normal"))?;
@@ -274,10 +276,14 @@ impl Builder<'_> {
                     let message = format!("{sigma} is negative");
                     return Err(ConfigError::new(self.at("normal"), message));
                 }
-                sigmas.into_iter().map(Chance::Normal).collect()
+                sigmas.into_iter().map(|std| Some(Draw::about_zero(std))).collect()
             }
-            (.., Some(of)) => ranges("scale", of)?.into_iter().map(Chance::Uniform).collect(),
-            _ => vec![Chance::None; elements.names.len()],
+            (.., Some(of)) => uniform(ranges("scale", of)?),
+            _ => {
+                let path = self.at("draw");
+                let of = t.draw.as_ref().map(|d| d.compile(|key| format!("{path}.{key}")));
+                vec![of.transpose()?; elements.names.len()]
+            }
         };
         let changes: Vec<Change> = match &t.value {
             Some(value) => {
@@ -336,7 +342,7 @@ impl Builder<'_> {
             };
             let at = self.at("within_limits");
             let (middle, half) = (number(middle, &at)?, number(half, &at)?);
-            let chance = Chance::Uniform([-half, half]);
+            let chance = Some(Draw::uniform([-half, half]));
             Ok(operation(place, Change::Set(middle), chance))
         })
         .collect()
@@ -374,8 +380,8 @@ impl Builder<'_> {
     fn quaternion(&self, at: usize) -> Result<Vec<Operation>, ConfigError> {
         let places: Vec<ResetPlace> = (at..at + 4).map(ResetPlace::Position).collect();
         let t = self.term;
-        if t.uniform.is_some() || t.log_uniform.is_some() || t.normal.is_some() || t.scale.is_some()
-        {
+        let ranges = [&t.uniform, &t.log_uniform, &t.scale];
+        if ranges.iter().any(|r| r.is_some()) || t.normal.is_some() || t.draw.is_some() {
             return Err(ConfigError::new(self.path, "a rotation has no range")
                 .help("nothing more draws from all rotations; rpy(BODY) takes ranges of angles"));
         }
@@ -388,15 +394,15 @@ impl Builder<'_> {
         if self.program.is_some() {
             let parts = (0..4).filter_map(|i| self.part(i));
             let all = places.into_iter().zip(parts);
-            return Ok(all.map(|(p, part)| operation(p, part, Chance::None)).collect());
+            return Ok(all.map(|(p, part)| operation(p, part, None)).collect());
         }
         let Some(value) = &t.value else {
             let place = ResetPlace::Rotation(at);
-            return Ok(vec![operation(place, Change::Add, Chance::Uniform([0.0; 2]))]);
+            return Ok(vec![operation(place, Change::Add, Some(Draw::uniform([0.0; 2])))]);
         };
         let values = self.angles(4).numbers(value, &self.at("value"))?;
         let all = places.into_iter().zip(values);
-        Ok(all.map(|(p, v)| operation(p, Change::Set(v), Chance::None)).collect())
+        Ok(all.map(|(p, v)| operation(p, Change::Set(v), None)).collect())
     }
 
     fn angles(&self, count: usize) -> Elements<'_> {
@@ -415,7 +421,7 @@ impl Builder<'_> {
     fn rpy(&self, at: usize) -> Result<Vec<Operation>, ConfigError> {
         let t = self.term;
         if t.within_limits.is_some() || t.scale.is_some() || !t.choice.is_empty() {
-            let message = "rpy takes `uniform`, `normal`, `value` and `expr`";
+            let message = "rpy takes `uniform`, `normal`, `draw`, `value` and `expr`";
             return Err(ConfigError::new(self.path, message));
         }
         let parts = self.parts(&self.angles(3))?;
@@ -423,7 +429,7 @@ impl Builder<'_> {
         if t.value.is_some() || self.program.is_some() {
             for (i, x) in [1.0, 0.0, 0.0, 0.0].into_iter().enumerate() {
                 let place = ResetPlace::Position(at + i);
-                all.push(operation(place, Change::Set(x), Chance::None));
+                all.push(operation(place, Change::Set(x), None));
             }
         }
         // q qz qy qx
@@ -435,7 +441,7 @@ impl Builder<'_> {
 
     /// The coordinates of `keyframe(NAME)`, or of one of `keyframe([A, B])`. Where every agent
     /// has a keyframe of its own, those after the `first` leave alone what they do not move.
-    fn keyframes(&self, text: &str, first: bool, draw: u32) -> Result<Vec<Operation>, ConfigError> {
+    fn keyframes(&self, text: &str, first: bool, word: u32) -> Result<Vec<Operation>, ConfigError> {
         let path = self.at("target");
         let t = self.term;
         if self.has_numbers() || t.within_limits.is_some() || !t.choice.is_empty() {
@@ -488,10 +494,10 @@ impl Builder<'_> {
             let values = keys.iter().map(|key| number(of(key), &path));
             let values: Vec<f32> = values.collect::<Result<_, _>>()?;
             let done = match values[..] {
-                [value] => operation(place, Change::Set(value), Chance::None),
+                [value] => operation(place, Change::Set(value), None),
                 _ => chosen(place, values),
             };
-            all.push(Operation { draw, ..done });
+            all.push(Operation { word, ..done });
         }
         Ok(all)
     }
@@ -500,7 +506,7 @@ impl Builder<'_> {
 /// One of these values; without chance the first.
 fn chosen(place: ResetPlace, values: Vec<f32>) -> Operation {
     let first = values.first().copied().unwrap_or(0.0);
-    operation(place, Change::Set(first), Chance::Choice(values))
+    operation(place, Change::Drawn(first), Some(Draw::one_of(values)))
 }
 
 /// The names of `keyframe([a, "b*"])`; none where it is no list.

@@ -4,9 +4,9 @@ use super::one_line;
 use ostler_learn::config::Config;
 use ostler_run::log::outln;
 use ostler_sim::Model;
-use ostler_sim::config::ActionKind;
+use ostler_sim::config::{ActionKind, DelayConfig};
 use ostler_sim::env::{ActionSpace, BatchEnv};
-use ostler_sim::model::JointKind;
+use ostler_sim::model::{Delay, JointKind};
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
 use ostler_sim::task::pose::Pose;
@@ -33,20 +33,13 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
         };
         let late = match &term.delay {
             Some(delay) => {
-                let full = delay.full();
-                let steps = match full.steps.range() {
-                    [a, b] if a == b => format!(", {a} control steps late"),
-                    [a, b] => format!(", {a} to {b} control steps late"),
+                let DelayConfig { steps, redraw, hold } = delay.full();
+                let [least, most] = steps.range();
+                let steps = match least == most {
+                    true => format!(", {least} control steps late"),
+                    false => format!(", {least} to {most} control steps late"),
                 };
-                let hold = match full.hold > 0.0 {
-                    true => format!(" but for a share of {}", full.hold),
-                    false => String::new(),
-                };
-                match full.redraw {
-                    0 => steps,
-                    1 => format!("{steps}, drawn in every one{hold}"),
-                    n => format!("{steps}, drawn every {n}{hold}"),
-                }
+                steps + &Delay { least, most, redraw, hold: hold as f32 }.drawn()
             }
             None => String::new(),
         };

@@ -29,7 +29,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
                 NetworkKind::Lstm { .. } => (kernels::MOTOR_LSTM, *network),
             },
         };
-        let depth = motor.most_delay;
+        let depth = motor.delay.most;
         plan.motor_int.extend([u, joint.qpos_adr, joint.dof_adr].map(|i| i as i32));
         plan.motor_int.extend([law, network as i32, at as i32, depth as i32]);
         // MuJoCo's own law has its fields in the tables of actuators.
@@ -39,7 +39,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         };
         plan.motor_int.push(c.row(Field::Delay, u));
         plan.motor_int.extend([Field::Kp, Field::Kd, Field::Effort].map(own));
-        let drawn = motor.redraw.and_then(|_| redrawn.iter().position(|m| m.group == motor.group));
+        let drawn = redrawn.iter().position(|m| m.group == motor.group && motor.delay.redraw > 0);
         plan.motor_int.push(drawn.map_or(-1, |at| at as i32));
         let [kp, kd] = match motor.law {
             MotorLaw::Pd { stiffness, damping, .. } => [stiffness, damping],
@@ -48,7 +48,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         let limit = motor.law.limit();
         let [stall, speed] = limit.and_then(|l| l.fall).unwrap_or([0.0; 2]);
         let effort = limit.map_or(UNLIMITED, |l| l.effort.min(UNLIMITED));
-        plan.motor_real.extend([f64::from(motor.delay), kp, kd, effort, stall, speed]);
+        plan.motor_real.extend([f64::from(motor.delay.least), kp, kd, effort, stall, speed]);
         at += model.memory_of(u);
         plan.nmotor += 1;
     }

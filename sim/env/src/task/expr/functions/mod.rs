@@ -17,10 +17,12 @@ mod sensors;
 mod tolerance;
 
 pub(in crate::task) use fields::field_unit;
+pub(in crate::task) use random::drawn_of_numbers;
 
 use super::ExprError;
 use super::check::{Call, Checker, Value};
 use super::dag::{Dag, Id};
+use crate::task::draw;
 
 /// Kind of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +185,7 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 12] = [
+pub const SECTIONS: [(&str, &[Function]); 13] = [
     ("The robot", robot::TABLE),
     ("Numbers of the robot", fields::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
@@ -193,6 +195,7 @@ pub const SECTIONS: [(&str, &[Function]); 12] = [
     ("Quaternions", quats::TABLE),
     ("Conditions", logic::TABLE),
     ("Random numbers", random::TABLE),
+    ("Random numbers of other distributions", draw::FUNCTIONS),
     ("Lists of parts", agents::LISTS),
     ("Earlier steps", history::TABLE),
     ("Several agents", agents::TABLE),
@@ -209,7 +212,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 /// A parameter that must be there.
-const fn one(name: &'static str, kind: Kind) -> Param {
+pub(in crate::task) const fn one(name: &'static str, kind: Kind) -> Param {
     Param { name, kind, need: Need::One }
 }
 

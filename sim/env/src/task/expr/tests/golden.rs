@@ -278,6 +278,9 @@ const GOLDEN: &[(&str, Formula)] = &[
         let [long, short] = [(1.0 - u[0]).sqrt(), u[0].sqrt()];
         vec![long * a.sin(), long * a.cos(), short * b.sin(), short * b.cos()]
     }),
+    // Their parameters are in the table of draws.
+    ("truncated_normal(0.5, 0.25, [0, 0.25], 1)", |v| v.random(12..14)),
+    ("2 * beta(0.5, 0.25, 0, 1)", |v| vec![2.0 * v.random(14..15)[0]]),
 ];
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::generate::Dice;
 use crate::config::{
-    ActuatorTerm, EventDistribution, EventRange, EventTerm, EventTime, OneOrMany, Operation,
+    ActuatorTerm, Distribution, EventRange, EventTerm, EventTime, OneOrMany, Operation,
     PseudoRange, Span, TaskConfig,
 };
 use safetensors::tensor::{Dtype, TensorView};
@@ -87,11 +87,13 @@ fn sound(d: &mut Dice, name: &str, set: &str, operation: Operation, range: [f64;
         }),
         set: set.into(),
         operation,
-        distribution: EventDistribution::Uniform,
+        distribution: Distribution::Uniform,
         range: Some(EventRange::One(range)),
         mean: None,
         std: None,
+        probability: None,
         choices: Vec::new(),
+        weights: Vec::new(),
         shared: d.chance(30),
         duration_s: (force && when != EventTime::Startup && d.chance(60))
             .then_some(Span::Range([0.02, 0.05])),
@@ -107,15 +109,15 @@ fn sound(d: &mut Dice, name: &str, set: &str, operation: Operation, range: [f64;
         return event;
     }
     match d.below(4) {
-        1 if range[0] > 0.0 => event.distribution = EventDistribution::LogUniform,
+        1 if range[0] > 0.0 => event.distribution = Distribution::LogUniform,
         2 => {
-            event.distribution = EventDistribution::Normal;
+            event.distribution = Distribution::Normal;
             event.range = None;
             event.mean = Some(OneOrMany::One(0.5 * (range[0] + range[1])));
             event.std = Some(OneOrMany::One(0.2 * (range[1] - range[0])));
         }
         3 => {
-            event.distribution = EventDistribution::Choice;
+            event.distribution = Distribution::Choice;
             event.range = None;
             event.choices = range.to_vec();
         }
@@ -181,10 +183,10 @@ fn spoil(d: &mut Dice, event: &mut EventTerm) {
             4 => event.operation = [Operation::Abs, Operation::Add, Operation::Scale][d.below(3)],
             5 => {
                 event.distribution = [
-                    EventDistribution::Uniform,
-                    EventDistribution::LogUniform,
-                    EventDistribution::Normal,
-                    EventDistribution::Choice,
+                    Distribution::Uniform,
+                    Distribution::LogUniform,
+                    Distribution::Normal,
+                    Distribution::Choice,
                 ][d.below(4)];
             }
             6 => {
