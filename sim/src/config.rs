@@ -42,11 +42,12 @@ pub use values::{OneOrMany, Ranges};
 
 use crate::model::Model;
 use crate::physics::pool::Pool;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `[sim]`: the physics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimConfig {
     /// Physics engine: `"native"` unless a part of the robot needs `"rapier"`.
@@ -58,6 +59,7 @@ pub struct SimConfig {
     /// Time step (s); 0 means the model's own.
     pub dt: f64,
     /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
+    #[schemars(extend("minimum" = 1))]
     pub threads: Auto,
     /// `[sim.rapier]`.
     pub rapier: RapierConfig,
@@ -80,7 +82,7 @@ pub struct SimConfig {
 
 /// `[[sim.limit]]`: speeds and positions beyond which joints have broken their world,
 /// instead of `sim.max_speed` and `sim.max_position`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointLimit {
     /// Joints, by name or pattern with `*`.
@@ -115,7 +117,7 @@ impl SimConfig {
 }
 
 /// `sim.backend`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// MuJoCo's semantics, batched: one environment per lane of a vector.
@@ -135,7 +137,7 @@ impl Backend {
 }
 
 /// `sim.device`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SimDevice {
     /// Where policy and learner compute, if the engine can.
@@ -148,7 +150,7 @@ pub enum SimDevice {
 }
 
 /// `sim.specialize`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Specialize {
     /// A kernel that is in the cache is used; one that is not is compiled in the
@@ -162,7 +164,7 @@ pub enum Specialize {
 }
 
 /// `[sim.rapier]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RapierConfig {
     /// Solver iterations per time step; each recomputes the mass matrix.
@@ -170,8 +172,8 @@ pub struct RapierConfig {
 }
 
 /// A number, or `"auto"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected \"auto\" or a whole number")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Auto {
     /// `"auto"`.
     Auto(AutoWord),
@@ -180,7 +182,7 @@ pub enum Auto {
 }
 
 /// The word `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWord {
     /// `"auto"`.
@@ -211,10 +213,11 @@ impl Default for RapierConfig {
 }
 
 /// `[env]`: the batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnvConfig {
-    /// Parallel environments.
+    /// Parallel environments: a number, or `"auto"`: as many as memory and threads have use for.
+    #[schemars(with = "Auto")]
     pub num_envs: usize,
     /// Physics steps per control step.
     pub decimation: usize,
@@ -230,7 +233,7 @@ impl Default for EnvConfig {
 
 /// `[task]`: the robot's task. Every `expr` is in the language of
 /// `docs/task-expressions.md`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfig {
     /// MJCF file, relative to the configuration's folder.
@@ -320,7 +323,7 @@ pub struct TaskConfig {
 }
 
 /// `[[task.reward]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RewardTerm {
     /// Name, logged as `Episode_Reward/<name>`.
@@ -344,7 +347,7 @@ fn weight_one() -> f64 {
 }
 
 /// `[[task.termination]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TerminationTerm {
     /// Name, logged as `Episode_Termination/<name>`.
@@ -357,7 +360,7 @@ pub struct TerminationTerm {
 }
 
 /// `[task.rewards]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardOptions {
     /// Multiply the sum by the control step (s), so that weights are per second.

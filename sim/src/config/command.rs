@@ -1,9 +1,10 @@
 //! `[[task.command]]`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.command]]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandTerm {
     /// Name, read as `command.NAME`.
@@ -70,7 +71,7 @@ pub struct CommandTerm {
 }
 
 /// Meaning of a command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandKind {
     /// Numbers.
@@ -87,7 +88,7 @@ impl CommandKind {
 }
 
 /// How components of a command are distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Evenly in `range`.
@@ -112,7 +113,7 @@ impl Distribution {
 }
 
 /// Seconds between draws.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected seconds, or a range [low, high] of them")]
 pub enum Resample {
     /// Always so many; 0: never.
@@ -134,7 +135,7 @@ impl From<f64> for Resample {
 }
 
 /// `heading = { ... }` of a velocity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Heading {
     /// Share of draws that turn to a heading; their angular velocity follows from it.

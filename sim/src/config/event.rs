@@ -2,10 +2,11 @@
 
 use super::OneOrMany;
 use crate::kernels;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.event]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventTerm {
     /// Name, unique.
@@ -46,7 +47,7 @@ pub struct EventTerm {
 
 /// When an event happens.
 #[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventTime {
     /// Once for every environment, before its first episode.
@@ -59,7 +60,7 @@ pub enum EventTime {
 
 /// How a drawn number acts on the robot's own (of velocities: on the present one).
 #[repr(u32)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// It replaces it.
@@ -72,7 +73,7 @@ pub enum Operation {
 }
 
 /// How an event's numbers are distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventDistribution {
     /// Evenly over `range`.
@@ -87,7 +88,7 @@ pub enum EventDistribution {
 }
 
 /// A number, or a range from which it is drawn uniformly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number or a range [low, high]")]
 pub enum Span {
     /// Always the same.
@@ -107,7 +108,7 @@ impl Span {
 }
 
 /// Ranges of an event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected [low, high], a list of such pairs, or a table of pairs for pseudo_inertia"
@@ -122,7 +123,7 @@ pub enum EventRange {
 }
 
 /// Ranges of the parameters of `pseudo_inertia`; those that are left out stay 0.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PseudoRange {
     /// Half the logarithm of the factor of mass and inertia.

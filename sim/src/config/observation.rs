@@ -2,10 +2,11 @@
 
 use super::values::one;
 use super::{Delay, OneOrMany};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.observation]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObservationTerm {
     /// Name, unique in its group.
@@ -49,7 +50,7 @@ pub struct ObservationTerm {
 }
 
 /// How an observation's noise is distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseKind {
     /// Evenly from `-noise` to `noise`.
@@ -67,7 +68,7 @@ impl NoiseKind {
 }
 
 /// Who sees an observation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub enum ObservationGroup {
     /// Actor and critic.
@@ -101,7 +102,7 @@ impl From<ObservationGroup> for String {
 }
 
 /// A distribution about zero: noise or a bias.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a number, a range [low, high], { uniform = ... } or { normal = ... }"
@@ -116,7 +117,7 @@ pub enum Spread {
 }
 
 /// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }` or `{ normal = 0.1 }`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadConfig {
     /// Half-width, or `[low, high]`.
@@ -131,7 +132,7 @@ pub struct SpreadConfig {
 }
 
 /// When a bias is drawn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BiasWhen {
     /// Where an episode begins.
@@ -142,7 +143,7 @@ pub enum BiasWhen {
 }
 
 /// A half-width or `[low, high]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number or a range [low, high]")]
 pub enum HalfOrRange {
     /// From minus this to this.
@@ -164,7 +165,7 @@ impl From<f64> for Spread {
 }
 
 /// `critic = { ... }` of a term of the policy: how the critic's rows have it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CriticCopy {
     /// Whether it is in them at all.
@@ -190,7 +191,7 @@ impl Default for CriticCopy {
 }
 
 /// `[task.observations.GROUP]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GroupOptions {
     /// `history` of terms that have none of their own.
@@ -201,7 +202,7 @@ pub struct GroupOptions {
 }
 
 /// The order of a group's values of several control steps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stack {
     /// Term after term, each with its values from the oldest to the present one.

@@ -1,10 +1,11 @@
 //! `[[task.reset]]` and `[task.start]`.
 
 use super::{OneOrMany, Ranges};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.reset]]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetTerm {
     /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_pos([a, b])`, the same of `joint_vel`,
@@ -40,7 +41,7 @@ pub struct ResetTerm {
 }
 
 /// `[task.start]`: what the start of an episode fulfils.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartConfig {
     /// Conditions on the whole start; where one of them does not hold, commands, positions and
@@ -52,7 +53,7 @@ pub struct StartConfig {
 }
 
 /// One condition, or several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a condition in quotes, or a list of them")]
 pub enum Conditions {
     /// One.
