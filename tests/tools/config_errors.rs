@@ -107,7 +107,7 @@ fn mistakes_name_file_line_and_column() {
             swap("num_envs = 8", "num_envs = -8"),
             "num_envs",
             12,
-            "env.num_envs: a whole number from 0 on is expected, this is -8",
+            "env.num_envs takes \"auto\" or a whole number from 0 on, this is -8",
         ),
         (swap("robots/cartpole.xml", "robots"), "robot =", 9, "robots is a folder"),
         (swap("[learner]", "[learner"), "[learner", 9, "not valid TOML"),

@@ -1,13 +1,14 @@
 //! `[gymnasium]`: environments of Python in the place of a robot and a task.
 
 use ostler_sim::config::{Auto, AutoWord, ConfigError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// `[gymnasium]`: environments of Python's Gymnasium, in the place of `[task]`. Running Python is
 /// allowed by `--allow-native` alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GymnasiumConfig {
     /// A name that `gymnasium.make` knows (`"Pendulum-v1"`, `"package:Name-v0"`), or
@@ -16,6 +17,7 @@ pub struct GymnasiumConfig {
     pub env: String,
     /// Arguments of `gymnasium.make` or of the function, by name.
     #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub kwargs: Table,
     /// Control steps until an episode is cut short; needed where the environment has no
     /// time limit of its own. 0: its own.
@@ -24,6 +26,7 @@ pub struct GymnasiumConfig {
     pub python: String,
     /// Processes, each with a part of the environments: `"auto"` (the cores at hand), or a
     /// number, at most `env.num_envs`.
+    #[schemars(extend("minimum" = 1))]
     pub workers: Auto,
     /// A worker that does not answer for so long is started anew (s), above 0.
     pub timeout_s: f64,

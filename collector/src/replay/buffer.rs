@@ -43,8 +43,8 @@ pub struct Setup<'a> {
     /// A buffer that is in the folder already is opened. Otherwise it is an error that there
     /// is one.
     pub reopen: bool,
-    /// Transforms of batches after they were drawn, in order; `replay.reward_scale`,
-    /// `replay.reward_clip` and `[[replay.transform]]` come before them.
+    /// Transforms of batches after they were drawn, in order; `[[replay.transform]]` comes before
+    /// them.
     pub transforms: Vec<Box<dyn Transform>>,
     /// Pins batches, where `replay.pin_memory` asks for it.
     pub pinner: Option<Box<dyn Pinner>>,

@@ -3,12 +3,13 @@
 use super::fit::Room;
 use super::{Layout, TransformConfig, stages};
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use tch::Device;
 
 /// `[replay]`: the replay buffer of off-policy learners, and how they draw from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
     /// Transitions that are remembered, 1 or more; the oldest make room for new ones.
@@ -48,12 +49,7 @@ pub struct ReplayConfig {
     pub on_full_disk: OnFullDisk,
     /// Keep the transitions for a resume of the run; otherwise it begins with none.
     pub save: bool,
-    /// Factor on rewards when they are drawn.
-    pub reward_scale: f64,
-    /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
-    pub reward_clip: f64,
-    /// `[[replay.transform]]`: changes of batches after
-    /// they were drawn, in order; after `reward_scale` and `reward_clip`.
+    /// `[[replay.transform]]`: changes of batches after they were drawn, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transform: Vec<TransformConfig>,
 }
@@ -75,15 +71,13 @@ impl Default for ReplayConfig {
             pin_memory: false,
             on_full_disk: OnFullDisk::Stop,
             save: true,
-            reward_scale: 1.0,
-            reward_clip: 0.0,
             transform: Vec::new(),
         }
     }
 }
 
 /// `replay.storage`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageKind {
     /// As memory allows: see [`ReplayConfig::resolve`].
@@ -117,7 +111,7 @@ impl StorageKind {
 }
 
 /// `replay.sampler`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplerKind {
     /// All are equally likely, each draw by itself.
@@ -129,7 +123,7 @@ pub enum SamplerKind {
 }
 
 /// `replay.on_full_disk`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFullDisk {
     /// The run ends with an error; stored transitions stay readable.
@@ -164,26 +158,14 @@ impl ReplayConfig {
             &c.recent,
             "a whole number from 1 to replay.capacity",
         );
-        let from_0 = |x: f64| x.is_finite() && x >= 0.0;
-        check(from_0(c.alpha), "alpha", &c.alpha, "a number of 0 or more");
+        let alpha = c.alpha.is_finite() && c.alpha >= 0.0;
+        check(alpha, "alpha", &c.alpha, "a number of 0 or more");
         for (key, x) in [("beta", c.beta), ("beta_end", c.beta_end)] {
             let ok = (0.0..=1.0).contains(&x);
             check(ok, key, &x, "a number from 0 to 1");
         }
         check((1..=1000).contains(&c.n_step), "n_step", &c.n_step, "a whole number from 1 to 1000");
         check(c.prefetch <= 64, "prefetch", &c.prefetch, "a whole number from 0 to 64");
-        check(
-            c.reward_scale.is_finite() && c.reward_scale != 0.0,
-            "reward_scale",
-            &c.reward_scale,
-            "a number other than 0",
-        );
-        check(
-            from_0(c.reward_clip),
-            "reward_clip",
-            &c.reward_clip,
-            "a number of 0 (no clipping) or more",
-        );
         errors.extend(stages::validate(&self.transform));
         errors.extend(self.validate_place());
         errors

@@ -31,8 +31,6 @@ fn each_key_says_what_it_cannot_be() {
         ("beta_end = nan", "replay.beta_end"),
         ("n_step = 0", "replay.n_step"),
         ("prefetch = 65", "replay.prefetch"),
-        ("reward_scale = 0", "replay.reward_scale"),
-        ("reward_clip = -1", "replay.reward_clip"),
         ("storage_device = 'gpu'", "replay.storage_device"),
         ("storage = 'host'\nstorage_device = 'cuda'", "replay.storage_device"),
     ];

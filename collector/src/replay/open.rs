@@ -14,7 +14,7 @@ use super::priority::Priorities;
 use super::saved::FileCopy;
 use super::slot::Slot;
 use super::store::{Recent, Store};
-use super::transform::{Chain, RewardScale};
+use super::transform::Chain;
 use super::window::Window;
 use super::{Layout, ReplayConfig, ReplayError, SamplerKind, StorageKind};
 use ostler_sim::device::Counts;
@@ -213,9 +213,6 @@ fn chain(
     device: Device,
 ) -> Chain {
     let mut chain = Chain::new(device);
-    if config.reward_scale != 1.0 || config.reward_clip != 0.0 {
-        chain.push(Box::new(RewardScale { scale: config.reward_scale, clip: config.reward_clip }));
-    }
     let own = config.transform.iter().enumerate();
     let own = own.map(|(i, t)| t.stage(i, layout));
     own.chain(transforms).for_each(|t| chain.push(t));

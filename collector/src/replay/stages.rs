@@ -5,6 +5,7 @@ use super::layout::{Layout, names};
 use super::transform::{Noise, RewardScale, Transform};
 use ostler_sim::config::{ConfigError, NoiseKind};
 use ostler_sim::env::EnvSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Entries that there may be.
@@ -14,7 +15,7 @@ const FIELDS: [(&str, &str); 2] =
     [(names::OBS, names::NEXT_OBS), (names::CRITIC_OBS, names::NEXT_CRITIC_OBS)];
 
 /// `[[replay.transform]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransformConfig {
     /// Kind of the transform.
@@ -39,7 +40,7 @@ pub struct TransformConfig {
 }
 
 /// `replay.transform.kind`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransformKind {
     /// Rewards are scaled and clipped when they are drawn.

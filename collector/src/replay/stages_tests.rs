@@ -101,23 +101,20 @@ fn noise_has_its_size_and_is_keyed_by_the_draw() {
 }
 
 #[test]
-fn entries_come_in_the_order_of_the_file_after_the_keys() {
-    let rewards = |transform: &str, scale: f64| {
-        let config = ReplayConfig {
-            reward_scale: scale,
-            transform: parsed(transform).transform,
-            ..host(100)
-        };
+fn entries_come_in_the_order_of_the_file() {
+    let rewards = |transform: &str| {
+        let config = ReplayConfig { transform: parsed(transform).transform, ..host(100) };
         let spec = spec(3, None);
         let layout = config.layout(&spec).unwrap();
         let mut buffer = ReplayBuffer::new(&config, layout, setup(50)).unwrap();
         buffer.extend(&rollout(&spec, 0, 10)).unwrap();
         field(buffer.next().unwrap(), names::REWARD).concat()
     };
-    let plain = rewards("", 1.0);
-    let two = "[[transform]]\nkind = 'reward'\nclip = 300\n\
-               [[transform]]\nkind = 'reward'\nscale = 0.5";
+    let plain = rewards("");
+    let three = "[[transform]]\nkind = 'reward'\nscale = 2\n\
+                 [[transform]]\nkind = 'reward'\nclip = 300\n\
+                 [[transform]]\nkind = 'reward'\nscale = 0.5";
     let expected: Vec<f32> = plain.iter().map(|x| 0.5 * (2.0 * x).min(300.0)).collect();
-    assert_eq!(rewards(two, 2.0), expected);
+    assert_eq!(rewards(three), expected);
     assert!(expected.contains(&150.0) && expected.iter().any(|x| *x < 100.0));
 }

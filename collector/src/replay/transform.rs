@@ -217,7 +217,7 @@ impl Transform for Stack {
     }
 }
 
-/// Rewards times a factor, and then clipped: `replay.reward_scale`, `replay.reward_clip`.
+/// Rewards times a factor, and then clipped: `kind = "reward"`.
 #[derive(Debug)]
 pub struct RewardScale {
     /// The factor.

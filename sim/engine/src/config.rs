@@ -3,10 +3,11 @@
 use crate::physics::pool::Pool;
 use ostler_base::ConfigError;
 use ostler_model::Model;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[sim]`: the physics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimConfig {
     /// Physics engine: `"native"` unless a part of the robot needs `"rapier"`.
@@ -18,6 +19,7 @@ pub struct SimConfig {
     /// Time step (s); 0 means the model's own.
     pub dt: f64,
     /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
+    #[schemars(extend("minimum" = 1))]
     pub threads: Auto,
     /// `[sim.rapier]`.
     pub rapier: RapierConfig,
@@ -40,7 +42,7 @@ pub struct SimConfig {
 
 /// `[[sim.limit]]`: speeds and positions beyond which joints have broken their world,
 /// instead of `sim.max_speed` and `sim.max_position`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointLimit {
     /// Joints, by name or pattern with `*`.
@@ -75,7 +77,7 @@ impl SimConfig {
 }
 
 /// `sim.backend`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// MuJoCo's semantics, batched: one environment per lane of a vector.
@@ -95,7 +97,7 @@ impl Backend {
 }
 
 /// `sim.device`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SimDevice {
     /// Where policy and learner compute, if the engine can.
@@ -108,7 +110,7 @@ pub enum SimDevice {
 }
 
 /// `sim.specialize`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Specialize {
     /// A kernel that is in the cache is used; one that is not is compiled in the
@@ -122,7 +124,7 @@ pub enum Specialize {
 }
 
 /// `[sim.rapier]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RapierConfig {
     /// Solver iterations per time step; each recomputes the mass matrix.
@@ -130,8 +132,8 @@ pub struct RapierConfig {
 }
 
 /// A number, or `"auto"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected \"auto\" or a whole number")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Auto {
     /// `"auto"`.
     Auto(AutoWord),
@@ -140,7 +142,7 @@ pub enum Auto {
 }
 
 /// The word `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWord {
     /// `"auto"`.

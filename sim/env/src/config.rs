@@ -43,14 +43,16 @@ pub use terms::{MetricTerm, Over, StateTerm};
 pub use validate::{MAX_ENVS, check, threads_possible};
 pub use values::{OneOrMany, Ranges};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `[env]`: the batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnvConfig {
-    /// Parallel environments.
+    /// Parallel environments: a number, or `"auto"`: as many as memory and threads have use for.
+    #[schemars(with = "Auto")]
     pub num_envs: usize,
     /// Physics steps per control step.
     pub decimation: usize,
@@ -66,7 +68,7 @@ impl Default for EnvConfig {
 
 /// `[task]`: the robot's task. Every `expr` is in the language of
 /// `docs/task-expressions.md`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskConfig {
     /// MJCF file, relative to the configuration's folder.
@@ -156,7 +158,7 @@ pub struct TaskConfig {
 }
 
 /// `[[task.reward]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RewardTerm {
     /// Name, logged as `Episode_Reward/<name>`.
@@ -180,7 +182,7 @@ fn weight_one() -> f64 {
 }
 
 /// `[[task.termination]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TerminationTerm {
     /// Name, logged as `Episode_Termination/<name>`.
@@ -193,7 +195,7 @@ pub struct TerminationTerm {
 }
 
 /// `[task.rewards]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardOptions {
     /// Multiply the sum by the control step (s), so that weights are per second.

@@ -2,35 +2,16 @@
 //! the types that read a configuration: their documentation, their kinds, their defaults.
 //! `OSTLER_WRITE_DOCS=1` writes them anew.
 
-mod defaults;
+mod named;
 mod page;
-mod types;
+mod walk;
 
 use crate::common::root;
-use ostler_sim::config::FloorTable;
-use ostler_trainer::config::Config;
-use types::Types;
+use ostler_trainer::config::schema;
 
 /// The pages: file and text.
 fn written() -> Vec<(&'static str, String)> {
-    let types = Types::read(
-        &[
-            "sim/engine/src",
-            "sim/env/src",
-            "collector/src",
-            "trainer/learn/src",
-            "trainer/machine/src",
-            "trainer/run/src",
-        ]
-        .map(|d| root().join(d)),
-    );
-    // Tables that are not there by default, whose source computes a value.
-    let floor = serde_json::to_value(FloorTable::default()).unwrap();
-    let defaults = page::Defaults {
-        all: serde_json::to_value(Config::default()).unwrap(),
-        of_types: [("FloorTable".to_string(), floor)].into(),
-    };
-    page::print(&types, &defaults)
+    page::print(schema::keys())
 }
 
 #[test]

@@ -1,18 +1,15 @@
 //! The pages: a heading and a table of keys for each table of a configuration.
 
-use super::defaults;
-use super::types::{Def, Field, Shape, Types, name};
+use ostler_sim::config::file::{Keys, plain};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
-use syn::{GenericArgument, PathArguments, Type};
 
 const RUN: &str = "# Every key of a configuration
 
 This page is printed from the program. `ostler check CONFIG` shows a configuration with all its
 values; `--set table.key=value` replaces one. A key that does not exist is an error that names
-the nearest one. Lengths are in metres, angles in radians, times in seconds. A default of \"none\"
+the nearest one. [An editor](task-language.md#in-an-editor) can complete them. Lengths are in metres, angles in radians, times in seconds. A default of \"none\"
 means that the key is simply not there; \"needed\" means that there is no default.
 
 | page | tables |
@@ -64,72 +61,53 @@ fn part_of(path: &str) -> usize {
 }
 
 /// A table that is still to be printed.
-struct Table<'t> {
-    def: &'t Def,
+struct Table<'k> {
+    schema: &'k Value,
     /// `[env]`, `[[task.reward]]`, `task.observation.noise = { ... }`.
     title: String,
     /// The keys from the root, without brackets.
     path: String,
-    /// Its values in the default configuration.
-    values: Option<&'t Value>,
-    docs: String,
 }
 
-/// Values of keys that are left out.
-pub struct Defaults {
-    /// Of a whole configuration.
-    pub all: Value,
-    /// Of types that are not in it.
-    pub of_types: HashMap<String, Value>,
+impl Table<'_> {
+    /// Whether it has a heading such as `[env]`.
+    fn stands_alone(&self) -> bool {
+        self.title.starts_with('[') && !self.title.starts_with("[[")
+    }
 }
 
-struct Page<'t> {
-    types: &'t Types,
-    of_types: &'t HashMap<String, Value>,
+struct Page<'k> {
+    keys: &'k Keys,
     /// Of each of `PARTS`.
     texts: [String; 3],
     /// Where a type has been printed: page, title.
-    printed: HashMap<String, (usize, String)>,
+    printed: HashMap<&'k str, (usize, String)>,
 }
 
 /// All pages: file and text.
-pub fn print(types: &Types, defaults: &Defaults) -> Vec<(&'static str, String)> {
-    let root = types.find("Config", Path::new("trainer/learn/src/config/mod.rs"));
-    let root = types.find("Config", &root.unwrap().file).unwrap();
-    let mut page = Page {
-        types,
-        of_types: &defaults.of_types,
-        texts: PARTS.map(|part| part.head.into()),
-        printed: HashMap::new(),
-    };
-    page.table(&Table {
-        def: root,
-        title: "At the top of the file".into(),
-        path: String::new(),
-        values: Some(&defaults.all),
-        docs: String::new(),
-    });
-    let files = PARTS.map(|part| part.file);
-    files.into_iter().zip(page.texts).collect()
+pub fn print(keys: &Keys) -> Vec<(&'static str, String)> {
+    let texts = PARTS.map(|part| part.head.into());
+    let mut page = Page { keys, texts, printed: HashMap::new() };
+    let title = "At the top of the file".into();
+    page.table(&Table { schema: keys.root(), title, path: String::new() });
+    PARTS.iter().map(|part| part.file).zip(page.texts).collect()
 }
 
-impl<'t> Page<'t> {
-    fn table(&mut self, table: &Table<'t>) {
-        let Shape::Struct(fields) = &table.def.shape else {
-            return;
-        };
+impl<'k> Page<'k> {
+    fn table(&mut self, table: &Table<'k>) {
         let level = if table.path.contains('.') { "###" } else { "##" };
         let code = table.title.starts_with('[') || table.title.contains('=');
         let quote = if code { "`" } else { "" };
         let text = &mut self.texts[part_of(&table.path)];
         let _ = writeln!(text, "\n{level} {quote}{}{quote}\n", table.title);
-        if !table.docs.is_empty() {
-            let _ = writeln!(text, "{}\n", table.docs);
+        let docs = if code { described(&docs_of(table.schema)) } else { String::new() };
+        if !docs.is_empty() {
+            let _ = writeln!(text, "{docs}\n");
         }
         text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
         let mut below = Vec::new();
-        for field in fields {
-            below.extend(self.row(table, field));
+        for (key, schema) in self.keys.table(table.schema).unwrap() {
+            below.extend(self.row(table, key, schema));
         }
         for table in below {
             self.table(&table);
@@ -137,172 +115,153 @@ impl<'t> Page<'t> {
     }
 
     /// A line of a table of keys; the tables that lie below it.
-    fn row(&mut self, table: &Table<'t>, field: &Field) -> Vec<Table<'t>> {
+    fn row(&mut self, table: &Table<'k>, key: &str, schema: &'k Value) -> Vec<Table<'k>> {
         let path = match table.path.as_str() {
-            "" => field.key.clone(),
-            above => format!("{above}.{}", field.key),
+            "" => key.to_string(),
+            above => format!("{above}.{key}"),
         };
-        let own = table.values.and_then(|v| v.get(&field.key));
         let mut below = Vec::new();
-        let kind = self.kind(&field.ty, table.def, &path, 0, &mut below);
-        let default = match (table.values, own) {
-            (Some(_), Some(value)) => written(value),
-            // Left out of what is written: not there.
-            (Some(_), None) => String::new(),
-            (None, _) => match defaults::of(self.types, table.def, field) {
-                Some(value) => value,
-                None => "needed".into(),
+        let kind = self.kind(schema, &path, 0, &mut below);
+        let default = match default(self.keys, table.schema, key) {
+            None => "needed".to_string(),
+            _ if below.iter().any(Table::stands_alone) => String::new(),
+            Some(Value::Null) => "none".into(),
+            Some(value) => match written(&value).as_str() {
+                "" => "none".into(),
+                value => format!("`{value}`"),
             },
         };
-        let is_table = below.iter().any(|t| t.title.starts_with("[") && !t.title.starts_with("[["));
-        let default = match default.as_str() {
-            "needed" => "needed".to_string(),
-            _ if is_table => String::new(),
-            "" => "none".into(),
-            value => format!("`{value}`"),
-        };
-        let meaning = meaning(&field.docs, &self.words(&field.ty, table.def));
-        let key = &field.key;
+        let meaning = meaning(&docs_of(schema), &self.words(schema));
         let text = &mut self.texts[part_of(&table.path)];
         let _ = writeln!(text, "| `{key}` | {kind} | {default} | {meaning} |");
-        for table in &mut below {
-            if table.title.starts_with("[") && !table.title.starts_with("[[") {
-                table.values = own.filter(|v| v.is_object()).or(table.values);
-            }
-        }
         below
     }
 
     /// The kind of a value in words; tables of their own are added to `below`.
     fn kind(
         &mut self,
-        ty: &Type,
-        owner: &Def,
+        schema: &'k Value,
         path: &str,
         lists: usize,
-        below: &mut Vec<Table<'t>>,
+        below: &mut Vec<Table<'k>>,
     ) -> String {
-        if let Type::Array(a) = ty {
-            let one = self.kind(&a.elem, owner, path, lists, below);
-            let count = match &a.len {
-                syn::Expr::Lit(l) => match &l.lit {
-                    syn::Lit::Int(i) => i.base10_parse::<usize>().unwrap(),
-                    _ => 1,
-                },
-                _ => 1,
-            };
-            return format!("[{}]", vec![one; count].join(", "));
+        let target = self.keys.resolve(schema);
+        if let Some(forms) = self.keys.forms(schema) {
+            let takes = self.keys.takes(schema);
+            let mut text = escaped(&takes);
+            for form in forms {
+                let kind = self.kind(form, path, lists, below);
+                if kind.starts_with("table, as ") && text.ends_with("a table") {
+                    text = text.replace("a table", &format!("a {kind}"));
+                }
+            }
+            return text;
         }
-        let name = name(ty).unwrap_or_else(|| panic!("{path}: a type without a name"));
-        match name.as_str() {
-            "bool" => "`true` or `false`".into(),
-            "f64" | "f32" => "number".into(),
-            "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => "whole number".into(),
-            "String" | "PathBuf" => "text".into(),
-            // toml::Table.
-            "Table" => "table of anything".into(),
-            "Option" | "Box" => self.kind(inner(ty, 0), owner, path, lists, below),
-            "Vec" => match self.kind(inner(ty, 0), owner, path, lists + 1, below).as_str() {
-                "number" => "list of numbers".into(),
-                "whole number" => "list of whole numbers".into(),
-                "text" => "list of texts".into(),
-                one if one.starts_with("list of") => one.replacen("list of", "list of lists of", 1),
-                "table" => "tables".into(),
-                one => format!("list of {one}"),
-            },
-            "BTreeMap" => {
-                let path = format!("{path}.NAME");
-                match self.kind(inner(ty, 1), owner, &path, lists, below).as_str() {
-                    "number" => "table of numbers".into(),
-                    "text" => "table of texts".into(),
+        let words = self.keys.words(schema);
+        if !words.is_empty() {
+            let words: Vec<_> = words.iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
+            return words.join(", ");
+        }
+        match target["type"].as_str().unwrap_or_else(|| panic!("{path}: no type: {target}")) {
+            "boolean" => "`true` or `false`".into(),
+            "number" => "number".into(),
+            "integer" => "whole number".into(),
+            "string" => "text".into(),
+            "array" => match target["minItems"].as_u64() {
+                Some(count) => {
+                    let one = self.kind(&target["items"], path, lists, below);
+                    format!("[{}]", vec![one; count as usize].join(", "))
+                }
+                None => match self.kind(&target["items"], path, lists + 1, below).as_str() {
+                    "number" => "list of numbers".into(),
+                    "whole number" => "list of whole numbers".into(),
+                    "text" => "list of texts".into(),
                     "table" => "tables".into(),
-                    one => format!("table of: {one}"),
-                }
-            }
-            _ => self.named(&name, owner, path, lists, below),
+                    one => match one.strip_prefix("list of") {
+                        Some(inner) => format!("list of lists of{inner}"),
+                        None => format!("list of {one}"),
+                    },
+                },
+            },
+            _ => self.object(schema, path, lists, below),
         }
     }
 
-    fn named(
+    fn object(
         &mut self,
-        name: &str,
-        owner: &Def,
+        schema: &'k Value,
         path: &str,
         lists: usize,
-        below: &mut Vec<Table<'t>>,
+        below: &mut Vec<Table<'k>>,
     ) -> String {
-        let types = self.types;
-        let def = types.find(name, &owner.file);
-        let def = def.unwrap_or_else(|| panic!("{path}: no type {name}"));
-        match &def.shape {
-            Shape::Text(_) => "text".into(),
-            Shape::Enum(variants) => {
-                let mut kinds = Vec::new();
-                for v in variants {
-                    match v.content.first() {
-                        None => kinds.push(format!("`\"{}\"`", v.word)),
-                        // The content is shown below, whatever is said of it here.
-                        Some(content) => {
-                            kinds.push(self.kind(&content.ty, def, path, lists, below));
-                        }
-                    }
-                }
-                match &def.expecting {
-                    Some(text) => escaped(text),
-                    None => kinds.join(", "),
-                }
+        let target = self.keys.resolve(schema);
+        if self.keys.table(schema).is_none() {
+            if target["additionalProperties"] == true {
+                return "table of anything".into();
             }
-            Shape::Struct(fields) => {
-                let id = format!("{}:{}", def.file.display(), def.name);
-                if let Some((part, title)) = self.printed.get(&id) {
-                    let file = match *part == part_of(path) {
-                        true => "",
-                        false => PARTS[*part].file,
-                    };
-                    return format!("table, as [{}]({file}#{})", code(title), anchor(title));
-                }
-                let title = match lists {
-                    0 if path.matches('.').count() < 2 || path.ends_with(".NAME") => {
-                        format!("[{path}]")
-                    }
-                    0 => format!("{path} = {{ ... }}"),
-                    _ if path.matches('.').count() < 2 => format!("[[{path}]]"),
-                    _ => format!("{path} = [{{ ... }}]"),
-                };
-                assert!(!fields.is_empty(), "{path}: a table without keys");
-                self.printed.insert(id, (part_of(path), title.clone()));
-                below.push(Table {
-                    def,
-                    title,
-                    path: path.to_string(),
-                    values: self.of_types.get(name),
-                    docs: described(&def.docs),
-                });
-                "table".into()
-            }
+            let path = format!("{path}.NAME");
+            return match self.kind(&target["additionalProperties"], &path, lists, below).as_str() {
+                "number" => "table of numbers".into(),
+                "text" => "table of texts".into(),
+                "table" => "tables".into(),
+                one => format!("table of: {one}"),
+            };
         }
+        let name = schema["$ref"].as_str().unwrap_or_else(|| panic!("{path}: a table's type"));
+        if let Some((part, title)) = self.printed.get(name) {
+            let file = match *part == part_of(path) {
+                true => "",
+                false => PARTS[*part].file,
+            };
+            return format!("table, as [{}]({file}#{})", code(title), anchor(title));
+        }
+        let title = match lists {
+            0 if path.matches('.').count() < 2 || path.ends_with(".NAME") => format!("[{path}]"),
+            0 => format!("{path} = {{ ... }}"),
+            _ if path.matches('.').count() < 2 => format!("[[{path}]]"),
+            _ => format!("{path} = [{{ ... }}]"),
+        };
+        self.printed.insert(name, (part_of(path), title.clone()));
+        below.push(Table { schema: target, title, path: path.to_string() });
+        "table".into()
     }
 
-    /// The words of a choice, each with its meaning.
-    fn words(&self, ty: &Type, owner: &Def) -> Vec<(String, String)> {
-        let Some(mut named) = name(ty) else {
-            return Vec::new();
+    /// The words of a choice, or of a list of choices, each with its meaning.
+    fn words(&self, schema: &'k Value) -> Vec<(String, String)> {
+        let words = match self.keys.resolve(schema).get("items") {
+            Some(items) => self.keys.words(items),
+            None => self.keys.words(schema),
         };
-        let mut ty = ty;
-        while ["Option", "Box", "Vec"].contains(&named.as_str()) {
-            ty = inner(ty, 0);
-            let Some(next) = name(ty) else {
-                return Vec::new();
-            };
-            named = next;
-        }
-        match self.types.find(&named, &owner.file).map(|d| &d.shape) {
-            Some(Shape::Enum(all)) if all.iter().all(|v| v.content.is_empty()) => {
-                all.iter().map(|v| (v.word.clone(), v.docs.clone())).collect()
-            }
-            _ => Vec::new(),
-        }
+        words.into_iter().map(|(word, docs)| (word.into(), plain(docs))).collect()
     }
+}
+
+/// The value of a key that is left out, null where it is then not there; nothing where the key
+/// is needed.
+pub fn default(keys: &Keys, table: &Value, key: &str) -> Option<Value> {
+    let schema = &keys.table(table)?[key];
+    if let Some(value) = schema.get("default") {
+        return Some(value.clone());
+    }
+    if table["required"].as_array().is_some_and(|needed| needed.iter().any(|n| n == key)) {
+        return None;
+    }
+    // A default that is not written: that of its type.
+    let words = keys.words(schema);
+    let target = keys.resolve(schema);
+    Some(match target["type"].as_str() {
+        _ if !words.is_empty() => words[0].0.into(),
+        Some("number") => 0.0.into(),
+        Some("integer") => 0.into(),
+        Some("boolean") => false.into(),
+        Some("array") => Value::Array(Vec::new()),
+        Some("object") => Value::Object(serde_json::Map::new()),
+        _ => "".into(),
+    })
+}
+
+fn docs_of(schema: &Value) -> String {
+    plain(schema["description"].as_str().unwrap_or_default())
 }
 
 /// A type's documentation without the name of its table, which the heading has.
@@ -364,16 +323,4 @@ fn anchor(title: &str) -> String {
         _ => None,
     };
     title.chars().filter_map(keep).collect()
-}
-
-/// An argument of a generic type.
-fn inner(ty: &Type, at: usize) -> &Type {
-    if let Type::Path(p) = ty
-        && let Some(last) = p.path.segments.last()
-        && let PathArguments::AngleBracketed(all) = &last.arguments
-        && let Some(GenericArgument::Type(inner)) = all.args.iter().nth(at)
-    {
-        return inner;
-    }
-    panic!("a generic type without an argument {at}")
 }

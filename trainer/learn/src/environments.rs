@@ -31,6 +31,7 @@ use ostler_collector::gymnasium::{GymEnvs, GymnasiumConfig};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::names::nearest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -61,13 +62,14 @@ where
 
 /// `[custom]`: environments of a program that uses Ostler as a library, in the place of
 /// `[task]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CustomConfig {
     /// The name under which the program has registered them.
     pub env: String,
     /// What its function gets: anything.
     #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub args: Table,
 }
 

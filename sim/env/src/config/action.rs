@@ -2,10 +2,11 @@
 
 use super::values::{one, zero};
 use super::{Delay, OneOrMany, Ranges};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.action]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTerm {
     /// Actuators driven, one output each: by name, in the order in which they are written; with a
@@ -47,7 +48,7 @@ pub struct ActionTerm {
 }
 
 /// Meaning of an action.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
     /// `ctrl = offset + scale * output`.

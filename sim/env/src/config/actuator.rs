@@ -2,13 +2,14 @@
 
 use super::{Delay, OneOrMany};
 use ostler_model::Activation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.actuator]]`: what drives some joints. A joint that has an actuator in the robot's
 /// file keeps its name and gets this law; one that has none gets an actuator of its own name.
 /// The control is a target of the joint's position (m, rad), and the law is evaluated in every
 /// physics step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActuatorTerm {
     /// Hinge and slide joints, by name or pattern with `*`.
@@ -48,7 +49,7 @@ pub struct ActuatorTerm {
 }
 
 /// The law of an actuator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActuatorModel {
     /// `stiffness * (target - q) - damping * dq/dt`: MuJoCo's position servo.
@@ -75,7 +76,7 @@ impl ActuatorModel {
 }
 
 /// `network` of an actuator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkConfig {
     /// A safetensors file with PyTorch's names or an ONNX file, in the folder of the robot's file
@@ -103,7 +104,7 @@ pub struct NetworkConfig {
 }
 
 /// Order of a network's inputs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputOrder {
     /// All errors of the position, then all velocities.

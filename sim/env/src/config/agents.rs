@@ -2,6 +2,7 @@
 
 use super::ConfigError;
 use ostler_base::names::nearest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most agents of one world.
@@ -9,7 +10,7 @@ pub const MAX_AGENTS: usize = 64;
 
 /// `[agents]`, a table of its own beside `[task]`: who acts in every world. Terms of the
 /// task are then meant for every agent, with `{agent}` standing for its name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentsConfig {
     /// Names, 2 to 64, in order; letters, digits and `_`.
@@ -22,11 +23,9 @@ pub struct AgentsConfig {
 }
 
 /// `agents.policies`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected \"shared\", \"separate\" or a list with a policy's name for each agent"
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(title = "\"shared\", \"separate\" or a list with a policy's name for each agent")]
 pub enum Policies {
     /// One for all, or one each.
     Word(PoliciesWord),
@@ -35,7 +34,7 @@ pub enum Policies {
 }
 
 /// The words that `agents.policies` can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PoliciesWord {
     /// One policy for all agents, called `shared`.

@@ -1,10 +1,11 @@
 //! `[[task.command]]`.
 
 use crate::task::Distribution;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.command]]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandTerm {
     /// Name, read as `command.NAME`.
@@ -71,7 +72,7 @@ pub struct CommandTerm {
 }
 
 /// Meaning of a command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandKind {
     /// Numbers.
@@ -88,7 +89,7 @@ impl CommandKind {
 }
 
 /// Seconds between draws.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected seconds, or a range [low, high] of them")]
 pub enum Resample {
     /// Always so many; 0: never.
@@ -110,7 +111,7 @@ impl From<f64> for Resample {
 }
 
 /// `heading = { ... }` of a velocity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Heading {
     /// Share of draws that turn to a heading; their angular velocity follows from it.

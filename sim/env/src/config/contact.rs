@@ -1,11 +1,12 @@
 //! `[[task.contact]]` and `[task.option]`: numbers of the robot's file that a task changes.
 
 use super::OneOrMany;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.contact]]`: attributes of some geoms, under MJCF's names and meaning, instead of the
 /// file's. Of several terms that name a geom the last one counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContactTerm {
     /// Geoms, by name or pattern with `*`.
@@ -35,7 +36,7 @@ pub struct ContactTerm {
 
 /// `[task.option]`: settings of MJCF's `<option>` instead of the file's. The time step is
 /// `sim.dt`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptionTable {
     /// How time is integrated.
@@ -58,7 +59,7 @@ pub struct OptionTable {
 }
 
 /// An integrator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IntegratorWord {
     Euler,
@@ -69,7 +70,7 @@ pub enum IntegratorWord {
 }
 
 /// A friction cone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConeWord {
     Pyramidal,

@@ -3,10 +3,11 @@
 use super::OneOrMany;
 use crate::task::Distribution;
 use ostler_engine::kernels;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.event]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventTerm {
     /// Name, unique.
@@ -53,7 +54,7 @@ pub struct EventTerm {
 
 /// When an event happens.
 #[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventTime {
     /// Once for every environment, before its first episode.
@@ -66,7 +67,7 @@ pub enum EventTime {
 
 /// How a drawn number acts on the robot's own (of velocities: on the present one).
 #[repr(u32)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// It replaces it.
@@ -79,7 +80,7 @@ pub enum Operation {
 }
 
 /// A number, or a range from which it is drawn uniformly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number or a range [low, high]")]
 pub enum Span {
     /// Always the same.
@@ -99,7 +100,7 @@ impl Span {
 }
 
 /// Ranges of an event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected [low, high], a list of such pairs, or a table of pairs for pseudo_inertia"
@@ -114,7 +115,7 @@ pub enum EventRange {
 }
 
 /// Ranges of the parameters of `pseudo_inertia`; those that are left out stay 0.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PseudoRange {
     /// Half the logarithm of the factor of mass and inertia.

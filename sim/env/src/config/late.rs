@@ -1,13 +1,11 @@
 //! `delay` of observations and actions, in control steps, and of actuators, in physics steps.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A delay in steps: `2`, `[0, 2]` or a table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected steps, a range [least, most] of them, or a table with `steps`"
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Delay {
     /// Steps, or a range from which they are drawn where an episode begins.
     Steps(DelaySteps),
@@ -16,8 +14,8 @@ pub enum Delay {
 }
 
 /// Steps: a number, or a range of whole numbers, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected steps, or a range [least, most]")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum DelaySteps {
     /// Always so many.
     Fixed(u32),
@@ -26,7 +24,7 @@ pub enum DelaySteps {
 }
 
 /// A delay that changes while an episode lasts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
     /// Steps.

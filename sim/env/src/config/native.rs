@@ -1,5 +1,6 @@
 //! `[[task.native]]`: functions of a C++ header.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// `[[task.native]]`: a function of a C++ header, for what expressions cannot say. It is
 /// compiled into the environments of a host and of a GPU, and called for every environment in
 /// every control step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NativeTerm {
     /// Name, read as `native.NAME`. With `{agent}` in it there is one of every agent.
@@ -43,11 +44,9 @@ impl NativeTerm {
 }
 
 /// `unit` of a native function.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a unit such as \"m/s\", or a list with a unit for each output"
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(title = "a unit such as \"m/s\", or a list with a unit for each output")]
 pub enum NativeUnit {
     /// Of all outputs.
     All(String),

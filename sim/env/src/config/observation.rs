@@ -3,10 +3,11 @@
 use super::values::one;
 use super::{Delay, OneOrMany};
 use crate::task::DrawConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.observation]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObservationTerm {
     /// Name, unique in its group.
@@ -50,7 +51,7 @@ pub struct ObservationTerm {
 }
 
 /// How an observation's noise is distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseKind {
     /// Evenly from `-noise` to `noise`.
@@ -68,7 +69,7 @@ impl NoiseKind {
 }
 
 /// Who sees an observation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub enum ObservationGroup {
     /// Actor and critic.
@@ -102,7 +103,7 @@ impl From<ObservationGroup> for String {
 }
 
 /// Noise or a bias.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a number, a range [low, high], { uniform = ... }, { normal = ... } or { draw = ... }"
@@ -117,7 +118,7 @@ pub enum Spread {
 }
 
 /// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }`, `{ normal = 0.1 }` or `{ draw = { ... } }`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadConfig {
     /// Half-width, or `[low, high]`.
@@ -135,7 +136,7 @@ pub struct SpreadConfig {
 }
 
 /// When a bias is drawn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BiasWhen {
     /// Where an episode begins.
@@ -146,7 +147,7 @@ pub enum BiasWhen {
 }
 
 /// A half-width or `[low, high]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number or a range [low, high]")]
 pub enum HalfOrRange {
     /// From minus this to this.
@@ -168,7 +169,7 @@ impl From<f64> for Spread {
 }
 
 /// `critic = { ... }` of a term of the policy: how the critic's rows have it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CriticCopy {
     /// Whether it is in them at all.
@@ -194,7 +195,7 @@ impl Default for CriticCopy {
 }
 
 /// `[task.observations.GROUP]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GroupOptions {
     /// `history` of terms that have none of their own.
@@ -205,7 +206,7 @@ pub struct GroupOptions {
 }
 
 /// The order of a group's values of several control steps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stack {
     /// Term after term, each with its values from the oldest to the present one.

@@ -2,10 +2,11 @@
 
 use super::{OneOrMany, Ranges};
 use crate::task::DrawConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.reset]]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetTerm {
     /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_pos([a, b])`, the same of `joint_vel`,
@@ -44,7 +45,7 @@ pub struct ResetTerm {
 }
 
 /// `[task.start]`: what the start of an episode fulfils.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartConfig {
     /// Conditions on the whole start; where one of them does not hold, commands, positions and
@@ -56,7 +57,7 @@ pub struct StartConfig {
 }
 
 /// One condition, or several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a condition in quotes, or a list of them")]
 pub enum Conditions {
     /// One.

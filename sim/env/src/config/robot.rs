@@ -2,11 +2,12 @@
 
 use super::{ConfigError, OneOrMany, TaskConfig};
 use ostler_model::edit::{Base, Edits, Floor, Height};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `task.floor`: `true`, or a table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected true, false or a table with height and friction")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum FloorConfig {
     /// With MuJoCo's friction, at z = 0.
     Wanted(bool),
@@ -15,7 +16,7 @@ pub enum FloorConfig {
 }
 
 /// `[task.floor]`: an infinite plane, unless the robot's file has one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FloorTable {
     /// Its z (m).
@@ -32,7 +33,7 @@ impl Default for FloorTable {
 }
 
 /// `task.base`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaseConfig {
     /// The robot's root has a free joint, whether or not the file gives it one.
@@ -42,8 +43,9 @@ pub enum BaseConfig {
 }
 
 /// `task.start_height`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected \"auto\" or a number (m)")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(title = "\"auto\" or a finite number (m)")]
 pub enum HeightConfig {
     /// `"auto"`: the robot's lowest shape stands on the floor.
     Auto(super::AutoWord),

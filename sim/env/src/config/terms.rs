@@ -1,9 +1,10 @@
 //! `[[task.state]]` and `[[task.metric]]`: values of a task's own, numbers of its episodes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.state]]`: a number or vector of every environment that may refer to itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateTerm {
     /// Name, read as `state.NAME`. With `{agent}` in it there is one of every agent, with
@@ -21,7 +22,7 @@ pub struct StateTerm {
 }
 
 /// `[[task.metric]]`: a number of every episode that is logged and evaluated, never rewarded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricTerm {
     /// Name, logged as `Metrics/NAME`; one called `success` is shown first.
@@ -40,7 +41,7 @@ pub struct MetricTerm {
 }
 
 /// How a metric's values after the steps of an episode become one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
     /// Their mean.

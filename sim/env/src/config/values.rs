@@ -1,14 +1,12 @@
 //! Numbers and ranges of several elements: actuators, joints, components.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One number for all, one each, or by patterns of names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a number, a list of numbers, or a table of patterns of names"
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum OneOrMany {
     /// The same for all.
     One(f64),
@@ -19,11 +17,8 @@ pub enum OneOrMany {
 }
 
 /// One range `[low, high]` for all, one each, or by patterns of names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a range [low, high], a list of ranges, or a table of patterns of names"
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Ranges {
     /// The same for all.
     One([f64; 2]),

@@ -9,6 +9,7 @@ use super::{number, range};
 use crate::config::ConfigError;
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 pub(super) const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 /// How numbers are distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Evenly in `range`.
@@ -145,7 +146,7 @@ impl Distribution {
 }
 
 /// The distribution of a number: `{ distribution = "beta", range = [0, 1], mean = 0.3, std = 0.1 }`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DrawConfig {
     /// Its name.

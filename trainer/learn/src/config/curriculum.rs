@@ -3,6 +3,7 @@
 use super::Config;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::names::nearest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
@@ -12,7 +13,7 @@ pub const NUM_ENVS: &str = "env.num_envs";
 pub const ITERATION: &str = "iteration";
 
 /// `[[curriculum]]`: one number and its schedule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// Any number of `[task]`, by the path that `--set` takes

@@ -18,7 +18,7 @@ mod resolve;
 #[cfg(test)]
 mod resolve_tests;
 mod robust;
-mod schema;
+pub mod schema;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ mod wandb;
 
 pub use leave::{FLAG as ALLOW_NATIVE, set_leave};
 pub use leave::{may_run_code, pass_on};
-pub use ostler_sim::config::file::{ANY, parse_as};
+pub use ostler_sim::config::file::parse_as;
 pub use ostler_sim::config::file::{ConfigErrors, Diagnostic, Override, Places};
 pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
@@ -49,12 +49,13 @@ use ostler_sim::config::file::{self, Document};
 use ostler_sim::config::{AgentsConfig, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::MjcfError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Everything that defines a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Names the folder of runs; the file's stem if not set.
@@ -207,7 +208,7 @@ pub fn load(path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors>
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
-    let document = Document::read(text, path, overrides, &schema::rules())?;
+    let document = Document::read(text, path, overrides, schema::rules())?;
     let mut config: Config = document.value()?;
     if config.name.is_empty() {
         config.name =

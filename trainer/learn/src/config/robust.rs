@@ -2,10 +2,11 @@
 
 use crate::drill::{self, Drill};
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[guard]`: limits of good iterations, and roll-backs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardConfig {
     /// Share of an iteration's environment steps that may break, 0..1. With more, the
@@ -99,7 +100,7 @@ impl GuardConfig {
 }
 
 /// `[back_off]`: how the number of environments gives way to memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackOffConfig {
     /// The number of environments is multiplied by this when memory does not suffice,
@@ -188,7 +189,7 @@ impl BackOffConfig {
 }
 
 /// `[fault]`: drills.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaultConfig {
     /// Faults on order, one text each, such as `"nan qpos[2] env=3 step=50"`; see

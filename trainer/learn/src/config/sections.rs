@@ -3,10 +3,11 @@
 
 use super::WandbConfig;
 use ostler_sim::config::{Auto, AutoWord};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[runner]`: the length of a run and its checkpoints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
     /// The learner: `"ppo"`, `"sac"`, `"td3"` or `"ars"`, each with a table of its own.
@@ -27,9 +28,11 @@ pub struct RunnerConfig {
     /// Iterations between evaluations (mean actions, no noise, environments of their
     /// own); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes
     /// are long and the run is short; none where 16 of them are longer than the run.
+    #[schemars(title = "\"auto\" or a whole number, 0 for none")]
     pub eval_interval: Auto,
     /// Episodes of each evaluation, 1 or more; `"auto"`: 16 to 64, as many as the run is
     /// long enough for.
+    #[schemars(extend("minimum" = 1))]
     pub eval_episodes: Auto,
     /// First episodes start at random ages, so that time-outs spread out.
     pub init_at_random_ep_len: bool,
@@ -61,7 +64,7 @@ impl Default for RunnerConfig {
 pub use crate::learner::registry::Algorithm;
 
 /// `[collector]`: how rollouts are filled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CollectorConfig {
     /// `"sync"`: policy and environments take turns, then the learner has its turn.
@@ -70,6 +73,7 @@ pub struct CollectorConfig {
     pub kind: CollectorKind,
     /// `"async"`: threads that collect, `"auto"` (the cores at hand, less those of the
     /// learner where it learns meanwhile) or a number, at most `env.num_envs`.
+    #[schemars(extend("minimum" = 1))]
     pub workers: Auto,
     /// `"async"`: policy versions between the one that acted and the learner's. So many
     /// rollouts are collected ahead; 0: the learner waits for its own.
@@ -124,7 +128,7 @@ impl Default for CollectorConfig {
 
 /// `collector.cuda_sync`. The results are the same; the last two are for finding out
 /// whether they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CudaSync {
     /// Nothing: all work is on one stream, whose order is enough.
@@ -148,7 +152,7 @@ impl CudaSync {
 }
 
 /// `collector.kind`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CollectorKind {
     /// Policy and environments take turns in one thread of control.
@@ -159,12 +163,13 @@ pub enum CollectorKind {
 }
 
 /// `[learner]`: settings of all learners.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
     /// Threads that learn on a CPU: `"auto"` (as many as the networks and minibatches keep
     /// busy, at most 8 and the cores at hand) or a number. PPO's bits do not depend on it;
     /// those of SAC and TD3, whose threads are libtorch's, do.
+    #[schemars(extend("minimum" = 1))]
     pub threads: Auto,
     /// Matrix products of float32 numbers on a GPU: `"float32"`, or `"tf32"`, which rounds
     /// their factors to ten bits of mantissa and is several times faster.
@@ -172,7 +177,7 @@ pub struct LearnerConfig {
 }
 
 /// How a GPU computes matrix products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// In float32 throughout.
@@ -188,7 +193,7 @@ impl Default for LearnerConfig {
 }
 
 /// `[log]`: files that are written besides checkpoints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
     /// Folder of all runs, relative to the folder the program is started in.
@@ -210,7 +215,7 @@ pub struct LogConfig {
 }
 
 /// `log.format`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// For people.

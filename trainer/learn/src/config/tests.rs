@@ -108,10 +108,13 @@ fn a_key_in_the_wrong_table_names_the_right_one() {
 #[test]
 fn wrong_kinds_say_what_is_allowed() {
     for (text, expected) in [
-        ("[env]\nnum_envs = 2.1", "a/c.toml:2:12: env.num_envs takes a whole number, this is 2.1"),
+        (
+            "[env]\nnum_envs = 2.1",
+            "a/c.toml:2:12: env.num_envs takes \"auto\" or a whole number from 0 on, this is 2.1",
+        ),
         (
             "[env]\nnum_envs = -1",
-            "a/c.toml:2:12: env.num_envs: a whole number from 0 on is expected, this is -1",
+            "a/c.toml:2:12: env.num_envs takes \"auto\" or a whole number from 0 on, this is -1",
         ),
         (
             "[actor]\nactivation = 'eluu'",
@@ -149,6 +152,29 @@ fn wrong_kinds_say_what_is_allowed() {
 }
 
 #[test]
+fn impossible_values_come_at_once_and_so_do_missing_keys() {
+    let m = message(
+        "[sim]\nspecialize = 'never'\n[env]\ndecimation = -1\n[[task.event]]\nname = 'e'\nwhen = 'now'\nset = 'x'\nrange = [1, 2, 3]",
+    );
+    for expected in [
+        "sim.specialize: \"never\" is not known here, allowed: \"auto\", \"wait\", \"off\"",
+        "env.decimation: a whole number from 0 on is expected, this is -1",
+        "task.event[0].when: \"now\" is not known here",
+        "task.event.range takes a range [low, high], a list of such or a table, this is a list",
+    ] {
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+    assert_eq!(m.matches("error: ").count(), 3, "{m}");
+    let m = message("[[task.reset]]\nuniform = [0, 1]\n[[task.observation]]\nname = 'o'");
+    for expected in [
+        "a/c.toml:1:1: task.reset[0]: the key \"target\" is missing",
+        "a/c.toml:3:1: task.observation[0]: the key \"expr\" is missing",
+    ] {
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+}
+
+#[test]
 fn the_number_of_environments_may_be_auto() {
     let auto = |set: &[&str]| {
         let overrides: Vec<Override> = set.iter().map(|s| Override::set(*s)).collect();
@@ -160,7 +186,7 @@ fn the_number_of_environments_may_be_auto() {
     assert!(!number.auto_envs && number.config.env.num_envs == 48);
     assert!(auto(&["env.num_envs=auto"]).auto_envs);
     let m = message("[env]\nnum_envs = 'automatic'");
-    assert!(m.contains("env.num_envs takes a whole number"), "{m}");
+    assert!(m.contains("env.num_envs takes \"auto\" or a whole number"), "{m}");
 }
 
 #[test]
@@ -237,7 +263,10 @@ fn wrong_overrides_are_explained() {
         ("num_envs=3", "did you mean env.num_envs?"),
         ("env.num_envs", "not of the form section.key=value"),
         ("env..num_envs=1", "has an empty part"),
-        ("env.num_envs=many", "takes a whole number, this is the text \"many\""),
+        (
+            "env.num_envs=many",
+            "takes \"auto\" or a whole number from 0 on, this is the text \"many\"",
+        ),
         (
             "task.reward.forwrad.weight=1",
             "no element \"forwrad\"\n   | task.reward.forwrad.weight=1\n   |             ^^^^^^^\n  did you mean \"forward\"?",
@@ -254,7 +283,7 @@ fn wrong_overrides_are_explained() {
 #[test]
 fn every_foreign_name_leads_to_a_key_that_exists() {
     for ours in foreign::ours() {
-        assert!(schema::rules().has(ours), "{ours}");
+        assert!(schema::keys().has(ours), "{ours}");
     }
 }
 
@@ -269,6 +298,10 @@ fn what_is_written_reads_back_as_the_same_configuration() {
 
 #[test]
 fn a_key_of_an_earlier_build_says_what_replaces_it() {
+    for key in ["reward_scale", "reward_clip"] {
+        let message = message(&format!("[replay]\n{key} = 2.0\n"));
+        assert!(message.contains("it is gone: [[replay.transform]] with kind"), "{message}");
+    }
     for message in [
         message("[learner]\npath = 'reference'\n"),
         with(&["learner.path=fast"]).unwrap_err().to_string(),
@@ -337,16 +370,9 @@ proptest! {
 
 #[test]
 fn a_simulation_of_its_own_knows_which_tables_are_not_its() {
-    // Tables that may be missing are in it.
-    let whole = toml::Table::try_from(Config {
-        gymnasium: Some(Default::default()),
-        custom: Some(Default::default()),
-        ..Config::default()
-    })
-    .unwrap();
-    let own = toml::Table::try_from(file::Simulation::exemplar()).unwrap();
-    let whole = whole.keys().map(String::as_str);
-    let mut others: Vec<&str> = whole.filter(|key| !own.contains_key(*key)).collect();
+    let own = file::Keys::of::<file::Simulation>();
+    let whole = schema::keys().table(schema::keys().root()).unwrap().keys().map(String::as_str);
+    let mut others: Vec<&str> = whole.filter(|key| !own.has(key)).collect();
     others.sort_unstable();
     let mut listed = file::ELSEWHERE.to_vec();
     listed.sort_unstable();

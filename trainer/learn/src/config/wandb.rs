@@ -1,6 +1,7 @@
 //! `[log.wandb]`.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -9,7 +10,7 @@ const LONGEST_TAG: usize = 64;
 
 /// `[log.wandb]`: every iteration goes to Weights & Biases, too, by its client in a Python that
 /// has it (`pip install wandb`). The run does not wait for it, and goes on without it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WandbConfig {
     /// `"offline"`: into `wandb/` of the run's folder, which `wandb sync` uploads later.
@@ -35,7 +36,7 @@ pub struct WandbConfig {
 }
 
 /// `log.wandb.mode`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WandbMode {
     /// Files.

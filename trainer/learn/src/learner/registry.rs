@@ -6,7 +6,9 @@ use super::{ars, off_policy, ppo};
 use crate::config::Config;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use tch::Device;
 
@@ -158,6 +160,17 @@ impl fmt::Debug for Algorithm {
 impl Serialize for Algorithm {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for Algorithm {
+    fn schema_name() -> Cow<'static, str> {
+        "Algorithm".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = methods().map(|m| m.name()).collect();
+        json_schema!({ "type": "string", "enum": names })
     }
 }
 

@@ -1,10 +1,11 @@
 //! `[memory]`: when pressure is worth a warning, and when it is acted upon.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[memory]`: levels and intervals of the watch over memory and disk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
     /// Share of the tightest limit in use from which on the run warns, above 0.

@@ -96,6 +96,8 @@ enum Command {
     Completions(shell::CompletionsArgs),
     /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
     Man(shell::ManArgs),
+    /// Print JSON Schema of a configuration, for editors: ostler schema > ostler.schema.json
+    Schema,
 }
 
 /// Whatever a command that was removed is given.
@@ -234,6 +236,7 @@ pub fn run() -> i32 {
         Command::Compare(args) => compare::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
+        Command::Schema => shell::schema(),
     });
     match result {
         Ok(code) => code,

@@ -1,8 +1,10 @@
-//! `ostler completions` and `ostler man`: the command line for a shell and for `man`.
+//! `ostler completions`, `man` and `schema`: the command line for a shell and for `man`, the
+//! configuration for an editor.
 
 use super::Cli;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use ostler_run::log::outln;
 use ostler_run::run::RunError;
 use ostler_sim::files;
 use std::io::Write as _;
@@ -32,6 +34,15 @@ pub fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ostler", &mut text);
     let _ = std::io::stdout().lock().write_all(&text);
+    Ok(0)
+}
+
+/// Prints JSON Schema of a configuration.
+///
+/// # Errors
+/// None: a reader that goes away ends it quietly.
+pub fn schema() -> Result<i32, RunError> {
+    outln!("{:#}", ostler_learn::config::schema::for_editors());
     Ok(0)
 }
 

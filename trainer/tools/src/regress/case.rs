@@ -1,6 +1,6 @@
 //! A case: a regression file that was read and checked, its configuration included.
 
-use super::file::{Budget, Expect, Requirement, exemplar};
+use super::file::{Budget, CaseFile, Expect, Requirement};
 use super::plan::{CasePlan, Length};
 use crate::cli::time;
 pub use ostler_learn::config::{ConfigErrors, Override, Places, load, parse_as};
@@ -51,7 +51,7 @@ impl Case {
     /// # Errors
     /// Every mistake in it or in the configuration it names, with their places.
     pub fn read(path: &Path) -> Result<Self, ConfigErrors> {
-        let (file, places) = parse_as(path, &exemplar())?;
+        let (file, places) = parse_as::<CaseFile>(path)?;
         let mut wrong = Vec::new();
         let name = match file.name.is_empty() {
             true => path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned()),

@@ -3,12 +3,12 @@
 //! The keys are the fields below; `docs/regress.md` explains them. Mistakes are shown
 //! with their lines, as in a run's configuration; `case` reads and checks.
 
-pub use ostler_learn::config::ANY;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CaseFile {
     /// The case's name; the file's stem if not set.
@@ -32,7 +32,7 @@ pub struct CaseFile {
 }
 
 /// `requires`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Requirement {
     /// An NVIDIA GPU.
@@ -40,7 +40,7 @@ pub enum Requirement {
 }
 
 /// `[budget]`: how long each run trains; one of the first three.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// Iterations.
@@ -55,7 +55,7 @@ pub struct Budget {
 }
 
 /// Where a run's return comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnOf {
     /// `ostler eval` with the last checkpoint: mean actions, no noise.
@@ -67,7 +67,7 @@ pub enum ReturnOf {
 
 /// `[expect]`: the conditions of a case. A crash, a NaN, a missing metric and an early end fail a
 /// case without being named here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
     /// Least mean return over the seeds.
@@ -110,7 +110,7 @@ impl Default for Expect {
 }
 
 /// The number, of a metric's values, that is bounded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
     /// Every value.
@@ -123,7 +123,7 @@ pub enum Aggregate {
 }
 
 /// `[expect.metrics."TAG"]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bound {
     /// Least.
@@ -140,7 +140,7 @@ pub struct Bound {
 }
 
 /// `[short]`: inherits only the configuration and `set`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShortForm {
     /// As above.
@@ -149,40 +149,4 @@ pub struct ShortForm {
     pub budget: Budget,
     /// `[short.expect]`.
     pub expect: Expect,
-}
-
-/// Every key once: the schema.
-pub(super) fn exemplar() -> CaseFile {
-    let text = String::new;
-    let budget = || Budget {
-        iterations: Some(0),
-        env_steps: Some(0),
-        time: Some(text()),
-        limit: Some(text()),
-    };
-    let bound = Bound {
-        min: Some(0.0),
-        max: Some(0.0),
-        last: Some(0),
-        of: Aggregate::Each,
-        absent: Some(0.0),
-    };
-    let expect = || Expect {
-        return_at_least: Some(0.0),
-        throughput_share: Some(0.0),
-        warm_up: Some(0),
-        peak_memory_mib: Some(0.0),
-        nan_allowed: vec![text()],
-        metrics: BTreeMap::from([(ANY.to_string(), bound.clone())]),
-        ..Expect::default()
-    };
-    CaseFile {
-        set: vec![text()],
-        requires: Some(Requirement::Cuda),
-        seeds: vec![0],
-        budget: budget(),
-        expect: expect(),
-        short: Some(ShortForm { seeds: vec![0], budget: budget(), expect: expect() }),
-        ..CaseFile::default()
-    }
 }

@@ -2,16 +2,15 @@
 //! there to plain data, with every mistake shown where it stands.
 //!
 //! Reading order: [`Document::read`] -> `source` (text to a tree with places) -> `include` (other
-//! files under it) -> `profile`, `overrides` (`--set`) -> `walk` (unknown keys, wrong kinds: all at
-//! once, by [`Rules`]) -> [`Document::value`] (serde, `de`). [`Places`] find the line of an error
+//! files under it) -> `profile`, `overrides` (`--set`) -> `walk` (unknown keys, values that a key does not
+//! take, missing keys: all at once, by [`Rules`], whose `keys` come from the types) ->
+//! [`Document::value`] (serde). [`Places`] find the line of an error
 //! about a path. [`Simulation`] is what a simulation takes from a run's file.
 
-mod de;
 mod error;
-mod exemplar;
 mod foreign;
-mod forms;
 mod include;
+mod keys;
 mod locate;
 mod overrides;
 mod places;
@@ -24,13 +23,13 @@ mod walk;
 
 pub use error::{ConfigErrors, Diagnostic};
 pub use foreign::{Foreign, NAMES, recognise};
-pub use forms::Kind;
+pub use keys::{Keys, plain};
 pub use overrides::Override;
 pub use places::Places;
 pub use simulation::{ELSEWHERE, LoadedSimulation, Simulation, load_simulation};
 pub use source::read;
 pub use typed::parse_as;
-pub use walk::{ANY, Rules};
+pub use walk::Rules;
 
 use super::{ConfigError, Leave, TaskConfig};
 use crate::task::native;
@@ -75,7 +74,7 @@ impl Document {
             }
         }
         let auto_envs = take_auto_envs(&mut root);
-        wrong.extend(rules.check(&root, &sources));
+        wrong.extend(rules.check_whole(&root, &sources));
         if !wrong.is_empty() {
             return Err(ConfigErrors::sorted(wrong));
         }
@@ -89,9 +88,9 @@ impl Document {
     /// Its values.
     ///
     /// # Errors
-    /// One that cannot be, with its place.
+    /// The type refuses what its own schema allows.
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
-        typed::deserialize(&self.root, &self.sources, &self.path)
+        typed::deserialize(&self.root, &self.path)
     }
 
     /// Where its values were written.

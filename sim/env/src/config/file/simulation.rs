@@ -5,9 +5,10 @@ use crate::config::{AgentsConfig, ConfigError, EnvConfig, Leave, SimConfig, Task
 use crate::env::{BatchEnv, EnvError};
 use ostler_model::Model;
 use ostler_model::mjcf::MjcfError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Tables and keys of a run's file that are not the simulation's.
 pub const ELSEWHERE: &[&str] = &[
@@ -36,7 +37,7 @@ pub const ELSEWHERE: &[&str] = &[
 ];
 
 /// The tables of a run's file that say what is simulated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Simulation {
     /// Keys every random draw.
@@ -111,10 +112,11 @@ pub fn load_simulation(
     leave: Leave,
 ) -> Result<LoadedSimulation, ConfigErrors> {
     let text = source::read(path)?;
-    let rules =
-        Rules::of(&Simulation::exemplar()).recognise(foreign::recognise_own).elsewhere(ELSEWHERE);
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
+        Rules::of::<Simulation>().recognise(foreign::recognise_own).elsewhere(ELSEWHERE)
+    });
     refuse_others(overrides)?;
-    let document = Document::read(&text, path, overrides, &rules)?;
+    let document = Document::read(&text, path, overrides, &RULES)?;
     let mut config: Simulation = document.value()?;
     config.task.agents = config.agents.clone();
     let headers = document.read_headers(&mut config.task, leave);

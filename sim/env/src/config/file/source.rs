@@ -100,6 +100,23 @@ impl Value {
 }
 
 impl Node {
+    /// The value without its places.
+    pub fn plain(&self) -> toml::Value {
+        match &self.value {
+            Value::Bool(b) => (*b).into(),
+            Value::Int(i) => (*i).into(),
+            Value::Float(f) => (*f).into(),
+            // No key takes a date.
+            Value::Datetime => String::new().into(),
+            Value::Str(s) => s.as_str().into(),
+            Value::Array(items) => items.iter().map(Self::plain).collect::<Vec<_>>().into(),
+            Value::Table(all) => {
+                let all = all.iter().map(|e| (e.key.clone(), e.node.plain()));
+                toml::Value::Table(all.collect())
+            }
+        }
+    }
+
     /// The value of `key`, if this is a table that has it.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         match &self.value {

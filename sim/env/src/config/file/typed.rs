@@ -3,45 +3,35 @@
 
 use super::error::{ConfigErrors, Diagnostic};
 use super::source::{self, Node, Sources};
-use super::{Places, Rules, locate};
-use serde::Serialize;
+use super::{Places, Rules};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// Reads `path` as a `T`. `exemplar` has every key set once, as [`Rules`] take it.
+/// Reads `path` as a `T`.
 ///
 /// # Errors
 /// Every mistake that one pass can find, each with its place.
-pub fn parse_as<T: DeserializeOwned + Serialize>(
+pub fn parse_as<T: DeserializeOwned + JsonSchema>(
     path: &Path,
-    exemplar: &T,
 ) -> Result<(T, Places), ConfigErrors> {
     let text = source::read(path)?;
     let mut sources = Sources::default();
     sources.add(&path.display().to_string(), &text, false);
     let root = sources.parse(0)?;
-    let wrong = Rules::of(exemplar).check(&root, &sources);
+    let wrong = Rules::of::<T>().check_whole(&root, &sources);
     if !wrong.is_empty() {
         return Err(ConfigErrors::sorted(wrong));
     }
-    let value = deserialize(&root, &sources, path)?;
+    let value = deserialize(&root, path)?;
     Ok((value, Places::new(root, sources)))
 }
 
-/// An error of serde with its place.
-pub(super) fn deserialize<T: DeserializeOwned>(
-    root: &Node,
-    sources: &Sources,
-    path: &Path,
-) -> Result<T, Diagnostic> {
-    T::deserialize(root).map_err(|e| match &e.origin {
-        Some(origin) => {
-            let message = match locate::path_of(root, origin) {
-                Some(key) => format!("{key}: {}", e.message),
-                None => e.message,
-            };
-            Diagnostic::at(sources, origin, message)
-        }
-        None => Diagnostic::plain(format!("{}: {}", path.display(), e.message)),
-    })
+/// The values of a tree that has been checked.
+///
+/// # Errors
+/// The type refuses what its own schema allows.
+pub(super) fn deserialize<T: DeserializeOwned>(root: &Node, path: &Path) -> Result<T, Diagnostic> {
+    T::deserialize(root.plain())
+        .map_err(|e| Diagnostic::plain(format!("{}: {}", path.display(), e.message())))
 }

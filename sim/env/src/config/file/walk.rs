@@ -1,42 +1,26 @@
 //! The keys, and the kind of value that each takes.
 
 use super::error::{self, Diagnostic};
-use super::forms::{self, Form, Kind, shorter};
+use super::keys::{self, Keys};
+use super::locate;
 use super::source::{Entry, Node, Sources, Value};
 use ostler_base::names::nearest;
-use serde::Serialize;
-use toml::Value as Schema;
-
-/// The key that stands for any key of a free-form table.
-pub const ANY: &str = "*";
+use schemars::JsonSchema;
+use serde_json::{Map, Value as Json};
 
 /// What a file may hold.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// None of what cannot be written at all: serde then judges alone.
-    schema: Option<Schema>,
-    special: fn(&str) -> Option<Kind>,
+    keys: Keys,
     recognise: fn(&str) -> Option<String>,
     gone: &'static [(&'static str, &'static str)],
     elsewhere: &'static [&'static str],
 }
 
 impl Rules {
-    /// The keys of `exemplar`, which has every key set once.
-    pub fn of(exemplar: &impl Serialize) -> Self {
-        Self {
-            schema: Schema::try_from(exemplar).ok(),
-            special: |_| None,
-            recognise: |_| None,
-            gone: &[],
-            elsewhere: &[],
-        }
-    }
-
-    /// Adds keys that take more than one kind of value, by their paths.
-    #[must_use]
-    pub fn special(self, special: fn(&str) -> Option<Kind>) -> Self {
-        Self { special, ..self }
+    /// The keys of `T`.
+    pub fn of<T: JsonSchema>() -> Self {
+        Self { keys: Keys::of::<T>(), recognise: |_| None, gone: &[], elsewhere: &[] }
     }
 
     /// Adds other programs' names of keys: each to a sentence with ours.
@@ -62,183 +46,198 @@ impl Rules {
         self.elsewhere
     }
 
-    /// Every unknown key and every value of a wrong kind, up to some more than are shown.
-    pub(super) fn check(&self, root: &Node, sources: &Sources) -> Vec<Diagnostic> {
-        let Some(schema) = &self.schema else {
-            return Vec::new();
-        };
-        let mut walk = Walk { sources, rules: self, schema, found: Vec::new() };
-        walk.node(root, schema, "");
-        walk.found
+    /// The keys, with what each takes.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
-    /// Whether `path` (without indices) is a key.
-    pub fn has(&self, path: &str) -> bool {
-        let mut parts = path.split('.');
-        let root = self.schema.as_ref();
-        root.is_some_and(|root| parts.try_fold(root, |node, part| node.get(part)).is_some())
+    /// Every unknown key and every value that its key does not take, up to some more than are
+    /// shown.
+    pub(super) fn check(&self, root: &Node, sources: &Sources) -> Vec<Diagnostic> {
+        self.walk(root, sources).found
+    }
+
+    /// The same, then every key that is needed and not there: of a whole file.
+    pub(super) fn check_whole(&self, root: &Node, sources: &Sources) -> Vec<Diagnostic> {
+        let walk = self.walk(root, sources);
+        if walk.found.is_empty() { walk.missing } else { walk.found }
+    }
+
+    fn walk<'a>(&'a self, root: &'a Node, sources: &'a Sources) -> Walk<'a> {
+        let (found, missing) = (Vec::new(), Vec::new());
+        let mut walk = Walk { sources, rules: self, root, found, missing };
+        walk.node(root, self.keys.root(), "");
+        walk
     }
 }
 
 struct Walk<'a> {
     sources: &'a Sources,
     rules: &'a Rules,
-    schema: &'a Schema,
+    root: &'a Node,
     found: Vec<Diagnostic>,
+    missing: Vec<Diagnostic>,
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, schema: &Schema, path: &str) {
+    fn node(&mut self, node: &Node, schema: &Json, path: &str) {
         // One more than are shown, so that it is known that there are more.
         if self.found.len() > error::MOST {
             return;
         }
-        let special = (self.rules.special)(path);
-        if let Some(kind) = special.or_else(|| forms::special(path)) {
-            return self.special(node, kind, path);
-        }
-        if path == "task.event.range" && !matches!(node.value, Value::Table(_)) {
-            return self.special(node, Kind::Ranges, path);
-        }
-        let shorter = shorter(path);
-        if !shorter.is_empty() {
-            let plain = matches!(schema, Schema::Float(_)) && Form::Number.fits(node);
-            if plain || shorter.iter().any(|form| form.fits(node)) {
+        let keys = &self.rules.keys;
+        let target = keys.resolve(schema);
+        if let Some(forms) = keys.forms(schema) {
+            // What a table lacks, and a mistake within one, is named there.
+            if !matches!(node.value, Value::Table(_)) && keys.fits(node, schema) {
                 return;
             }
-            // Else a mistake within the table is named there.
-            if !matches!((schema, &node.value), (Schema::Table(_), Value::Table(_))) {
-                let mut forms: Vec<&str> = shorter.iter().map(|form| form.words()).collect();
-                match schema {
-                    Schema::Table(_) => forms.push("a table"),
-                    Schema::Float(_) if !shorter.contains(&Form::Number) => {
-                        forms.insert(0, Form::Number.words());
-                    }
-                    _ => {}
-                }
-                let last = forms.pop().unwrap_or_default();
-                let forms = match forms.is_empty() {
-                    true => last.to_string(),
-                    false => format!("{} or {last}", forms.join(", ")),
-                };
-                let kind = node.value.kind();
-                return self.wrong(node, format!("{path} takes {forms}, this is {kind}"));
-            }
+            let mut forms = forms.iter();
+            let table = forms.find(|form| keys.resolve(form)["type"] == "object");
+            return match (table, &node.value) {
+                (Some(table), Value::Table(_)) => self.node(node, table, path),
+                _ => self.misfit(node, schema, path),
+            };
         }
-        match (schema, &node.value) {
-            (Schema::Table(known), Value::Table(entries)) => {
+        match (keys::type_of(target), &node.value) {
+            ("object", Value::Table(entries)) => {
                 for entry in entries {
                     if self.found.len() > error::MOST {
                         return;
                     }
-                    let at = if path.is_empty() {
-                        entry.key.clone()
-                    } else {
-                        format!("{path}.{}", entry.key)
-                    };
-                    let elsewhere = self.rules.elsewhere;
-                    match known.get(&entry.key).or_else(|| known.get(ANY)) {
-                        None if path.is_empty() && elsewhere.contains(&entry.key.as_str()) => {}
+                    let at = join(path, &entry.key);
+                    match keys.key(schema, &entry.key) {
                         Some(inner) => self.node(&entry.node, inner, &at),
-                        None => self.unknown(entry, known, path),
+                        None if self.rules.elsewhere.contains(&at.as_str()) => {}
+                        None => self.unknown(entry, keys.table(schema), path),
                     }
                 }
-            }
-            (Schema::Array(inner), Value::Array(items)) => {
-                if let Some(inner) = inner.first() {
-                    for item in items {
-                        self.node(item, inner, path);
-                    }
+                let few = self.missing.len() <= error::MOST;
+                let needed = target["required"].as_array().filter(|_| few).into_iter().flatten();
+                for key in needed.filter_map(Json::as_str).filter(|key| node.get(key).is_none()) {
+                    let error = self.about(node, format!("the key \"{key}\" is missing"));
+                    self.missing.push(error);
                 }
             }
-            (Schema::Array(inner), Value::Table(_))
-                if matches!(inner.first(), Some(Schema::Table(_))) =>
-            {
+            ("array", Value::Array(items)) => {
+                let given = items.len();
+                if let Some(n) = target["minItems"].as_u64().filter(|n| *n != given as u64) {
+                    self.refuse(node, format!("a list of {n} is expected, this has {given}"));
+                }
+                for item in items {
+                    self.node(item, &target["items"], path);
+                }
+            }
+            ("array", Value::Table(_)) if keys.resolve(&target["items"])["type"] == "object" => {
                 self.wrong(node, format!("{path} is a list of tables, write [[{path}]]"));
             }
-            (Schema::Float(_), Value::Float(x)) if x.is_nan() => {
+            ("number", Value::Float(x)) if x.is_nan() => {
                 self.wrong(node, format!("{path} cannot be nan"));
             }
-            (Schema::Float(_), Value::Float(x)) if x.is_infinite() && !path.ends_with("clip") => {
+            ("number", Value::Float(x)) if x.is_infinite() && !path.ends_with("clip") => {
                 self.wrong(node, format!("{path} has to be finite"));
             }
-            (Schema::Float(_), Value::Int(_) | Value::Float(_))
-            | (Schema::Integer(_), Value::Int(_))
-            | (Schema::Boolean(_), Value::Bool(_))
-            | (Schema::String(_), Value::Str(_)) => {}
-            // A floor without numbers of its own.
-            (Schema::Table(_), Value::Bool(_)) if path == "task.floor" => {}
-            (Schema::Table(_), Value::Array(_)) if self.is_plural(path) => {
+            ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => {}
+            ("integer", Value::Int(i)) => {
+                if let Some(range) = keys::beyond(target, *i) {
+                    self.refuse(node, format!("{range} is expected, this is {i}"));
+                }
+            }
+            ("string", Value::Str(text)) => {
+                let words: Vec<&str> = keys.words(schema).into_iter().map(|w| w.0).collect();
+                if !words.is_empty() && !words.contains(&text.as_str()) {
+                    self.refuse(node, unknown_word(text, &words));
+                }
+            }
+            // A table that may hold anything.
+            ("anything", value) => self.anything(node, value),
+            ("object", Value::Array(_)) if self.is_plural(path) => {
                 let one = path.strip_suffix('s').unwrap_or(path);
                 self.wrong(
                     node,
                     format!("{path} is a table; did you mean [[{one}]], a list of tables?"),
                 );
             }
-            (expected, found) => {
-                let expected = match path {
-                    "task.floor" => "true, false or a table",
-                    _ => Form::of(expected),
-                };
-                let kind = found.kind();
-                self.wrong(node, format!("{path} takes {expected}, this is {kind}"));
-            }
+            _ => self.misfit(node, schema, path),
         }
     }
 
     /// Whether a list of tables is called so, but for the last letter.
     fn is_plural(&self, path: &str) -> bool {
-        let one = path.strip_suffix('s');
-        one.is_some_and(|one| self.rules.has(one))
+        path.strip_suffix('s').is_some_and(|one| self.rules.keys.has(one))
     }
 
-    fn special(&mut self, node: &Node, kind: Kind, path: &str) {
-        let (fits, expected) = kind.judge(&node.value);
-        if !fits {
-            let kind = node.value.kind();
-            self.wrong(node, format!("{path} takes {expected}, this is {kind}"));
+    fn anything(&mut self, node: &Node, value: &Value) {
+        match value {
+            Value::Datetime => self.refuse(node, "no key takes a date or time".into()),
+            Value::Array(items) => items.iter().for_each(|item| self.anything(item, &item.value)),
+            Value::Table(all) => all.iter().for_each(|e| self.anything(&e.node, &e.node.value)),
+            _ => {}
         }
+    }
+
+    /// A mistake in a value, with the path from the root.
+    fn about(&self, node: &Node, message: String) -> Diagnostic {
+        let message = match locate::path_of(self.root, &node.origin) {
+            Some(path) => format!("{path}: {message}"),
+            None => message,
+        };
+        Diagnostic::at(self.sources, &node.origin, message)
+    }
+
+    fn refuse(&mut self, node: &Node, message: String) {
+        let error = self.about(node, message);
+        self.found.push(error);
+    }
+
+    fn misfit(&mut self, node: &Node, schema: &Json, path: &str) {
+        let (takes, kind) = (self.rules.keys.takes(schema), node.value.kind());
+        self.wrong(node, format!("{path} takes {takes}, this is {kind}"));
     }
 
     fn wrong(&mut self, node: &Node, message: String) {
         self.found.push(Diagnostic::at(self.sources, &node.origin, message));
     }
 
-    fn unknown(&mut self, entry: &Entry, known: &toml::Table, path: &str) {
+    fn unknown(&mut self, entry: &Entry, known: Option<&Map<String, Json>>, path: &str) {
         let key = &entry.key;
         let place = if path.is_empty() { String::new() } else { format!(" in [{path}]") };
         let message = format!("unknown key \"{key}\"{place}");
-        let join = |k: &str| {
-            if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }
-        };
-        let gone = self.rules.gone.iter().find(|(gone, _)| *gone == join(key));
+        let known = || known.into_iter().flat_map(Map::keys).map(String::as_str);
+        let own = join(path, key);
+        let gone = self.rules.gone.iter().find(|(gone, _)| *gone == own);
         let help = gone
             .map(|(_, instead)| format!("it is gone: {instead}"))
             .or_else(|| (self.rules.recognise)(key))
-            .or_else(|| {
-                let elsewhere = find(self.schema, key, "")?;
-                Some(format!("did you mean {elsewhere}?"))
-            })
-            .or_else(|| {
-                let near = nearest(key, known.keys().map(String::as_str))?;
-                Some(format!("did you mean {}?", join(near)))
-            })
-            .unwrap_or_else(|| {
-                let keys: Vec<&str> = known.keys().map(String::as_str).collect();
-                format!("allowed: {}", keys.join(", "))
-            });
+            .or_else(|| Some(format!("did you mean {}?", self.rules.keys.find(key)?)))
+            .or_else(|| Some(format!("did you mean {}?", join(path, nearest(key, known())?))))
+            .unwrap_or_else(|| format!("allowed: {}", known().collect::<Vec<_>>().join(", ")));
         self.found.push(Diagnostic::at(self.sources, &entry.key_origin, message).help(help));
     }
 }
 
-/// Where a key of exactly this name lives, outside of lists.
-fn find(schema: &Schema, key: &str, path: &str) -> Option<String> {
-    let table = schema.as_table()?;
-    let join = |k: &str| {
-        if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }
-    };
-    if table.contains_key(key) && !path.is_empty() {
-        return Some(join(key));
+/// Words that a key took in earlier builds: the word, one that it still takes, and what replaces it.
+const GONE: &[(&str, &str, &str)] = &[(
+    "half",
+    "reward",
+    "observations are kept in single precision; a larger buffer lies in a file, replay.storage = \"memmap\" or \"tiered\"",
+)];
+
+/// Why a key does not take a word.
+fn unknown_word(given: &str, allowed: &[&str]) -> String {
+    let mut gone =
+        GONE.iter().filter(|(word, beside, _)| *word == given && allowed.contains(beside));
+    if let Some((_, _, instead)) = gone.next() {
+        return format!("\"{given}\" is gone: {instead}");
     }
-    table.iter().find_map(|(k, v)| find(v, key, &join(k)))
+    let list: Vec<String> = allowed.iter().map(|a| format!("\"{a}\"")).collect();
+    let near = nearest(given, allowed.iter().copied())
+        .map(|n| format!("; did you mean \"{n}\"?"))
+        .unwrap_or_default();
+    format!("\"{given}\" is not known here, allowed: {}{near}", list.join(", "))
+}
+
+/// A key below a path.
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }

@@ -1,12 +1,13 @@
 //! `[ars]`.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[ars]`: augmented random search (Mania, Guy and Recht 2018). The policy is a matrix;
 /// `actor.hidden_dims` and `[critic]` are not used. Half as many directions are tried in an
 /// iteration as there are environments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArsConfig {
     /// How far an update moves the matrix, above 0 (the paper's alpha).

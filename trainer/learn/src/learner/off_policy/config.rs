@@ -1,11 +1,12 @@
 //! `[sac]` and `[td3]`.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[sac]`: soft actor-critic with twin critics and a temperature that finds itself
 /// (Haarnoja et al., "Soft actor-critic algorithms and applications", 2018).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SacConfig {
     /// Transitions per gradient step, 1 or more.
@@ -71,7 +72,7 @@ impl Default for SacConfig {
 /// critics that learn the distribution of returns (Seo et al., "FastTD3: simple, fast,
 /// and capable reinforcement learning for humanoid control", 2025; Bellemare et al., "A
 /// distributional perspective on reinforcement learning", 2017).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Td3Config {
     /// Transitions per gradient step, 1 or more.

@@ -2,13 +2,14 @@
 
 use crate::learner::nn::TrunkConfig;
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[actor]`: the network that decides, and the distribution it decides with.
 ///
 /// Continuous actions are drawn from a Gaussian with a diagonal covariance,
 /// discrete ones from a categorical distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActorConfig {
     /// Widths of the hidden layers, each 1 or more; `[]` is a linear policy.
@@ -59,7 +60,7 @@ impl Default for ActorConfig {
 }
 
 /// `[critic]`: the network that estimates the value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CriticConfig {
     /// Widths of the hidden layers, each 1 or more. Unused when `shared`.
@@ -94,7 +95,7 @@ impl Default for CriticConfig {
 }
 
 /// Function between layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// `x` above 0, `exp(x) - 1` below (Clevert et al. 2016).
@@ -106,7 +107,7 @@ pub enum Activation {
 }
 
 /// Kind of a policy's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RnnType {
     /// It sees the present observation alone.
@@ -116,7 +117,7 @@ pub enum RnnType {
 }
 
 /// Where a Gaussian's standard deviation comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StdType {
     /// One learnt number per action.

@@ -1,10 +1,11 @@
 //! `[ppo]`.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[ppo]`: proximal policy optimisation (Schulman et al. 2017).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PpoConfig {
     /// Passes over each rollout, 1 or more.
@@ -91,7 +92,7 @@ pub struct PpoConfig {
 /// teacher sees observations of its own, `[[task.observation]]` with `group = "teacher"`: what
 /// a robot cannot measure, for example (distillation; Ross et al., "A reduction of imitation
 /// learning and structured prediction to no-regret online learning", 2011).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImitationConfig {
     /// The teacher: a run's folder, or one of its checkpoints, from the working directory;
@@ -167,7 +168,7 @@ impl Default for PpoConfig {
 }
 
 /// `ppo.value_loss`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueLoss {
     /// `(value - return)^2`.
@@ -177,7 +178,7 @@ pub enum ValueLoss {
 }
 
 /// `ppo.schedule`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// The learning rate stays.
@@ -189,7 +190,7 @@ pub enum Schedule {
 }
 
 /// `ppo.normalize_advantage`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdvantageNorm {
     /// Over the whole rollout.
@@ -201,7 +202,7 @@ pub enum AdvantageNorm {
 }
 
 /// `ppo.staleness_correction`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Staleness {
     /// `Clip` where the collector gives samples of older policies, else `None`.

@@ -1,12 +1,13 @@
 //! `[self_play]`.
 
 use ostler_sim::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[self_play]`: opponents from the run's own past (cf. Bansal et al., "Emergent complexity
 /// via multi-agent competition", 2018). In a share of the environments one agent, in turn,
 /// is moved by an earlier version of its policy; nothing is learnt from that agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SelfPlayConfig {
     /// Earlier versions of a policy that are kept; 0: no self-play against the past.

@@ -276,6 +276,25 @@ mod tests {
     }
 
     #[test]
+    fn the_run_is_asked_for_by_the_words_of_the_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let request = |config: &WandbConfig| {
+            Begin::new(config, dir.path(), "task", json!({})).unwrap().request
+        };
+        let plain = request(&WandbConfig::default());
+        assert_eq!([&plain["entity"], &plain["group"]], [&json!(null); 2]);
+        let config = WandbConfig {
+            entity: "lab".into(),
+            group: "seeds".into(),
+            name: "first".into(),
+            ..WandbConfig::default()
+        };
+        let asked = request(&config);
+        assert_eq!([&asked["entity"], &asked["group"], &asked["name"]], ["lab", "seeds", "first"]);
+        assert_eq!(asked["project"], "task");
+    }
+
+    #[test]
     fn a_runs_name_there_stays_and_a_damaged_one_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let id = || begin(dir.path()).unwrap().request["id"].clone();

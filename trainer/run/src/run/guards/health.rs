@@ -240,6 +240,24 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_are_those_of_the_configuration() {
+        let health = |guard: GuardConfig| Health::new(&guard, weights(0));
+        for (most, backs) in [(0, [false, false]), (1, [true, false]), (2, [true, true])] {
+            let mut h = health(GuardConfig { max_roll_backs: most, ..GuardConfig::default() });
+            assert_eq!([h.roll_back(), h.roll_back()], backs, "{most}");
+        }
+        for (share, bad) in [(0.5, false), (0.4, true)] {
+            let guard = GuardConfig {
+                max_skipped_share: share,
+                max_bad_updates: 1,
+                ..GuardConfig::default()
+            };
+            // Two minibatches of four.
+            assert_eq!(health(guard).judge_update(&update(2, 1.0)).is_some(), bad, "{share}");
+        }
+    }
+
+    #[test]
     fn a_value_loss_is_compared_with_its_own_history() {
         let mut h = health();
         // No history, no explosion.

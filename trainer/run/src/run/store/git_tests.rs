@@ -34,6 +34,7 @@ impl Repository {
         self.path("started").exists()
     }
 
+    /// `diff`: as `log.git_diff` has it.
     fn ask(&self, diff: bool) -> State {
         ask(self.0.path(), diff).expect("a commit")
     }

@@ -310,6 +310,12 @@ fn actions_stay_within_their_bound_and_choices_are_refused() {
     let r = rollout(learner.policy_mut(), &spec, STEPS, 1);
     let largest = r.action.abs().max().double_value(&[]);
     assert!(largest <= 2.0 && largest > 1.0, "{largest}");
+    // However small the largest deviation is, every environment explores with the smallest.
+    let least = Td3Config { action_bound: 2.0, std_min: 3.0, std_max: 3.0, ..td3() };
+    let (mut wide, ..) = build(Algorithm::Td3(&least));
+    let mean = |r: Rollout| r.action.abs().mean(Kind::Double).double_value(&[]);
+    let (wide, mixed) = (mean(rollout(wide.policy_mut(), &spec, STEPS, 1)), mean(r));
+    assert!(wide > 1.1 * mixed, "{wide} {mixed}");
     let discrete = EnvSpec { action: ActionSpace::Discrete(3), ..spec };
     let (actor, critic) = networks();
     let algorithm = Algorithm::Sac(&sac());

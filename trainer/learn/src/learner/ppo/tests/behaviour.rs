@@ -103,6 +103,21 @@ fn what_broken_transitions_hold_does_not_matter() {
 }
 
 #[test]
+fn the_divergence_that_is_wanted_shrinks_to_its_final_share() {
+    let config = PpoConfig { desired_kl: 0.02, final_kl_share: 0.25, ..PpoConfig::default() };
+    let (actor, critic) = small();
+    let spec = spec(5, None, ActionSpace::Continuous(2), 6);
+    let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+    let wanted = [0.0, 0.5, 1.0].map(|done| {
+        ppo.set_progress(done).unwrap();
+        ppo.desired().unwrap().double_value(&[])
+    });
+    for (wanted, expected) in wanted.into_iter().zip([0.02, 0.0125, 0.005]) {
+        assert!((wanted - expected).abs() < 1e-12, "{wanted} {expected}");
+    }
+}
+
+#[test]
 fn the_deviation_stays_within_its_bounds() {
     for std_type in [StdType::Scalar, StdType::StateDependent] {
         let spec = spec(5, None, ActionSpace::Continuous(2), 6);
