@@ -146,7 +146,7 @@ fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
 }
 
 fn environments(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<BatchEnv, Error> {
-    let env = loaded.environments(Arc::clone(model));
+    let env = BatchEnv::of(&loaded.config, Arc::clone(model));
     let mut env = env.map_err(|e| explained(loaded, e))?;
     env.keep_last_obs()?;
     Ok(env)
@@ -155,7 +155,7 @@ fn environments(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<BatchEn
 /// In the words of the file where it was written there.
 pub fn explained(loaded: &LoadedSimulation, e: ostler_sim::env::EnvError) -> Error {
     use ostler_sim::env::EnvError;
-    match loaded.places.explain_env(e) {
+    match e.explained(&loaded.places) {
         Ok(shown) => shown.into(),
         Err(EnvError::Physics(e)) => Error::Physics(e),
         Err(e) => Error::Env(e),

@@ -60,6 +60,7 @@ const RULES: [Rule; 2] = [
             "sim/model/src",
             "sim/engine/src",
             "sim/rapier/src",
+            "sim/lang/src",
             "sim/env/src",
             "collector/src",
             "trainer/machine/src",

@@ -25,7 +25,7 @@ impl Stepped {
         let set: Vec<Override> = set.iter().map(|s| Override::set(*s)).collect();
         let loaded = load_simulation(&file, &set, Leave::Refused).unwrap();
         let model = Arc::new(loaded.model().unwrap());
-        let env = loaded.environments(model).unwrap();
+        let env = ostler_sim::BatchEnv::of(&loaded.config, model).unwrap();
         let spec = env.spec().clone();
         let rows = |width: usize| vec![0.0_f32; spec.rows() * width];
         Self {

@@ -2,7 +2,7 @@
 // expressions of a start read. Whole numbers of steps are drawn where they are used.
 #pragma once
 
-// Distributions: `Draw` of sim/env/src/task/draw.rs, which says what a row's numbers are. Those from
+// Distributions: `Draw` of sim/lang/src/draw.rs, which says what a row's numbers are. Those from
 // the normal one on take two random words, the others one.
 enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_CENTRED, CHANCE_LOG, CHANCE_EXPONENTIAL, CHANCE_BERNOULLI, CHANCE_CHOICE, CHANCE_NORMAL, CHANCE_TRUNCATED_NORMAL, CHANCE_BETA };
 

@@ -1,4 +1,4 @@
-// The operations of task expressions, as sim/env/src/task/expr/ops.rs defines them.
+// The operations of task expressions, as sim/lang/src/expr/ops.rs defines them.
 #pragma once
 
 OSTLER_FN float truth(bool b) { return b ? 1.0f : 0.0f; }

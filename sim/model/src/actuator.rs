@@ -128,6 +128,17 @@ pub struct Muscle {
 }
 
 impl Actuator {
+    /// Whether the control is a position that it holds: `gain (u - length)`.
+    pub fn is_servo(&self) -> bool {
+        if self.motor.is_some() {
+            return true;
+        }
+        let follows =
+            matches!(self.dynamics, Dynamics::None | Dynamics::Filter | Dynamics::FilterExact);
+        let [gain, bias] = [self.gain[0], self.bias[1]];
+        follows && self.muscle.is_none() && gain != 0.0 && bias == -gain
+    }
+
     /// The joint it drives, if it drives one.
     pub fn joint(&self) -> Option<usize> {
         match self.transmission {

@@ -128,13 +128,14 @@ fn texts() -> Vec<(String, String)> {
         "trainer/tools/src",
         "collector/src",
         "python/src",
-        "sim/env/src/config",
+        "sim/lang/src/config",
+        "sim/lang/src/expr",
         "sim/env/src/task",
         "sim/env/src/env",
     ] {
         files(&root().join(part), ".rs", &mut sources);
     }
-    sources.push(root().join("sim/env/src/config.rs"));
+    sources.push(root().join("sim/lang/src/config.rs"));
     files(&root().join("docs"), ".md", &mut pages);
     pages.push(root().join("README.md"));
     let mut all = Vec::new();

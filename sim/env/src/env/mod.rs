@@ -4,6 +4,7 @@ mod buffers;
 mod causes;
 mod change;
 mod examine;
+mod explained;
 mod inject;
 mod lanes;
 pub mod on_device;
@@ -14,6 +15,7 @@ mod stats;
 mod step;
 mod watch;
 
+use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::task::Task;
 use crate::task::event::EventCost;
@@ -145,6 +147,16 @@ impl std::fmt::Debug for BatchEnv {
 }
 
 impl BatchEnv {
+    /// The environments of a configuration, for the robot that it names.
+    ///
+    /// # Errors
+    /// The task has a mistake, the physics cannot have the robot, or there is no memory; with
+    /// [`EnvError::explained`] shown in the file.
+    pub fn of(config: &Simulation, model: Arc<Model>) -> Result<Self, EnvError> {
+        let Simulation { seed, sim, env, task, .. } = config;
+        Self::new(model, sim, env, task, *seed)
+    }
+
     /// Builds the worlds and compiles the task. `seed` keys every draw.
     pub fn new(
         model: Arc<Model>,

@@ -1,6 +1,6 @@
 //! `[[task.metric]]`: numbers of episodes that are logged and evaluated, never rewarded.
 
-use super::expr::{Code, Program, Scope, Type, Unit};
+pub use super::expr::{Code, Program, Scope, Type, Unit};
 use super::team::{AgentIndex, Team};
 use super::{program, unique};
 use crate::config::{ConfigError, MetricTerm, Over};

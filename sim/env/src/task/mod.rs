@@ -10,11 +10,11 @@ mod bounds;
 pub mod command;
 mod contact;
 pub mod deploy;
-mod draw;
 mod elements;
 pub mod emit;
 pub mod event;
-pub mod expr;
+#[cfg(test)]
+mod expr_tests;
 mod late;
 pub mod metrics;
 pub mod native;
@@ -29,7 +29,6 @@ pub mod team;
 
 use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 pub use command::CommandSpec;
-pub use draw::{Distribution, Draw, DrawConfig};
 use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
@@ -38,6 +37,8 @@ use expr::{
 use ostler_base::names::select;
 use ostler_base::text::obeyed;
 use ostler_engine::state::Tables;
+pub use ostler_lang::{draw, expr};
+use ostler_lang::{exact, number, range};
 use ostler_model::{ContactSensor, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -367,31 +368,6 @@ fn parts<'a>(
         }
     }
     Chosen::new(found, path)
-}
-
-/// A number that a float can hold, with all its digits.
-fn exact(value: f64, path: &str) -> Result<f64, ConfigError> {
-    number(value, path).map(|_| value)
-}
-
-/// A number that a float can hold.
-fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
-    let narrow = value as f32;
-    if narrow.is_finite() {
-        Ok(narrow)
-    } else {
-        Err(ConfigError::new(path, format!("{value} is not a finite single-precision number")))
-    }
-}
-
-/// `[low, high]` with `low <= high`, both finite.
-fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
-    let pair = [number(low, path)?, number(high, path)?];
-    if pair[0] > pair[1] {
-        return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
-            .help(format!("write [{high}, {low}]")));
-    }
-    Ok(pair)
 }
 
 /// One finite number per element.

@@ -3,7 +3,7 @@
 mod rows;
 mod sight;
 
-use super::expr::{Code, Program, Scope};
+pub use super::expr::{Code, Program, Scope};
 use super::team::Team;
 use super::{program, range, spread, unique};
 use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};

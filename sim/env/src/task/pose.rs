@@ -79,7 +79,7 @@ impl Pose {
     fn new(name: &str, model: &Model, qpos: Vec<f64>, given: Option<&[f64]>) -> Self {
         let control = |(u, actuator): (usize, &Actuator)| match given {
             Some(ctrl) => Some(ctrl[u]),
-            None => is_servo(actuator).then(|| length(model, actuator, &qpos))?,
+            None => actuator.is_servo().then(|| length(model, actuator, &qpos))?,
         };
         Self {
             name: name.into(),
@@ -87,17 +87,6 @@ impl Pose {
             qpos,
         }
     }
-}
-
-/// Whether the control is a position that the actuator holds: `gain (u - length)`.
-pub(in crate::task) fn is_servo(actuator: &Actuator) -> bool {
-    if actuator.motor.is_some() {
-        return true;
-    }
-    let follows =
-        matches!(actuator.dynamics, Dynamics::None | Dynamics::Filter | Dynamics::FilterExact);
-    let [gain, bias] = [actuator.gain[0], actuator.bias[1]];
-    follows && actuator.muscle.is_none() && gain != 0.0 && bias == -gain
 }
 
 /// The length of an actuator in a pose, if it is one of a joint or tendon.

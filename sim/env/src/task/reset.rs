@@ -6,7 +6,7 @@ mod value;
 
 use super::command::Commands;
 use super::draw::Draw;
-use super::expr::{Code, Program, Scope};
+pub use super::expr::{Code, Program, Scope};
 use super::pose::Pose;
 use super::team::Team;
 use crate::config::{ConfigError, ResetTerm};

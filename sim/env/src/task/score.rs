@@ -1,6 +1,6 @@
 //! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
 
-use super::expr::{Code, Inputs, Program, Scope, Scratch, Type};
+pub use super::expr::{Code, Inputs, Program, Scope, Scratch, Type};
 use super::team::{AgentIndex, Team};
 use super::{number, program, range, unique};
 use crate::config::{ConfigError, RewardTerm, TaskConfig};

@@ -1,7 +1,7 @@
 //! `[task.start]`: conditions that the start of an episode fulfils.
 
 use super::draw::Draw;
-use super::expr::{Code, Program, Scope, Start as Moment, Type, reads};
+pub use super::expr::{Code, Program, Scope, Start as Moment, Type, reads};
 use super::program;
 use super::team::Team;
 use crate::config::{ConfigError, StartConfig};

@@ -90,7 +90,7 @@ pub fn natives() -> Program {
     cart.task.metric.extend(more.metric);
     cart.task.termination.extend(more.termination);
     let within = [folder.clone()];
-    ostler_sim::task::native::read(&mut cart.task, &folder, &within, Leave::Run).unwrap();
+    ostler_sim::config::read_headers(&mut cart.task, &folder, &within, Leave::Run).unwrap();
     cart.program(false)
 }
 

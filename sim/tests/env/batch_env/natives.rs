@@ -3,9 +3,9 @@
 
 use super::point_mass::{Batch, Out, SMALL, build, task};
 use ostler_sim::EpisodeStats;
+use ostler_sim::config::read_headers as read;
 use ostler_sim::config::{AgentsConfig, Leave, TaskConfig};
 use ostler_sim::env::BatchEnv;
-use ostler_sim::task::native::read;
 use std::path::Path;
 
 const HEADER: &str = r#"#pragma once

@@ -265,7 +265,7 @@ pub fn natives(n: usize) -> Setup {
     s.task.metric.extend(more.metric);
     s.task.termination.extend(more.termination);
     let within = [folder.clone()];
-    ostler_sim::task::native::read(&mut s.task, &folder, &within, Leave::Run).unwrap();
+    ostler_sim::config::read_headers(&mut s.task, &folder, &within, Leave::Run).unwrap();
     s
 }
 

@@ -376,5 +376,5 @@ fn a_simulation_of_its_own_knows_which_tables_are_not_its() {
     others.sort_unstable();
     let mut listed = file::ELSEWHERE.to_vec();
     listed.sort_unstable();
-    assert_eq!(listed, others, "ELSEWHERE of sim/env/src/config/file/simulation.rs");
+    assert_eq!(listed, others, "ELSEWHERE of sim/lang/src/config/file/simulation.rs");
 }

@@ -8,10 +8,10 @@ use ostler_learn::learner::Network;
 use ostler_learn::learner::network::Head;
 use ostler_sim::BatchEnv;
 use ostler_sim::model::Delay;
-use ostler_sim::task::Draw;
 use ostler_sim::task::deploy::{
     Control, DeployedJoint, Deployment, Entry, Mapping, Output, aligned,
 };
+use ostler_sim::task::draw::Draw;
 use serde_json::{Value, json};
 
 /// Version of the manifest.

@@ -1,6 +1,5 @@
 //! The law of `kind = "position"`: joint targets.
 
-use super::super::pose::is_servo;
 use super::Law;
 use crate::config::ConfigError;
 use ostler_model::{Actuator, Dynamics, Joint, JointKind, Model};
@@ -24,7 +23,7 @@ pub(super) fn position(
         )
         .help("use kind = \"control\""));
     }
-    if !is_servo(actuator) {
+    if !actuator.is_servo() {
         return Err(no_servo(actuator, path));
     }
     // In single precision, as episodes start; its length is gear times the joint's position.

@@ -2,7 +2,6 @@
 
 use super::super::elements::Elements;
 use super::super::expr::Definitions;
-use super::super::pose::is_servo;
 use super::position::{is_motor, no_servo, scalar_joint};
 use super::{chosen, names_of};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany, TaskConfig};
@@ -84,7 +83,7 @@ fn servo(
         Some(_) => "stiffness",
         None => "damping",
     };
-    if is_servo(actuator) {
+    if actuator.is_servo() {
         // What this made before stays.
         let driven = actuator.joint().is_some_and(|j| driven.contains(&j));
         if actuator.given == Given::Law && !driven {

@@ -10,7 +10,7 @@ mod numbers;
 pub use numbers::Numbers;
 
 use super::Task;
-use super::expr::{Code, Remembered};
+pub use super::expr::{Code, Remembered};
 use ostler_engine::device::SourceRange;
 pub use ostler_engine::state::Sizes;
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::task::elements::Chosen;
-use crate::task::pose::{is_servo, listed};
+use crate::task::pose::listed;
 use ostler_base::names::nearest;
 use ostler_base::names::select;
 use ostler_model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
@@ -250,7 +250,7 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
                     "actuators with model = \"pd\" or \"dc_motor\" have gains",
                 );
             }
-            "kp" | "kd" if !is_servo(&model.actuators[i]) => {
+            "kp" | "kd" if !model.actuators[i].is_servo() => {
                 let name = &model.actuators[i].name;
                 return refused(
                     format!("\"{name}\" has no {}: it is no position actuator", q.name),

@@ -14,7 +14,7 @@ type Entry = unsafe extern "C" fn() -> *const OstlerNative;
 
 /// The compiled functions of a task.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub struct Library {
     api: OstlerNative,
     /// Keeps the code loaded.
     _entry: Function<Entry>,

@@ -6,14 +6,14 @@
 //! means for what it remembers. One text (`print`) is compiled by the host's compiler
 //! (`library`) and, within a task's program, for a device.
 
-mod header;
 mod library;
 mod print;
 
-pub use header::read;
-pub(crate) use library::Library;
+pub use library::Library;
 
-use super::expr::{Code, Definitions, History, Inputs, Program, Scope, Scratch, Unit, is_name};
+use super::expr::{
+    Code, Declared, Definitions, History, Inputs, Program, Scope, Scratch, Unit, is_name,
+};
 use super::team::{AgentIndex, Team};
 use super::{metrics::Metrics, observe::Observations, score::Score, unique};
 use crate::config::{ConfigError, Header, Leave, NativeCode, NativeTerm, NativeUnit, TaskConfig};
@@ -26,21 +26,6 @@ use std::sync::Arc;
 const MOST: usize = 4096;
 /// Placeholder of the agent's name.
 const AGENT: &str = "{agent}";
-
-/// A function of a task as expressions know it.
-#[derive(Debug, Clone)]
-pub struct Declared {
-    /// Its place in the configuration.
-    pub index: usize,
-    /// Its name, read as `native.NAME`.
-    pub name: String,
-    /// Whose it is.
-    agent: AgentIndex,
-    /// Its first output among all.
-    pub(in crate::task) first: usize,
-    /// Units of its outputs.
-    pub units: Vec<Unit>,
-}
 
 /// The native functions of a task.
 #[derive(Debug, Clone, Default)]
@@ -420,11 +405,4 @@ fn has_function(header: &Header, term: &NativeTerm, path: &str) -> Result<(), Co
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "name the header's function by the key `function`".to_string(),
     }))
-}
-
-impl<'a> Definitions<'a> {
-    /// The native function of that name.
-    pub(in crate::task) fn native(&self, name: &str) -> Option<&Declared> {
-        self.natives.iter().find(|n| n.name == name)
-    }
 }

@@ -1,8 +1,8 @@
 //! The C++ of a task's native functions: names of the robot's parts, the headers, and the calls.
 
-use super::header::{Included, beside, included};
 use super::{Native, Natives};
 use crate::config::Header;
+use crate::config::{Included, beside, included};
 use ostler_model::Model;
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -51,6 +51,6 @@ pub fn build_env(
 
 /// Why there are no environments, shown in the configuration where that has a place.
 pub fn explained(loaded: &Loaded, e: EnvError) -> RunError {
-    let shown = loaded.places.explain_env(e);
+    let shown = e.explained(&loaded.places);
     shown.map_or_else(RunError::Env, RunError::from)
 }

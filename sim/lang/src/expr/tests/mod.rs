@@ -1,0 +1,13 @@
+mod define;
+mod emitted;
+mod errors;
+mod fields;
+mod fixture;
+mod generate;
+mod golden;
+mod misused;
+mod random;
+mod shapes;
+mod smoke;
+mod vary;
+mod view;
