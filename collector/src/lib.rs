@@ -11,6 +11,7 @@ mod buffers;
 pub mod custom;
 pub mod device;
 pub mod env;
+mod error;
 pub mod gymnasium;
 pub mod hidden;
 pub mod memory;
@@ -132,6 +133,12 @@ pub fn go_on() -> Result<(), CollectError> {
         true => Err(CollectError::Stopped),
         false => Ok(()),
     }
+}
+
+/// The text of a panic, where it has one.
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> Option<String> {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
 }
 
 /// Time spent in the parts of the last collection (s).

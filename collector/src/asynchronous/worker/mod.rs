@@ -9,8 +9,7 @@ use super::{AsyncOptions, Factory};
 use crate::env::Shards;
 use crate::policy::{Noise, Widths};
 use crate::steps::Stepper;
-use crate::{CollectError, Replica};
-use std::any::Any;
+use crate::{CollectError, Replica, panic_text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,14 +62,10 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, JobFailu
     // Every caller discards the state after a panic.
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Ok(result?),
-        Err(payload) => Err(JobFailure::Panic(message(&*payload))),
+        Err(payload) => Err(JobFailure::Panic(
+            panic_text(&*payload).unwrap_or_else(|| "a panic without a message".into()),
+        )),
     }
-}
-
-fn message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".into())
 }
 
 impl<E: Shards> Worker<E> {
