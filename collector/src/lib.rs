@@ -35,6 +35,7 @@ pub use steps::Stepping;
 pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
+use ostler_sim::config::TaskConfig;
 use ostler_sim::device::{DeviceError, Traffic};
 use ostler_sim::env::EnvError;
 use std::borrow::Cow;
@@ -194,6 +195,17 @@ pub trait Collector {
     /// The environments cannot go back.
     fn forget_ahead(&mut self) -> Result<(), CollectError> {
         Ok(())
+    }
+
+    /// Goes on with other numbers in the task.
+    ///
+    /// # Errors
+    /// Anything but a number differs; a number that cannot be. Nothing has changed then.
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError>;
+
+    /// The name of the environments' program in its cache, where they are on a device.
+    fn device_kernel(&self) -> Option<String> {
+        None
     }
 
     /// Captures everything that is needed to go on with the same bits; the old content of `into`

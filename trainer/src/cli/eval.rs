@@ -9,7 +9,6 @@ use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use crate::stats::Episodes;
 use clap::Args;
-use ostler_collector::env::Environments;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::referee::worlds::Failure;
 use serde_json::json;

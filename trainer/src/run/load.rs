@@ -1,6 +1,6 @@
 //! A finished or running training as others see it: `play`, `eval`, `--init-from`.
 
-use super::engine::{self, RunEnv, build_env, build_envs, kernel};
+use super::engine::{self, build_env, build_envs, kernel};
 use super::error::RunError;
 use super::store::checkpoint::{Checkpoint, TaskMark};
 use super::store::{dir, keep};
@@ -8,6 +8,7 @@ use crate::config::{Config, Loaded, load};
 use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
 use crate::memory::weights;
+use ostler_collector::env::Environments;
 use ostler_sim::config::{ActionTerm, Backend};
 use ostler_sim::env::EnvSpec;
 use ostler_sim::model::mjcf;
@@ -210,7 +211,11 @@ impl LoadedRun {
     ///
     /// # Errors
     /// Likewise.
-    pub(crate) fn envs(&self, num_envs: usize, seed: u64) -> Result<RunEnv, RunError> {
+    pub(crate) fn envs(
+        &self,
+        num_envs: usize,
+        seed: u64,
+    ) -> Result<Box<dyn Environments>, RunError> {
         build_envs(&self.loaded, &self.config, &self.model, num_envs, seed)
     }
 

@@ -35,14 +35,13 @@ mod size;
 mod start;
 mod store;
 
-pub use engine::Watched;
 pub(crate) use engine::{
-    RunEnv, build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env,
-    no_robot, one_env, settle as settle_kernel, settle_here,
+    build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env, no_robot,
+    one_env, settle as settle_kernel, settle_here,
 };
 pub use error::RunError;
 pub(crate) use evaluate::Rows;
-pub use evaluate::{Evaluation, Evaluator, history, stage};
+pub use evaluate::{Evaluates, Evaluation, Evaluator, history, stage};
 pub use load::{LoadedRun, load_run};
 pub(crate) use load::{find, robot};
 #[cfg(test)]

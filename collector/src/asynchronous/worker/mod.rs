@@ -6,7 +6,7 @@ use super::package::{
     Change, Newest, Order, Package, Report, ReportKind, Shard, Signals, State, Weights,
 };
 use super::{AsyncOptions, Factory};
-use crate::env::Shards;
+use crate::env::Environments;
 use crate::policy::{Noise, Widths};
 use crate::steps::Stepper;
 use crate::{CollectError, Replica, panic_text};
@@ -29,7 +29,7 @@ pub(super) enum Begin {
 }
 
 /// All that a worker is made of.
-pub(super) struct Worker<E: Shards> {
+pub(super) struct Worker<E: Environments + Send + 'static> {
     pub shard: Shard,
     pub generation: u32,
     pub factory: Arc<Factory<E>>,
@@ -68,7 +68,7 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, JobFailu
     }
 }
 
-impl<E: Shards> Worker<E> {
+impl<E: Environments + Send + 'static> Worker<E> {
     /// Works until nobody gives orders any more.
     pub fn run(mut self, begin: Begin) {
         // Many workers share the cores. The setting is that of this thread alone.
@@ -171,7 +171,8 @@ impl<E: Shards> Worker<E> {
         }
         let first = self.shard.first as u32;
         let stepping = self.options.stepping;
-        let mut stepper = Stepper::new(env, self.widths, self.noise, self.seed, first, stepping)?;
+        let mut stepper =
+            Stepper::new(Box::new(env), self.widths, self.noise, self.seed, first, stepping)?;
         if let Some(blob) = blob {
             stepper.restore_range(blob, 0, false)?;
         }

@@ -1,10 +1,9 @@
 //! Where a run's environments, policy and learner compute, and the collector that
 //! belongs there.
 
-use super::collecting::Collecting;
 use crate::config::{Config, CudaSync, Loaded, Precision};
 use crate::memory::{FreeMemory, Here, resident_mib};
-use crate::run::engine::{RunEnv, build_envs, explained, one_env};
+use crate::run::engine::{build_envs, explained};
 use crate::run::error::RunError;
 use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
 use ostler_collector::asynchronous::Shard;
@@ -19,7 +18,7 @@ use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
 use ostler_sim::device::Device;
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::env::on_device::program;
-use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
+use ostler_sim::env::{DeviceEnv, Injection};
 use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -68,6 +67,87 @@ impl Machine {
                 SimDevice::Auto | SimDevice::Cpu => None,
             },
             free: Arc::new(Here),
+        })
+    }
+
+    /// Environments of a run that are built before their policy is known: not those on a
+    /// device, nor those of threads, which build their own.
+    ///
+    /// # Errors
+    /// The task has a mistake, or memory does not suffice.
+    pub(crate) fn envs(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<Option<Box<dyn Environments>>, RunError> {
+        let config = &loaded.config;
+        match self.sim.is_some() || config.is_async() {
+            true => Ok(None),
+            false => build_envs(loaded, config, model, config.env.num_envs, config.seed).map(Some),
+        }
+    }
+
+    /// Gives [environments](Self::envs) their faults.
+    ///
+    /// # Errors
+    /// A sentence about one that they cannot have.
+    pub(crate) fn inject(
+        &self,
+        envs: Option<&mut (dyn Environments + 'static)>,
+        faults: Vec<Injection>,
+    ) -> Result<(), String> {
+        match envs {
+            Some(envs) => envs.inject(faults),
+            None if faults.is_empty() => Ok(()),
+            None if self.sim.is_some() => Err(
+                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
+                    .into(),
+            ),
+            None => Err(
+                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
+                    .into(),
+            ),
+        }
+    }
+
+    /// A collector of [environments](Self::envs), and a line about its workers, if it has some.
+    ///
+    /// # Errors
+    /// The task has a mistake, memory does not suffice, or a device refuses.
+    pub(crate) fn collector(
+        &self,
+        envs: Option<Box<dyn Environments>>,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        policy: &dyn Policy,
+    ) -> Result<(Box<dyn Collector>, Option<String>), RunError> {
+        let config = &loaded.config;
+        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
+        let spread = config.runner.init_at_random_ep_len;
+        let sync = match config.collector.cuda_sync {
+            CudaSync::Off => Sync::Off,
+            CudaSync::Event => Sync::Event,
+            CudaSync::Device => Sync::Device,
+        };
+        let stepping = config.stepping();
+        let plain = stepping == Stepping::default();
+        Ok(match (envs, &self.sim, self.queue(config)) {
+            (None, None, _) => asynchronous(self, loaded, model, policy)?,
+            (Some(env), _, None) => {
+                let env = SyncCollector::stepping(env, steps, policy, seed, spread, stepping)?;
+                (Box::new(env), None)
+            }
+            (_, _, Some(_)) if !plain => return Err(on_host(loaded)),
+            (Some(env), _, Some(queue)) => {
+                let env = Bridge::new(env, steps, policy, seed, queue.clone())?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
+            (None, Some(device), queue) => {
+                let (queue, size) =
+                    (queue.unwrap_or_else(Queue::host), (config.env.num_envs, steps, seed));
+                let env = kernel(self, loaded, model, policy, device.clone(), size)?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
         })
     }
 
@@ -146,123 +226,6 @@ fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
     }
 }
 
-/// Environments that are to be collected from.
-pub(crate) enum Envs {
-    Host(Box<RunEnv>),
-    /// Of threads, which build their own.
-    Async,
-    Device(Arc<dyn Device>),
-}
-
-impl Envs {
-    /// Of a run. Those on a device are built when their policy is known.
-    ///
-    /// # Errors
-    /// The task has a mistake, or memory does not suffice.
-    pub(crate) fn of(
-        machine: &Machine,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-    ) -> Result<Self, RunError> {
-        let config = &loaded.config;
-        match &machine.sim {
-            Some(device) => Ok(Self::Device(device.clone())),
-            None if config.is_async() => Ok(Self::Async),
-            None => {
-                let n = config.env.num_envs;
-                let env = build_envs(loaded, config, model, n, config.seed)?;
-                Ok(Self::Host(Box::new(env)))
-            }
-        }
-    }
-
-    /// Sizes and names, and what the physics does otherwise than MuJoCo.
-    ///
-    /// # Errors
-    /// As for [`of`](Self::of).
-    pub(crate) fn facts(
-        &self,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-    ) -> Result<(EnvSpec, Vec<String>), RunError> {
-        match self {
-            Self::Host(env) => Ok((env.spec().clone(), env.notes())),
-            Self::Async | Self::Device(_) => {
-                let one = one_env(loaded, model)?;
-                let (mut spec, notes) = (one.spec().clone(), one.physics().notes().to_vec());
-                spec.num_envs = loaded.config.env.num_envs;
-                Ok((spec, notes))
-            }
-        }
-    }
-
-    /// Gives them their faults.
-    ///
-    /// # Errors
-    /// A sentence about one that they cannot have.
-    pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
-        match self {
-            Self::Host(env) => env.inject(faults),
-            Self::Async | Self::Device(_) if faults.is_empty() => Ok(()),
-            Self::Async => Err(
-                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
-                    .into(),
-            ),
-            Self::Device(_) => Err(
-                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
-                    .into(),
-            ),
-        }
-    }
-
-    /// A collector of them, and a line about its workers, if it has some.
-    ///
-    /// # Errors
-    /// The task has a mistake, memory does not suffice, or a device refuses.
-    pub(crate) fn collector(
-        self,
-        machine: &Machine,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-        policy: &dyn Policy,
-    ) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
-        let config = &loaded.config;
-        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
-        let spread = config.runner.init_at_random_ep_len;
-        let sync = match config.collector.cuda_sync {
-            CudaSync::Off => Sync::Off,
-            CudaSync::Event => Sync::Event,
-            CudaSync::Device => Sync::Device,
-        };
-        let stepping = config.stepping();
-        let plain = stepping == Stepping::default();
-        Ok(match (self, machine.queue(config)) {
-            (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
-            (Self::Host(env), None) => {
-                let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
-                (Box::new(env), None)
-            }
-            (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
-            (Self::Host(env), Some(queue)) => {
-                let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
-            }
-            (Self::Device(device), queue) => {
-                let queue = queue.unwrap_or_else(Queue::host);
-                let env = kernel(
-                    machine,
-                    loaded,
-                    model,
-                    policy,
-                    device,
-                    (config.env.num_envs, steps, seed),
-                )?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
-            }
-        })
-    }
-}
-
 /// So many environments on a device, with a rollout of so many steps; the seed keys them.
 fn kernel(
     machine: &Machine,
@@ -319,7 +282,7 @@ fn asynchronous(
     loaded: &Loaded,
     model: &Arc<Model>,
     policy: &dyn Policy,
-) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
+) -> Result<(Box<dyn Collector>, Option<String>), RunError> {
     let config = &loaded.config;
     let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
     let (model, seed) = (model.clone(), config.seed);

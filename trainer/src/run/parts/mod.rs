@@ -1,7 +1,6 @@
 //! The parts of every iteration: environments, policy, learner, collector.
 //! All of it is replaced at once when the number of environments changes.
 
-mod collecting;
 mod fitting;
 mod machine;
 #[cfg(test)]
@@ -20,9 +19,9 @@ use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{self, LearnError, Learner, Opened};
 use crate::memory::Need;
-use collecting::Collecting;
-use machine::Envs;
-use ostler_collector::{CollectError, Snapshot};
+use crate::run::engine::one_env;
+use ostler_collector::env::Environments;
+use ostler_collector::{CollectError, Collector, Snapshot};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
@@ -34,7 +33,7 @@ use teacher::teacher;
 
 /// Collector and learner for one number of environments.
 pub(crate) struct Parts {
-    pub(crate) collector: Box<dyn Collecting>,
+    pub(crate) collector: Box<dyn Collector>,
     /// A line about the collector's workers, if it has some.
     pub(super) workers: Option<String>,
     pub(crate) learner: Box<dyn Learner>,
@@ -91,8 +90,16 @@ impl Parts {
             // GPU refuses.
             Need::of(config, spec).check(machine.free.host())?;
         }
-        let mut envs = Envs::of(machine, loaded, model)?;
-        let (spec, physics_notes) = envs.facts(loaded, model)?;
+        let mut envs = machine.envs(loaded, model)?;
+        let (spec, physics_notes) = match &envs {
+            Some(env) => (env.spec().clone(), env.notes()),
+            None => {
+                let one = one_env(loaded, model)?;
+                let mut spec = one.spec().clone();
+                spec.num_envs = config.env.num_envs;
+                (spec, one.physics().notes().to_vec())
+            }
+        };
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
         if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {
@@ -100,9 +107,10 @@ impl Parts {
         }
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
-            inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;
+            inject(&drills, machine, envs.as_deref_mut(), learner.as_mut())
+                .map_err(|e| in_fault(loaded, e))?;
         }
-        let (collector, workers) = envs.collector(machine, loaded, model, learner.policy())?;
+        let (collector, workers) = machine.collector(envs, loaded, model, learner.policy())?;
         Ok(Self {
             collector,
             workers,
@@ -177,7 +185,12 @@ impl Parts {
 }
 
 /// Gives environments and learner their faults.
-fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Result<(), String> {
+fn inject(
+    drills: &[Drill],
+    machine: &Machine,
+    envs: Option<&mut (dyn Environments + 'static)>,
+    learner: &mut dyn Learner,
+) -> Result<(), String> {
     let (mut of_env, mut of_update) = (Vec::new(), Vec::new());
     for drill in drills {
         match drill {
@@ -186,7 +199,7 @@ fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Resul
             Drill::Run(_) => {}
         }
     }
-    envs.inject(of_env)?;
+    machine.inject(envs, of_env)?;
     learner.inject(of_update).map_err(|e| e.to_string())
 }
 
