@@ -11,6 +11,7 @@ mod buffers;
 pub mod custom;
 pub mod device;
 pub mod env;
+mod error;
 pub mod gymnasium;
 pub mod hidden;
 pub mod memory;
@@ -34,6 +35,7 @@ pub use steps::Stepping;
 pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
+use ostler_sim::config::TaskConfig;
 use ostler_sim::device::{DeviceError, Traffic};
 use ostler_sim::env::EnvError;
 use std::borrow::Cow;
@@ -134,6 +136,12 @@ pub fn go_on() -> Result<(), CollectError> {
     }
 }
 
+/// The text of a panic, where it has one.
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> Option<String> {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+}
+
 /// Time spent in the parts of the last collection (s).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectTimes {
@@ -187,6 +195,17 @@ pub trait Collector {
     /// The environments cannot go back.
     fn forget_ahead(&mut self) -> Result<(), CollectError> {
         Ok(())
+    }
+
+    /// Goes on with other numbers in the task.
+    ///
+    /// # Errors
+    /// Anything but a number differs; a number that cannot be. Nothing has changed then.
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError>;
+
+    /// The name of the environments' program in its cache, where they are on a device.
+    fn device_kernel(&self) -> Option<String> {
+        None
     }
 
     /// Captures everything that is needed to go on with the same bits; the old content of `into`

@@ -53,8 +53,8 @@ impl Actor for LocalPolicy<'_> {
 
 /// Environments and all else that goes on from one rollout to the next.
 #[derive(Debug)]
-pub(crate) struct Stepper<E> {
-    pub env: E,
+pub(crate) struct Stepper<E: ?Sized> {
+    pub env: Box<E>,
     next: Next,
     noise: Tensor,
     noise_rows: HostRows<f32>,
@@ -76,11 +76,11 @@ pub(crate) struct Outcome {
     pub times: CollectTimes,
 }
 
-impl<E: Environments> Stepper<E> {
+impl<E: Environments + ?Sized> Stepper<E> {
     /// Environments `first..` of a batch, whose episodes are yet to be started. `seed`
     /// keys the noise of actions.
     pub fn new(
-        env: E,
+        env: Box<E>,
         widths: Widths,
         noise: (i64, Noise),
         seed: u64,
@@ -113,7 +113,7 @@ impl<E: Environments> Stepper<E> {
             policy: &mut self.next.obs.policy[..],
             critic: self.next.obs.critic.as_deref_mut(),
         };
-        (&mut self.env, next)
+        (&mut *self.env, next)
     }
 
     /// New episodes for all.

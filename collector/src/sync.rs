@@ -5,23 +5,25 @@ use crate::env::Environments;
 use crate::snapshot::Snapshot;
 use crate::steps::{LocalPolicy, Stepper, Stepping};
 use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvError;
 use ostler_sim::{BatchEnv, EpisodeStats};
 
 /// The synchronous collector.
 #[derive(Debug)]
-pub struct SyncCollector<E = BatchEnv> {
+pub struct SyncCollector<E: ?Sized = BatchEnv> {
     stepper: Stepper<E>,
     buffers: Buffers,
     stats: EpisodeStats,
     times: CollectTimes,
 }
 
-impl<E: Environments> SyncCollector<E> {
+impl<E: Environments + ?Sized> SyncCollector<E> {
     /// Allocates rollouts of `steps` steps for this policy's sizes and starts all
     /// episodes. `seed` keys the noise of actions; `spread` gives the first episodes
     /// random ages, so that resets spread out in time.
     pub fn new(
-        env: E,
+        env: Box<E>,
         steps: usize,
         policy: &dyn Policy,
         seed: u64,
@@ -32,7 +34,7 @@ impl<E: Environments> SyncCollector<E> {
 
     /// The same with other ways to step.
     pub fn stepping(
-        env: E,
+        env: Box<E>,
         steps: usize,
         policy: &dyn Policy,
         seed: u64,
@@ -58,7 +60,7 @@ impl<E: Environments> SyncCollector<E> {
     }
 }
 
-impl<E: Environments> Collector for SyncCollector<E> {
+impl<E: Environments + ?Sized> Collector for SyncCollector<E> {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
         let ran = self.stepper.run(&mut self.buffers, &mut LocalPolicy(policy))?;
         self.stepper.take_stats(&mut self.stats);
@@ -76,6 +78,10 @@ impl<E: Environments> Collector for SyncCollector<E> {
 
     fn times(&self) -> CollectTimes {
         self.times
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.stepper.env.set_task(task)
     }
 
     fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {

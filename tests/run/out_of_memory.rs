@@ -84,7 +84,7 @@ impl Parts {
     fn new() -> Self {
         let env = env();
         let ppo = learner(&env).unwrap();
-        let collector = SyncCollector::new(env, STEPS, ppo.policy(), 7, true).unwrap();
+        let collector = SyncCollector::new(Box::new(env), STEPS, ppo.policy(), 7, true).unwrap();
         Self { collector, ppo, kept: Snapshot::in_place() }
     }
 

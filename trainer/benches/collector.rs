@@ -95,7 +95,7 @@ fn measure(random: bool, envs: usize, time: Duration) -> Result<(), Box<dyn Erro
     let mut policy = ActorCritic::new(&actor, &critic, env.spec(), 1, Device::Cpu)?;
     let stepping =
         Stepping { init_random_steps: if random { u64::MAX } else { 0 }, ..Stepping::default() };
-    let mut c = SyncCollector::stepping(env, STEPS, &policy, 1, false, stepping)?;
+    let mut c = SyncCollector::stepping(Box::new(env), STEPS, &policy, 1, false, stepping)?;
     c.collect(&mut policy)?;
     let first = start.elapsed().as_secs_f64();
     let warm = Instant::now();

@@ -21,10 +21,11 @@ mod workers;
 pub use options::{AsyncOptions, WorkerStats};
 pub use package::{Change, Shard};
 
-use crate::env::Shards;
+use crate::env::Environments;
 use crate::snapshot::{self, Saved, Snapshot};
 use crate::{CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use assemble::Columns;
+use ostler_sim::config::TaskConfig;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::{BatchEnv, EpisodeStats};
@@ -37,7 +38,7 @@ use workers::Workers;
 pub type Factory<E> = dyn Fn(Shard) -> Result<E, EnvError> + Send + Sync;
 
 /// The asynchronous collector.
-pub struct AsyncCollector<E: Shards = BatchEnv> {
+pub struct AsyncCollector<E: Environments + Send + 'static = BatchEnv> {
     options: AsyncOptions,
     spec: EnvSpec,
     /// Width of the policy's hidden states.
@@ -64,7 +65,7 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     worker_stats: WorkerStats,
 }
 
-impl<E: Shards> std::fmt::Debug for AsyncCollector<E> {
+impl<E: Environments + Send + 'static> std::fmt::Debug for AsyncCollector<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AsyncCollector")
             .field("options", &self.options)
@@ -73,7 +74,7 @@ impl<E: Shards> std::fmt::Debug for AsyncCollector<E> {
     }
 }
 
-impl<E: Shards> AsyncCollector<E> {
+impl<E: Environments + Send + 'static> AsyncCollector<E> {
     /// Starts the workers, each with its part of `envs` environments, and waits until
     /// those stand. Rollouts are of `steps` steps for this policy's sizes. `seed` keys
     /// the noise of actions; `spread` gives the first episodes random ages.
@@ -242,7 +243,7 @@ impl<E: Shards> AsyncCollector<E> {
     }
 }
 
-impl<E: Shards> Collector for AsyncCollector<E> {
+impl<E: Environments + Send + 'static> Collector for AsyncCollector<E> {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
         let start = Instant::now();
         let before = self.crossed.traffic();
@@ -281,6 +282,12 @@ impl<E: Shards> Collector for AsyncCollector<E> {
             true => Ok(()),
             false => self.rewind(),
         }
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        let task = task.clone();
+        self.change(Arc::new(move |env| env.set_task(&task)));
+        Ok(())
     }
 
     fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {

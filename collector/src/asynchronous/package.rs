@@ -66,7 +66,7 @@ pub(super) struct Package {
 pub(super) struct State {
     /// As a collector of the shard alone would [capture](crate::Collector::capture) it.
     pub blob: Arc<Vec<u8>>,
-    /// The environments' [clock](crate::env::Shards::clock).
+    /// The environments' [clock](crate::env::Environments::clock).
     pub clock: u64,
 }
 

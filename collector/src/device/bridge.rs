@@ -14,15 +14,16 @@ use crate::env::Environments;
 use crate::memory::zeros;
 use crate::rollout::views;
 use crate::{CollectError, Policy, Rollout, noise};
-use ostler_sim::env::EnvSpec;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::memory::MemoryError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use tch::{Kind, Tensor};
 
 /// Environments on the host whose rollout lies on another device.
 #[derive(Debug)]
-pub struct Bridge<E> {
-    env: E,
+pub struct Bridge<E: ?Sized> {
+    env: Box<E>,
     queue: Queue,
     rollout: Rollout,
     noise: ActionNoise,
@@ -76,14 +77,14 @@ struct Critic {
     others: Outgoing<f32>,
 }
 
-impl<E: Environments> Bridge<E> {
+impl<E: Environments + ?Sized> Bridge<E> {
     /// Allocates a rollout of `steps` steps on the queue's device, and on the host the buffers that
     /// its numbers leave from. `seed` keys the noise of actions.
     ///
     /// # Errors
     /// No memory on either side.
     pub fn new(
-        env: E,
+        env: Box<E>,
         steps: usize,
         policy: &dyn Policy,
         seed: u64,
@@ -193,7 +194,7 @@ impl<E: Environments> Bridge<E> {
     }
 }
 
-impl<E: Environments> TensorEnvironments for Bridge<E> {
+impl<E: Environments + ?Sized> TensorEnvironments for Bridge<E> {
     fn spec(&self) -> &EnvSpec {
         self.env.spec()
     }
@@ -319,5 +320,9 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
 
     fn traffic(&self) -> Traffic {
         Traffic::default()
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.env.set_task(task)
     }
 }

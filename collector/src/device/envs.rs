@@ -4,7 +4,8 @@ use super::Traffic;
 use crate::policy::Noise;
 use crate::{CollectError, Policy, Rollout};
 use ostler_sim::EpisodeStats;
-use ostler_sim::env::EnvSpec;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::{EnvError, EnvSpec};
 use tch::Tensor;
 
 /// The random numbers of a policy's actions.
@@ -115,4 +116,15 @@ pub trait TensorEnvironments {
     /// Copies between host and device, and how often the host waited, beside what
     /// the collector's [`Queue`](super::Queue) counts.
     fn traffic(&self) -> Traffic;
+
+    /// As [`Collector::set_task`](crate::Collector::set_task).
+    ///
+    /// # Errors
+    /// As there.
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError>;
+
+    /// As [`Collector::device_kernel`](crate::Collector::device_kernel).
+    fn kernel(&self) -> Option<String> {
+        None
+    }
 }

@@ -9,8 +9,9 @@ use crate::memory::zeros;
 use crate::policy::Noise;
 use crate::rollout::ended;
 use crate::{CollectError, Policy, Rollout};
+use ostler_sim::config::TaskConfig;
 use ostler_sim::device::Address;
-use ostler_sim::env::{DeviceEnv, EnvSpec, PolicyNoise, StepAddresses};
+use ostler_sim::env::{DeviceEnv, EnvError, EnvSpec, PolicyNoise, StepAddresses};
 use ostler_sim::{EpisodeStats, Groups};
 use std::cell::RefCell;
 use tch::{Device, Kind, Tensor};
@@ -111,11 +112,6 @@ impl KernelEnvironments {
         })
     }
 
-    /// The program's name in its cache.
-    pub fn kernel(&self) -> String {
-        self.env.borrow().kernel().to_string()
-    }
-
     /// The environments, to change their settings between rollouts.
     pub fn env_mut(&mut self) -> &mut DeviceEnv {
         self.env.get_mut()
@@ -212,5 +208,13 @@ impl TensorEnvironments for KernelEnvironments {
 
     fn traffic(&self) -> Traffic {
         self.env.borrow().traffic()
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.env.get_mut().set_task(task)
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(self.env.borrow().kernel().to_string())
     }
 }

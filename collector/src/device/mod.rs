@@ -24,6 +24,8 @@ use crate::rollout::views;
 use crate::snapshot::{self, GROUPS, Saved, Snapshot};
 use crate::{Act, CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::EpisodeStats;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvError;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -297,6 +299,14 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
 
     fn counts(&self) -> CollectCounts {
         self.counts
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.env.set_task(task)
+    }
+
+    fn device_kernel(&self) -> Option<String> {
+        self.env.kernel()
     }
 
     fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {

@@ -1,8 +1,16 @@
-//! `[replay]`.
+//! `[replay]`, and whether there is room for what it asks for (F14).
 
-use super::fit::Room;
-use super::{Layout, TransformConfig, stages};
+use super::device::DEVICE;
+use super::draw::SamplerKind;
+use super::host::HOST;
+use super::memmap::MEMMAP;
+use super::storage::{About, OnFullDisk};
+use super::tiered::TIERED;
+use super::transform::{self, TransformConfig};
+use super::transition::{Layout, TRAILER};
+use crate::error::ReplayError;
 use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -92,44 +100,35 @@ pub enum StorageKind {
     Tiered,
 }
 
+/// `"auto"` until it is [resolved](ReplayConfig::resolve): the device.
+const AUTO: About = About { name: "auto", ..DEVICE };
+
 impl StorageKind {
+    /// What there is to know of it.
+    pub(super) fn about(self) -> &'static About {
+        match self {
+            Self::Auto => &AUTO,
+            Self::Device => &DEVICE,
+            Self::Host => &HOST,
+            Self::Memmap => &MEMMAP,
+            Self::Tiered => &TIERED,
+        }
+    }
+
     /// As it is written in a configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Device => "device",
-            Self::Host => "host",
-            Self::Memmap => "memmap",
-            Self::Tiered => "tiered",
-        }
+        self.about().name
     }
 
     /// Whether transitions lie in a file as they come.
     pub fn in_file(self) -> bool {
-        matches!(self, Self::Memmap | Self::Tiered)
+        self.about().in_file
     }
-}
 
-/// `replay.sampler`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SamplerKind {
-    /// All are equally likely, each draw by itself.
-    Uniform,
-    /// Every one once per pass.
-    WithoutReplacement,
-    /// By priority.
-    Prioritized,
-}
-
-/// `replay.on_full_disk`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnFullDisk {
-    /// The run ends with an error; stored transitions stay readable.
-    Stop,
-    /// New transitions go to host memory.
-    Host,
+    /// Whether all transitions lie in memory of the learner's device.
+    pub fn on_device(self) -> bool {
+        self.about().near && !self.in_file()
+    }
 }
 
 impl ReplayConfig {
@@ -153,7 +152,7 @@ impl ReplayConfig {
             "a whole number from 1 to 2^31 - 1",
         );
         check(
-            c.storage != StorageKind::Tiered || (1..=c.capacity).contains(&c.recent),
+            c.storage.about().key != "replay.recent" || (1..=c.capacity).contains(&c.recent),
             "recent",
             &c.recent,
             "a whole number from 1 to replay.capacity",
@@ -166,7 +165,7 @@ impl ReplayConfig {
         }
         check((1..=1000).contains(&c.n_step), "n_step", &c.n_step, "a whole number from 1 to 1000");
         check(c.prefetch <= 64, "prefetch", &c.prefetch, "a whole number from 0 to 64");
-        errors.extend(stages::validate(&self.transform));
+        errors.extend(transform::validate(&self.transform));
         errors.extend(self.validate_place());
         errors
     }
@@ -180,14 +179,14 @@ impl ReplayConfig {
                 format!("no device is called {asked:?}"),
                 "allowed: \"auto\", \"cpu\", \"cuda\", \"cuda:0\", ...".to_string(),
             ),
-            StorageKind::Memmap | StorageKind::Tiered if is_cuda(asked) => (
+            kind if kind.in_file() && is_cuda(asked) => (
                 format!("a memory map cannot live on {asked:?}: it is a file in host memory"),
                 "either replay.storage = \"device\", which keeps the transitions on the GPU, or \
                  replay.storage = \"memmap\" with replay.storage_device = \"auto\", which brings \
                  each batch to the GPU when it is drawn"
                     .to_string(),
             ),
-            StorageKind::Host if is_cuda(asked) => (
+            kind if !kind.on_device() && is_cuda(asked) => (
                 format!("host memory is not on {asked:?}"),
                 "either replay.storage = \"device\", or replay.storage_device = \"auto\", which \
                  brings each batch to the GPU when it is drawn"
@@ -214,7 +213,7 @@ impl ReplayConfig {
             Device::Cuda(i) => asked == "auto" || asked == format!("cuda:{i}"),
             _ => matches!(asked, "auto" | "cpu"),
         };
-        if self.storage == StorageKind::Device && !matches {
+        if self.storage != StorageKind::Auto && self.storage.on_device() && !matches {
             let what = format!("{asked:?} is not the learner's device");
             let help = "leave it \"auto\", or choose another replay.storage";
             errors.push(ConfigError::new("replay.storage_device", what).help(help));
@@ -237,6 +236,26 @@ impl ReplayConfig {
         self.recent = self.recent.min(self.capacity);
         self
     }
+
+    /// How the transitions of these environments are kept.
+    ///
+    /// # Errors
+    /// A transform is about an observation that they do not have.
+    pub fn layout(&self, spec: &EnvSpec) -> Result<Layout, ConfigError> {
+        let layout = Layout::of(spec);
+        for (i, transform) in self.transform.iter().enumerate() {
+            for (k, field) in transform.fields.iter().enumerate() {
+                if layout.find(field).is_none() {
+                    let path = format!("replay.transform[{i}].fields[{k}]");
+                    let what = format!("the task's transitions have no {field:?}");
+                    return Err(ConfigError::new(path, what).help(
+                        "a critic has observations of its own where terms have group = \"critic\"",
+                    ));
+                }
+            }
+        }
+        Ok(layout)
+    }
 }
 
 fn is_cuda(name: &str) -> bool {
@@ -244,6 +263,110 @@ fn is_cuda(name: &str) -> bool {
     name == "cuda" || matches!(index, Some(Ok(_)))
 }
 
+/// Free bytes; `None` where nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Room {
+    /// Host memory that this process may still take.
+    pub host: Option<u64>,
+    /// Memory of the learner's device, where that is not the host.
+    pub device: Option<u64>,
+    /// Disk, in the folder of the file.
+    pub disk: Option<u64>,
+}
+
+impl Room {
+    /// On a device.
+    pub fn on(&self, device: Device) -> Option<u64> {
+        match device {
+            Device::Cpu => self.host,
+            _ => self.device,
+        }
+    }
+}
+
+/// Transitions by place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    /// In host memory.
+    pub host: u64,
+    /// On the device.
+    pub device: u64,
+    /// In a file.
+    pub disk: u64,
+}
+
+/// Where a configuration keeps its transitions, and `margin` more; `"auto"`: on the device.
+pub fn places(config: &ReplayConfig, device: Device, margin: usize) -> Places {
+    let rows = (config.capacity as u64).saturating_add(margin as u64);
+    let about = config.storage.about();
+    let recent = (config.recent as u64).saturating_add(margin as u64).min(rows);
+    let in_memory = (about.in_memory)(rows, recent);
+    let (host, device) = match (about.near, device) {
+        (true, device) if device != Device::Cpu => (0, in_memory),
+        _ => (in_memory, 0),
+    };
+    let file = about.in_file || config.save;
+    Places { host, device, disk: if file { rows } else { 0 } }
+}
+
+/// Refuses a capacity that does not fit, with the largest that would. `margin` transitions
+/// more than `config.capacity` are kept, see [`Setup::margin`](super::Setup::margin);
+/// `config.storage` is resolved. `there` is the file's present size (bytes).
+///
+/// # Errors
+/// [`ReplayError::TooLarge`].
+pub fn check(
+    config: &ReplayConfig,
+    layout: &Layout,
+    device: Device,
+    margin: usize,
+    room: &Room,
+    there: u64,
+) -> Result<(), ReplayError> {
+    let need = places(config, device, margin);
+    let each = layout.bytes_per_transition() as u64;
+    let in_file = each + 4 * TRAILER as u64;
+    let about = config.storage.about();
+    let elsewhere = match about.in_file {
+        true => "; or choose another replay.directory",
+        false => "; without replay.save nothing is written",
+    };
+    let disk = room.disk.map(|d| d.saturating_add(there));
+    let places = [
+        (need.host, each, room.host, "in host memory", about.key, about.instead),
+        (need.device, each, room.device, "on the device", about.key, about.instead),
+        (need.disk, in_file, disk, "on the disk", "replay.capacity", elsewhere),
+    ];
+    for (rows, each, free, place, key, also) in places {
+        let bytes = rows.saturating_mul(each);
+        let Some(free) = free.filter(|&free| bytes > free) else {
+            continue;
+        };
+        let most = (free / each).saturating_sub(margin as u64);
+        let fits = match most {
+            0 => format!("not even {key} = 1 would fit"),
+            n => format!("{key} = {n} would fit"),
+        };
+        return Err(ReplayError::TooLarge {
+            what: format!("{rows} transitions"),
+            place: place.into(),
+            needs: bytes,
+            each,
+            free,
+            remedy: format!("{fits}{also}"),
+        });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
-#[path = "config_tests.rs"]
+#[path = "tests/config.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/stages.rs"]
+mod transform_tests;
+
+#[cfg(test)]
+#[path = "tests/fit.rs"]
+mod fit_tests;

@@ -1,38 +1,49 @@
-//! Transitions on a device, drawn there: nothing but the places and weights of the drawn
-//! transitions crosses over.
+//! `replay.storage = "device"`: transitions on the learner's device, drawn there. Nothing but
+//! the places and weights of the drawn transitions crosses over.
 
-use super::gather::GatherPlan;
-use super::layout::{Layout, names};
-use super::rollout::on_device;
-use super::slot::Slot;
-use super::window::Window;
-use super::{FieldKind, ReplayError};
+use super::batch::{Draw, GatherPlan, Slot};
+use super::host::HOST;
+use super::storage::{About, Fill, Memory, New, Site, Storage};
+use super::transition::{FieldKind, Layout, Rows, Window, names};
 use crate::Rollout;
+use crate::error::ReplayError;
 use crate::memory::zeros;
+use ostler_sim::Groups;
 use ostler_sim::device::Counts;
+use std::ops::Range;
 use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
+
+/// What a configuration says of it.
+pub const DEVICE: About = About { name: "device", near: true, open, ..HOST };
+
+fn open(site: Site<'_>) -> Result<Box<dyn Storage>, ReplayError> {
+    if site.device == Device::Cpu {
+        return (HOST.open)(site);
+    }
+    let places = site.window.physical();
+    let ring = DeviceRing::new(places, site.layout.clone(), site.device, site.crossed)?;
+    site.kept(ring)
+}
 
 /// `places` transitions in one tensor `[places,words]`.
 #[derive(Debug)]
 pub struct DeviceRing {
     places: Tensor,
     count: u64,
+    layout: Layout,
     device: Device,
     crossed: Arc<Counts>,
 }
 
-/// Rows of a batch that are drawn from a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drawn {
-    /// All, in order.
-    All,
-    /// So many, wherever they are.
-    Some(usize),
-}
+// SAFETY: libtorch's tensors may be read from several threads at a time; the functions that
+// write this one take `&mut self`, or are called by such as do.
+unsafe impl Sync for DeviceRing {}
 
 /// Rows that are brought over at a time.
 const PIECE: usize = 1 << 14;
+/// Rows that are brought back at a time.
+const PIECE_BACK: usize = 1 << 16;
 
 /// The pieces of `count` rows from number `first`: up to the last place, and from place 0
 /// on where it goes round, each as (first place, first of the rows, how many).
@@ -43,41 +54,25 @@ fn pieces(first: u64, count: usize, places: u64) -> impl Iterator<Item = (i64, i
 }
 
 impl DeviceRing {
-    /// Allocates it.
-    ///
-    /// # Errors
-    /// The device has no room.
     pub fn new(
         count: u64,
-        words: usize,
+        layout: Layout,
         device: Device,
         crossed: &Arc<Counts>,
     ) -> Result<Self, ReplayError> {
-        let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
+        let size = [i64::try_from(count).unwrap_or(i64::MAX), layout.words() as i64];
         Ok(Self {
             places: zeros("transitions of the replay buffer", &size, Kind::Float, device)?,
             count,
+            layout,
             device,
             crossed: Arc::clone(crossed),
         })
     }
 
-    /// Places.
-    pub fn physical(&self) -> u64 {
-        self.count
-    }
-
     /// Writes transitions of host memory; no more than there are places.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn write(
-        &self,
-        first: u64,
-        count: usize,
-        words: usize,
-        mut fill: impl FnMut(usize, &mut [u32]),
-    ) -> Result<(), ReplayError> {
+    fn put(&mut self, first: u64, count: usize, fill: &mut Fill<'_>) -> Result<(), ReplayError> {
+        let words = self.layout.words();
         let mut piece = vec![0_u32; PIECE.min(count) * words];
         for start in (0..count).step_by(PIECE) {
             let n = PIECE.min(count - start);
@@ -98,19 +93,15 @@ impl DeviceRing {
 
     /// Writes the transitions of a rollout, field by field, without waiting for the device:
     /// those from `skip` on, the first of which has number `first`.
-    ///
-    /// # Errors
-    /// The rollout is of another layout; the device fails.
-    pub fn write_rollout(
-        &self,
+    fn put_rollout(
+        &mut self,
         first: u64,
         skip: usize,
         rollout: &Rollout,
-        layout: &Layout,
         version: i32,
     ) -> Result<(), ReplayError> {
         let count = rollout.steps * rollout.envs;
-        for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
+        for (field, offset) in self.layout.places() {
             let source = on_device(rollout, &field.name, version)?;
             let width = field.width as i64;
             if source.numel() as i64 != count * width {
@@ -135,10 +126,7 @@ impl DeviceRing {
     }
 
     /// Transitions as they lie there, on the host `[count * words]`.
-    ///
-    /// # Errors
-    /// The device fails; no room.
-    pub fn read(&self, first: u64, count: usize) -> Result<Vec<f32>, ReplayError> {
+    fn brought(&self, first: u64, count: usize) -> Result<Vec<f32>, ReplayError> {
         let mut words = Vec::new();
         for (place, _, n) in pieces(first, count, self.count) {
             let rows = self.places.f_narrow(0, place, n)?;
@@ -148,20 +136,15 @@ impl DeviceRing {
         Ok(words)
     }
 
-    /// Writes where the draws `(row of the batch, first transition)` lie, and how many there
-    /// were: the input of [`Self::gather`], once it has crossed with the rest of `out`.
-    pub fn locate<'a>(
-        &self,
-        plan: &GatherPlan,
-        window: &Window,
-        draws: impl Iterator<Item = (u32, &'a u64)>,
-        out: &mut [u32],
-    ) -> usize {
+    /// Writes where those of the transitions `first` lie that are drawn, and how many they
+    /// are, behind the columns of a batch.
+    fn locate(&self, draw: &Draw<'_>, first: &[u64], out: &mut [u32]) -> usize {
+        let Draw { plan, window, which } = draw;
         let (steps, batch) = (plan.steps(), plan.shape.batch);
         let (places, rest) = out[plan.words()..].split_at_mut(batch * steps);
         let (counts, rows) = rest.split_at_mut(batch);
         let mut n = 0;
-        for (row, &first) in draws {
+        for (row, &first) in (0..).zip(first).filter(|(_, first)| which.contains(first)) {
             let (stride, count) = window.run_from(first, steps as u64);
             // Behind the end the last one.
             for (k, place) in (0..).zip(&mut places[n * steps..][..steps]) {
@@ -174,28 +157,17 @@ impl DeviceRing {
         n
     }
 
-    /// Fills the rows of a slot's batch that [`Self::locate`] was given.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn gather(
-        &self,
-        plan: &GatherPlan,
-        layout: &Layout,
-        slot: &Slot,
-        drawn: Drawn,
-    ) -> Result<(), ReplayError> {
+    /// Fills the rows of a slot's batch that [`Self::locate`] has found, once their places
+    /// have crossed over.
+    fn collect(&self, plan: &GatherPlan, slot: &Slot, found: usize) -> Result<(), ReplayError> {
         let shape = &plan.shape;
-        let (steps, batch) = (plan.steps() as i64, shape.batch as i64);
-        let rows = match drawn {
-            Drawn::All => batch,
-            Drawn::Some(rows) => rows as i64,
-        };
+        let (steps, batch, rows) = (plan.steps() as i64, shape.batch as i64, found as i64);
         let places = slot.places.f_narrow(0, 0, rows * steps)?;
         let places = places.f_view([rows, steps])?;
-        let at = match drawn {
-            Drawn::All => None,
-            Drawn::Some(_) => {
+        let at = match rows == batch {
+            // In order.
+            true => None,
+            false => {
                 let at = slot.places.f_narrow(0, batch * (steps + 1), rows)?;
                 Some(at.f_to_kind(Kind::Int64)?)
             }
@@ -214,7 +186,7 @@ impl DeviceRing {
         let select = |places: &Tensor| self.places.f_index_select(0, &places.f_reshape([-1])?);
         let columns =
             |records: &Tensor, wanted: &dyn Fn(&str) -> bool| -> Result<(), ReplayError> {
-                for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
+                for (field, offset) in self.layout.places() {
                     if wanted(&field.name) {
                         let column = records.f_narrow(1, offset as i64, field.width as i64)?;
                         let column = column.f_contiguous()?;
@@ -286,6 +258,67 @@ impl DeviceRing {
     }
 }
 
+impl Storage for DeviceRing {
+    fn extend(&mut self, window: &mut Window, new: &mut New<'_>) -> Result<(), ReplayError> {
+        let skip = new.count.saturating_sub(self.count as usize);
+        let first = window.end() + skip as u64;
+        self.put(first, new.count - skip, &mut |i, row| (new.fill)(skip + i, row))?;
+        window.push(new.count as u64, new.stride);
+        Ok(())
+    }
+
+    fn extend_there(
+        &mut self,
+        window: &mut Window,
+        rollout: &Rollout,
+        version: i32,
+    ) -> Result<bool, ReplayError> {
+        let count = (rollout.steps * rollout.envs) as usize;
+        let skip = count.saturating_sub(self.count as usize);
+        self.put_rollout(window.end() + skip as u64, skip, rollout, version)?;
+        window.push(count as u64, rollout.envs as u32);
+        Ok(true)
+    }
+
+    fn gather(&self, draw: &Draw<'_>, slot: &mut Slot) -> Result<(), ReplayError> {
+        let plan = draw.plan;
+        let behind = plan.words()..plan.words() + plan.places();
+        let found = slot.write(behind, |first, out| self.locate(draw, first, out))?;
+        slot.upload()?;
+        match found {
+            0 => Ok(()),
+            found => self.collect(plan, slot, found),
+        }
+    }
+}
+
+impl Memory for DeviceRing {
+    fn places(&self) -> u64 {
+        self.count
+    }
+
+    fn read(
+        &self,
+        first: u64,
+        count: usize,
+        write: &mut dyn FnMut(u64, usize, &mut Fill<'_>) -> Result<(), ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let width = self.layout.words();
+        for start in (0..count).step_by(PIECE_BACK) {
+            let (first, n) = (first + start as u64, PIECE_BACK.min(count - start));
+            let words = self.brought(first, n)?;
+            let words: &[u32] = bytemuck::cast_slice(&words);
+            write(first, n, &mut |i, row| row.copy_from_slice(&words[i * width..][..width]))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, rows: Rows<'_>, range: Range<u64>) -> Result<(), ReplayError> {
+        let (first, count) = (range.start, (range.end - range.start) as usize);
+        self.put(first, count, &mut |i, row| row.copy_from_slice(rows.row(first + i as u64)))
+    }
+}
+
 /// How far the sums of rewards go.
 struct Runs {
     /// Place of the last transition of each `[B,1]`, int64.
@@ -296,6 +329,48 @@ struct Runs {
     sum: Tensor,
 }
 
+/// The numbers of a field of all transitions of a rollout, in order, on its device.
+fn on_device(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, ReplayError> {
+    let (t, n) = (rollout.steps, rollout.envs);
+    let missing =
+        || ReplayError::NoField { name: name.into(), has: vec!["those of a rollout".into()] };
+    let now = |obs: &Tensor| obs.f_narrow(0, 0, t);
+    let next = |obs: &Tensor, last: &Tensor| -> Result<Tensor, TchError> {
+        let width = obs.size().last().copied().unwrap_or(0);
+        let size = [t, n, width];
+        let slot = rollout.final_slot.f_to_kind(Kind::Int64)?.f_unsqueeze(-1)?;
+        let ended = slot.f_ge(0)?;
+        let slot = slot.f_clamp_min(0)?.f_expand(size, true)?;
+        let last = last.f_gather(0, &slot, false)?;
+        last.f_where_self(&ended, &obs.f_narrow(0, 1, t)?)
+    };
+    let critic = |obs: &Groups<Tensor>| match rollout.has_critic_obs() {
+        true => Ok(rollout.critic(obs)?),
+        false => Err(missing()),
+    };
+    Ok(match name {
+        names::OBS => now(&rollout.obs.policy)?,
+        names::CRITIC_OBS => now(&critic(&rollout.obs)?)?,
+        names::NEXT_OBS => next(&rollout.obs.policy, &rollout.final_obs.policy)?,
+        names::NEXT_CRITIC_OBS => next(&critic(&rollout.obs)?, &critic(&rollout.final_obs)?)?,
+        names::ACTION => rollout.action.shallow_clone(),
+        names::REWARD => rollout.reward.shallow_clone(),
+        names::TERMINATED => rollout.terminated.shallow_clone(),
+        names::TRUNCATED => rollout.truncated.shallow_clone(),
+        names::VALID => {
+            // More truncations than there was room for: where these ended is not known.
+            let lost = rollout.final_slot.f_lt(0)?;
+            let lost = lost.f_logical_and(&rollout.truncated.f_ne(0.0)?)?;
+            rollout.valid.f_mul(&lost.f_logical_not()?)?
+        }
+        names::VERSION => {
+            let unknown = rollout.version.f_lt(0)?;
+            rollout.version.f_masked_fill(&unknown, i64::from(version))?
+        }
+        _ => return Err(missing()),
+    })
+}
+
 #[cfg(test)]
-#[path = "device_tests.rs"]
-mod tests;
+#[path = "tests/device.rs"]
+pub(super) mod tests;

@@ -1,19 +1,33 @@
 //! Which transitions a batch holds.
 //!
 //! Draw number `d` of a run depends on (seed, `d`), on the buffer's content, and on nothing
-//! else: a [`Progress`] is all that has to be kept to go on with the same draws.
+//! else: a [`Progress`] is all that has to be kept to go on with the same draws. Prioritised
+//! draws are those of Schaul et al., "Prioritized experience replay", ICLR 2016.
 
-use super::format::MOST;
-use super::window::Window;
-use super::{ReplayError, SamplerKind};
+use super::transition::{MOST, Window};
+use crate::error::ReplayError;
+use ostler_sim::memory::{MemoryError, zeroed};
 use ostler_sim::rng::{Purpose, philox};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// `replay.sampler`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplerKind {
+    /// All are equally likely, each draw by itself.
+    Uniform,
+    /// Every one once per pass.
+    WithoutReplacement,
+    /// By priority.
+    Prioritized,
+}
 
 /// How far the draws of a run have got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// Batches drawn.
     pub draws: u64,
     /// Passes begun, without replacement.
     pass: u64,
@@ -33,9 +47,6 @@ impl Progress {
 }
 
 /// Fills `rows` with the numbers of transitions of the next draw.
-///
-/// # Errors
-/// Nothing is there.
 pub fn draw(
     kind: SamplerKind,
     seed: u64,
@@ -48,7 +59,7 @@ pub fn draw(
     }
     match kind {
         SamplerKind::WithoutReplacement => without_replacement(seed, window, progress, rows),
-        // Prioritised draws are those of `super::priority`.
+        // Prioritised draws are those of `Priorities`.
         SamplerKind::Uniform | SamplerKind::Prioritized => {
             uniform(seed, window, progress.draws, rows);
         }
@@ -117,7 +128,6 @@ fn order(key: &[u64; ROUNDS], n: u64, at: u64) -> u64 {
 /// Eight, because few rounds over few numbers are not even.
 const ROUNDS: usize = 8;
 
-/// The key of a pass.
 fn pass_key(seed: u64, pass: u64) -> [u64; ROUNDS] {
     std::array::from_fn(|i| {
         let [a, b, ..] = philox(seed, 0, Purpose::ReplayPass, pass, i as u32);
@@ -133,97 +143,308 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// Added to priorities, so that none is never drawn.
+const LEAST: f64 = 1e-6;
 
-    fn window(capacity: u64, pushed: u64) -> Window {
-        let mut window = Window::new(capacity, capacity);
-        window.push(pushed, 1);
-        window
+/// Priorities of the transitions in their places.
+#[derive(Debug)]
+pub struct Priorities {
+    /// priority^alpha.
+    tree: SumTree,
+    alpha: f64,
+    /// From the start of the run to its end.
+    beta: (f64, f64),
+    progress: f64,
+    /// The largest priority so far: that of new transitions.
+    largest: f64,
+    /// Values of leaves before they were set, since the last mark, and how many were set
+    /// before that; `None` before the first mark.
+    journal: Option<(u64, Vec<(u32, f64)>)>,
+}
+
+/// State to go back to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PriorityMark {
+    at: u64,
+    largest: f64,
+    progress: f64,
+}
+
+impl Priorities {
+    pub fn new(places: usize, alpha: f64, beta: f64, beta_end: f64) -> Result<Self, MemoryError> {
+        Ok(Self {
+            tree: SumTree::new(places)?,
+            alpha,
+            beta: (beta, beta_end),
+            progress: 0.0,
+            largest: 1.0,
+            journal: None,
+        })
     }
 
-    #[test]
-    fn uniform_draws_are_even_and_repeat_by_number() {
-        let window = window(16, 40);
-        let mut counts = [0.0_f64; 16];
-        let mut rows = [0; 33];
-        let mut progress = Progress::default();
-        for _ in 0..5000 {
-            draw(SamplerKind::Uniform, 3, &window, &mut progress, &mut rows).unwrap();
-            for &row in &rows {
-                counts[(row - 24) as usize] += 1.0;
+    pub fn set_progress(&mut self, progress: f64) {
+        self.progress = progress.clamp(0.0, 1.0);
+    }
+
+    /// Exponent of the importance weights now.
+    pub fn beta(&self) -> f64 {
+        self.beta.0 + (self.beta.1 - self.beta.0) * self.progress
+    }
+
+    /// The largest priority so far.
+    pub fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// priority^alpha by place.
+    pub fn leaves(&self) -> &[f64] {
+        self.tree.leaves()
+    }
+
+    fn set(&mut self, values: impl Iterator<Item = (usize, f64)>) {
+        let journal = &mut self.journal;
+        self.tree.set(values, |leaf, old| {
+            if let Some((_, journal)) = journal {
+                journal.push((leaf as u32, old));
             }
-        }
-        let mean = 5000.0 * 33.0 / 16.0;
-        let chi2: f64 = counts.iter().map(|c| (c - mean).powi(2) / mean).sum();
-        // 15 degrees of freedom: 99.99 % lie below 44.3.
-        assert!(chi2 < 44.3, "{chi2}");
-        let mut again = [0; 33];
-        uniform(3, &window, 4999, &mut again);
-        assert_eq!(again, rows);
-        uniform(4, &window, 4999, &mut again);
-        assert_ne!(again, rows);
+        });
     }
 
-    #[test]
-    fn an_empty_buffer_gives_an_error() {
-        let (empty, mut p) = (Window::new(4, 4), Progress::default());
-        for kind in [SamplerKind::Uniform, SamplerKind::WithoutReplacement] {
-            let drawn = draw(kind, 0, &empty, &mut p, &mut [0; 2]);
-            assert!(matches!(drawn, Err(ReplayError::Empty)));
-        }
-        assert_eq!(p, Progress::default());
+    /// The window moved from `old` to `new`: new transitions have the largest priority so
+    /// far, those that fell out have none.
+    pub fn moved(&mut self, old: Range<u64>, new: Range<u64>, places: u64) {
+        let gone = old.start..new.start.min(old.end);
+        let came = old.end.max(new.start)..new.end;
+        let fresh = (self.largest + LEAST).powf(self.alpha);
+        let place = |row: u64| (row % places) as usize;
+        let values = gone.map(|row| (place(row), 0.0));
+        // A new transition may lie where an older one fell out: the new one is written later,
+        // and counts.
+        self.set(values.chain(came.map(|row| (place(row), fresh))));
     }
 
-    proptest! {
-        #[test]
-        fn an_order_holds_every_number_once(n in 1_u64..600, seed: u64, pass in 0_u64..1 << 40) {
-            let mut seen: Vec<u64> = (0..n).map(|i| order(&pass_key(seed, pass), n, i)).collect();
-            seen.sort_unstable();
-            prop_assert!(seen.into_iter().eq(0..n));
-        }
-
-        #[test]
-        fn a_pass_draws_each_transition_once_and_only_what_is_there(
-            capacity in 1_u64..50, batch in 1_usize..20, pushes in prop::collection::vec(0_u64..9, 1..30),
-        ) {
-            let mut window = Window::new(capacity, capacity);
-            window.push(1, 1);
-            let mut p = Progress::default();
-            let mut passes: Vec<(u64, Vec<u64>)> = Vec::new();
-            for count in pushes {
-                window.push(count, 1);
-                let mut rows = vec![0; batch];
-                for row in &mut rows {
-                    // One by one, so that the pass of each is known.
-                    draw(SamplerKind::WithoutReplacement, 7, &window, &mut p, std::slice::from_mut(row)).unwrap();
-                    prop_assert!(window.contains(*row));
-                    match passes.last_mut() {
-                        Some((pass, rows)) if *pass == p.pass => rows.push(*row),
-                        _ => passes.push((p.pass, vec![*row])),
-                    }
-                }
-            }
-            for (_, rows) in &mut passes {
-                let drawn = rows.len();
-                rows.sort_unstable();
-                rows.dedup();
-                prop_assert_eq!(rows.len(), drawn, "drawn twice in a pass");
-            }
-        }
+    /// Forgets all priorities: those of a window are as new.
+    pub fn start_anew(&mut self, window: Range<u64>, places: u64) {
+        self.largest = 1.0;
+        self.set((0..places as usize).map(|place| (place, 0.0)));
+        self.moved(window.start..window.start, window, places);
+        self.journal = None;
     }
 
-    #[test]
-    fn orders_of_passes_look_independent() {
-        // Where 0 lands: even over places.
-        let mut counts = [0.0_f64; 10];
-        for pass in 0..20_000 {
-            counts[order(&pass_key(5, pass), 10, 0) as usize] += 1.0;
+    /// Sets all priorities of a window, given as priority^alpha in its order.
+    pub fn fill(&mut self, window: &Window, values: impl Iterator<Item = f64>, largest: f64) {
+        let places = window.physical();
+        self.set((0..places as usize).map(|place| (place, 0.0)));
+        let values = window.range().zip(values);
+        self.set(values.map(|(row, value)| ((row % places) as usize, value)));
+        self.largest = largest;
+        self.journal = None;
+    }
+
+    /// Draws: each of B equal shares of the whole gives one. Fills in the numbers, and the
+    /// importance weights relative to the largest that there can be.
+    pub fn draw(
+        &self,
+        seed: u64,
+        draw: u64,
+        window: &Window,
+        rows: &mut [u64],
+        weights: &mut [f32],
+    ) -> Result<(), ReplayError> {
+        let (total, least, beta) = (self.tree.total(), self.tree.least(), self.beta());
+        if window.len() == 0 || total <= 0.0 {
+            return Err(ReplayError::Empty);
         }
-        let chi2: f64 = counts.iter().map(|c| (c - 2e3).powi(2) / 2e3).sum();
-        // 9 degrees of freedom: 99.99 % lie below 33.7.
-        assert!(chi2 < 33.7, "{chi2}");
+        let share = total / rows.len() as f64;
+        let (begin, places) = (window.begin(), window.physical());
+        for (i, (row, weight)) in rows.iter_mut().zip(weights).enumerate() {
+            let [a, b, ..] = philox(seed, 1, Purpose::ReplayDraw, draw, i as u32);
+            // 53 bits in [0, 1).
+            let unit = (u64::from(a) << 32 | u64::from(b)) >> 11;
+            let unit = unit as f64 / (1_u64 << 53) as f64;
+            let place = self.tree.find((i as f64 + unit) * share) as u64;
+            let value = self.tree.get(place as usize);
+            *row = begin + (place + places - begin % places) % places;
+            // (N P(i))^-beta / max_j (N P(j))^-beta.
+            *weight = (least / value).powf(beta) as f32;
+        }
+        Ok(())
+    }
+
+    /// Sets priorities of transitions; those that are gone, and values that are not finite,
+    /// are left out. Returns how many were not finite.
+    pub fn update(&mut self, window: &Window, rows: &[u64], priorities: &[f32]) -> usize {
+        let places = window.physical();
+        let usable = |p: &f32| p.is_finite() && *p >= 0.0;
+        let alpha = self.alpha;
+        let largest = priorities.iter().filter(|p| usable(p));
+        let largest = largest.fold(self.largest, |m, &p| m.max(f64::from(p)));
+        let values = rows.iter().zip(priorities);
+        let values = values.filter(|(row, p)| window.contains(**row) && usable(p));
+        let value = |p: f32| (f64::from(p) + LEAST).powf(alpha);
+        let values: Vec<_> = values.map(|(r, &p)| ((r % places) as usize, value(p))).collect();
+        self.set(values.into_iter());
+        self.largest = largest;
+        priorities.iter().filter(|p| !usable(p)).count()
+    }
+
+    /// From now on changes are recorded, so that they can be taken back.
+    pub fn mark(&mut self) -> PriorityMark {
+        let (before, journal) = self.journal.get_or_insert_default();
+        *before += journal.len() as u64;
+        journal.clear();
+        PriorityMark { at: *before, largest: self.largest, progress: self.progress }
+    }
+
+    /// Whether it can go back to a mark: it is the last one, or one that was gone back to.
+    pub fn knows(&self, mark: &PriorityMark) -> bool {
+        self.journal.as_ref().is_some_and(|(at, _)| *at == mark.at)
+    }
+
+    /// Goes back to the last mark.
+    pub fn rewind(&mut self, mark: &PriorityMark) {
+        if let Some((_, journal)) = &mut self.journal {
+            let undo = journal.drain(..).rev();
+            self.tree.set(undo.map(|(leaf, v)| (leaf as usize, v)), |_, _| ());
+        }
+        (self.largest, self.progress) = (mark.largest, mark.progress);
     }
 }
+
+/// Children of a node: it fits into two cache lines, and a million leaves are five levels.
+const WAYS: usize = 16;
+
+/// Sums over leaves with a value of 0 or more, so that one is found by its share of the whole,
+/// and the smallest of those above 0. Nodes are recomputed from all their children, in order,
+/// so that they depend on the leaves alone and not on the history of updates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SumTree {
+    /// From the leaves to the root; each a multiple of `WAYS` long.
+    sums: Vec<Vec<f64>>,
+    /// Smallest value above 0 below each node; infinite where there is none. Without leaves:
+    /// they are in `sums`.
+    least: Vec<Vec<f64>>,
+    leaves: usize,
+    /// Nodes whose children changed.
+    touched: Vec<u32>,
+}
+
+impl SumTree {
+    /// With so many leaves, all 0.
+    pub fn new(leaves: usize) -> Result<Self, MemoryError> {
+        let (mut sums, mut least) = (Vec::new(), Vec::new());
+        let mut n = leaves.max(1);
+        loop {
+            let padded = n.div_ceil(WAYS) * WAYS;
+            sums.push(zeroed("priorities of the replay buffer", padded)?);
+            n = padded / WAYS;
+            let mut smallest = zeroed("priorities of the replay buffer", n)?;
+            smallest.fill(f64::INFINITY);
+            least.push(smallest);
+            if n == 1 {
+                break;
+            }
+        }
+        Ok(Self { sums, least, leaves, touched: Vec::new() })
+    }
+
+    pub fn total(&self) -> f64 {
+        self.sums.last().map_or(0.0, |top| top.iter().sum())
+    }
+
+    /// The smallest leaf above 0, infinite where all are 0.
+    pub fn least(&self) -> f64 {
+        self.least.last().and_then(|l| l.first()).copied().unwrap_or(f64::INFINITY)
+    }
+
+    pub fn get(&self, leaf: usize) -> f64 {
+        self.sums[0][leaf]
+    }
+
+    /// Sets leaves; of several values for one the last counts. `old` sees each leaf with its
+    /// value before. Values are finite and 0 or more.
+    pub fn set(
+        &mut self,
+        values: impl Iterator<Item = (usize, f64)>,
+        mut old: impl FnMut(usize, f64),
+    ) {
+        self.touched.clear();
+        for (leaf, value) in values {
+            if leaf >= self.leaves {
+                continue;
+            }
+            old(leaf, self.sums[0][leaf]);
+            self.sums[0][leaf] = value;
+            let node = (leaf / WAYS) as u32;
+            if self.touched.last() != Some(&node) {
+                self.touched.push(node);
+            }
+        }
+        for level in 0..self.least.len() {
+            self.touched.sort_unstable();
+            self.touched.dedup();
+            for &node in &self.touched {
+                let children = WAYS * node as usize..WAYS * (node as usize + 1);
+                let sum = self.sums[level][children.clone()].iter().sum();
+                let least = match level {
+                    0 => smallest_above_0(&self.sums[0][children]),
+                    _ => {
+                        let below = &self.least[level - 1];
+                        let end = children.end.min(below.len());
+                        below[children.start..end].iter().copied().fold(f64::INFINITY, f64::min)
+                    }
+                };
+                self.least[level][node as usize] = least;
+                if let Some(above) = self.sums.get_mut(level + 1) {
+                    above[node as usize] = sum;
+                }
+            }
+            for node in &mut self.touched {
+                *node /= WAYS as u32;
+            }
+        }
+    }
+
+    /// The leaf in whose share of the whole `at` (0 up to the total) lies; never one of 0
+    /// unless all are.
+    pub fn find(&self, at: f64) -> usize {
+        let (mut at, mut node) = (at, 0);
+        for level in self.sums.iter().rev() {
+            let children = &level[WAYS * node..WAYS * (node + 1)];
+            let mut chosen = None;
+            for (i, &share) in children.iter().enumerate() {
+                if share <= 0.0 {
+                    continue;
+                }
+                chosen = Some(i);
+                if at < share {
+                    break;
+                }
+                at -= share;
+            }
+            // Rounding may leave something behind the last share: it is the last one's.
+            node = WAYS * node + chosen.unwrap_or(0);
+        }
+        node.min(self.leaves.saturating_sub(1))
+    }
+
+    pub fn leaves(&self) -> &[f64] {
+        &self.sums[0][..self.leaves]
+    }
+}
+
+fn smallest_above_0(values: &[f64]) -> f64 {
+    values.iter().copied().filter(|&v| v > 0.0).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+#[path = "tests/draw.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "tests/priority.rs"]
+mod priority_tests;
+
+#[cfg(test)]
+#[path = "tests/sum_tree.rs"]
+mod sum_tree_tests;

@@ -22,9 +22,10 @@ fn without_any(c: &mut impl Collector) {
 fn a_collection_allocates_nothing() {
     for steps in [4, 64] {
         let env = Counting::new(8);
-        without_any(&mut SyncCollector::new(env, steps, &Copying, 1, false).unwrap());
+        without_any(&mut SyncCollector::new(Box::new(env), steps, &Copying, 1, false).unwrap());
         let queue = Queue::host();
-        let env = Bridge::new(Counting::new(8), steps, &Copying, 1, queue.clone()).unwrap();
+        let env =
+            Bridge::new(Box::new(Counting::new(8)), steps, &Copying, 1, queue.clone()).unwrap();
         without_any(&mut DeviceCollector::new(env, queue, CudaSync::Event, false).unwrap());
     }
     // The counter does count.

@@ -40,7 +40,7 @@ fn collector(n: usize, seed: u64) -> SyncCollector {
     let env = EnvConfig { num_envs: n, episode_length_s: 0.1, ..EnvConfig::default() };
     let model = Arc::new(mjcf::load(&path).unwrap());
     let env = BatchEnv::new(model, &sim, &env, &task(), seed).unwrap();
-    SyncCollector::new(env, T, &Copying, seed, true).unwrap()
+    SyncCollector::new(Box::new(env), T, &Copying, seed, true).unwrap()
 }
 
 /// Everything in the rollout, per environment.

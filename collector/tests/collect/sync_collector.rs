@@ -10,7 +10,7 @@ const T: usize = 5;
 const N: usize = 4;
 
 fn collector() -> SyncCollector<Counting> {
-    SyncCollector::new(Counting::new(N), T, &Copying, 7, false).unwrap()
+    SyncCollector::new(Box::new(Counting::new(N)), T, &Copying, 7, false).unwrap()
 }
 
 fn at(t: &Tensor, index: &[i64]) -> f64 {
@@ -69,7 +69,8 @@ fn terminations_and_broken_transitions_are_marked() {
 #[test]
 fn the_same_seed_repeats_and_another_does_not() {
     let run = |seed| {
-        let mut c = SyncCollector::new(Counting::new(N), T, &Copying, seed, true).unwrap();
+        let mut c =
+            SyncCollector::new(Box::new(Counting::new(N)), T, &Copying, seed, true).unwrap();
         copy(c.collect(&mut Copying).unwrap())
     };
     assert_eq!(run(1), run(1));
@@ -97,7 +98,8 @@ fn blobs_that_do_not_fit_are_errors() {
     for len in 0..blob.len() {
         assert!(c.restore(&state(&blob[..len])).is_err(), "{len} bytes");
     }
-    let mut other = SyncCollector::new(Counting::new(N + 1), T, &Copying, 7, false).unwrap();
+    let mut other =
+        SyncCollector::new(Box::new(Counting::new(N + 1)), T, &Copying, 7, false).unwrap();
     let error = other.restore(&state(&blob)).unwrap_err();
     assert!(matches!(error, CollectError::Blob(_)), "{error}");
     assert!(error.to_string().contains("12 numbers"), "{error}");
@@ -107,7 +109,7 @@ fn blobs_that_do_not_fit_are_errors() {
 
 #[test]
 fn a_rollout_too_large_for_the_machine_is_an_error() {
-    let error = SyncCollector::new(Counting::new(N), usize::MAX / 2, &Copying, 7, false)
+    let error = SyncCollector::new(Box::new(Counting::new(N)), usize::MAX / 2, &Copying, 7, false)
         .map(|_| ())
         .unwrap_err();
     assert!(matches!(error, CollectError::Memory(_)), "{error}");

@@ -42,7 +42,7 @@ fn column(rows: &[f32], e: usize, n: usize) -> Vec<f32> {
 /// Plays as `ostler eval --num-envs E --episodes E` does.
 fn play(run: &LoadedRun, env: BatchEnv) -> Played {
     let mut agent = Agent::Policy(run.policy(env.spec()).unwrap().into());
-    let mut stage = Stage::new(env).unwrap();
+    let mut stage = Stage::new(Box::new(env)).unwrap();
     let n = stage.env().spec().num_envs;
     let steps = stage.env().spec().max_episode_steps as usize;
     let positions = |stage: &Stage, velocities: bool| -> Vec<Vec<f32>> {

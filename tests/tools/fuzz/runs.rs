@@ -302,7 +302,8 @@ pub fn checkpoint() -> Target {
     let spec = env.spec().clone();
     let (steps, cpu) = (c.runner.num_steps_per_env, tch::Device::Cpu);
     let mut ppo = Ppo::new(&c.ppo, &c.actor, &c.critic, &spec, steps, c.seed, cpu).unwrap();
-    let mut collector = SyncCollector::new(env, steps, ppo.policy(), c.seed, true).unwrap();
+    let mut collector =
+        SyncCollector::new(Box::new(env), steps, ppo.policy(), c.seed, true).unwrap();
     let (mut kept, good) = (Snapshot::default(), ppo.save().unwrap());
     collector.capture(&mut kept).unwrap();
     Target {

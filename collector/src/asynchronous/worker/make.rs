@@ -1,7 +1,7 @@
 //! How a worker makes one rollout, whatever happens.
 
 use super::{JobFailure, Newest, Package, ReportKind, Signals, State, Weights, Worker, guarded};
-use crate::env::Shards;
+use crate::env::Environments;
 use crate::steps::{Actor, Look, Outcome, Stepper};
 use crate::{Act, CollectError, Replica};
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use tch::{TchError, Tensor};
 /// Rollouts in a row that a worker may lose before it counts as beyond help.
 const MOST_LOST: u32 = 3;
 
-impl<E: Shards> Worker<E> {
+impl<E: Environments + Send + 'static> Worker<E> {
     /// Makes one rollout, whatever it takes: from the state at its start; after a panic
     /// once more; after another with new episodes; after a third not at all, and then
     /// all of it is masked.

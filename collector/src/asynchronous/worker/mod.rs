@@ -6,11 +6,10 @@ use super::package::{
     Change, Newest, Order, Package, Report, ReportKind, Shard, Signals, State, Weights,
 };
 use super::{AsyncOptions, Factory};
-use crate::env::Shards;
+use crate::env::Environments;
 use crate::policy::{Noise, Widths};
 use crate::steps::Stepper;
-use crate::{CollectError, Replica};
-use std::any::Any;
+use crate::{CollectError, Replica, panic_text};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,7 +29,7 @@ pub(super) enum Begin {
 }
 
 /// All that a worker is made of.
-pub(super) struct Worker<E: Shards> {
+pub(super) struct Worker<E: Environments + Send + 'static> {
     pub shard: Shard,
     pub generation: u32,
     pub factory: Arc<Factory<E>>,
@@ -63,17 +62,13 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, JobFailu
     // Every caller discards the state after a panic.
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Ok(result?),
-        Err(payload) => Err(JobFailure::Panic(message(&*payload))),
+        Err(payload) => Err(JobFailure::Panic(
+            panic_text(&*payload).unwrap_or_else(|| "a panic without a message".into()),
+        )),
     }
 }
 
-fn message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".into())
-}
-
-impl<E: Shards> Worker<E> {
+impl<E: Environments + Send + 'static> Worker<E> {
     /// Works until nobody gives orders any more.
     pub fn run(mut self, begin: Begin) {
         // Many workers share the cores. The setting is that of this thread alone.
@@ -176,7 +171,8 @@ impl<E: Shards> Worker<E> {
         }
         let first = self.shard.first as u32;
         let stepping = self.options.stepping;
-        let mut stepper = Stepper::new(env, self.widths, self.noise, self.seed, first, stepping)?;
+        let mut stepper =
+            Stepper::new(Box::new(env), self.widths, self.noise, self.seed, first, stepping)?;
         if let Some(blob) = blob {
             stepper.restore_range(blob, 0, false)?;
         }

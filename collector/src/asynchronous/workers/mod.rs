@@ -14,7 +14,7 @@ use super::package::{
 use super::worker::{Begin, Worker};
 use super::{AsyncOptions, Factory};
 use crate::buffers::Buffers;
-use crate::env::Shards;
+use crate::env::Environments;
 use crate::policy::{Noise, Widths};
 use crate::{CollectError, CollectTimes, Policy};
 use ostler_sim::EpisodeStats;
@@ -34,7 +34,7 @@ pub(super) struct Flight<'a> {
     pub policy: &'a dyn Policy,
 }
 
-struct Member<E: Shards> {
+struct Member<E: Environments + Send + 'static> {
     shard: Shard,
     generation: u32,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +61,7 @@ struct Member<E: Shards> {
 }
 
 /// All workers.
-pub(super) struct Workers<E: Shards> {
+pub(super) struct Workers<E: Environments + Send + 'static> {
     all: Vec<Member<E>>,
     factory: Arc<Factory<E>>,
     options: AsyncOptions,
@@ -80,7 +80,7 @@ pub(super) struct Workers<E: Shards> {
     hangs: u64,
 }
 
-impl<E: Shards> Workers<E> {
+impl<E: Environments + Send + 'static> Workers<E> {
     pub fn new(
         factory: Arc<Factory<E>>,
         envs: usize,
@@ -280,7 +280,7 @@ impl<E: Shards> Workers<E> {
     }
 }
 
-impl<E: Shards> Drop for Workers<E> {
+impl<E: Environments + Send + 'static> Drop for Workers<E> {
     /// Ends all threads that can be ended, within the deadline; the others are left to
     /// the end of the process.
     fn drop(&mut self) {

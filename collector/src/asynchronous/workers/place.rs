@@ -2,14 +2,14 @@
 
 use super::{Member, Order, Workers};
 use crate::CollectError;
-use crate::env::Shards;
+use crate::env::Environments;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A state, and the first environment of a worker in it.
 pub(in crate::asynchronous) type StatePart = (Arc<Vec<u8>>, usize);
 
-impl<E: Shards> Workers<E> {
+impl<E: Environments + Send + 'static> Workers<E> {
     /// Where every worker is.
     pub fn own_places(&self) -> Vec<StatePart> {
         let own = |m: &Member<E>| (m.state.blob.clone(), 0);

@@ -2,7 +2,7 @@
 
 use super::{Begin, Flight, Report, ReportKind, Workers};
 use crate::CollectError;
-use crate::env::Shards;
+use crate::env::Environments;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const BUILDING: u32 = 10;
 /// began, the next with new episodes.
 const MOST_REPLACEMENTS: u32 = 2;
 
-impl<E: Shards> Workers<E> {
+impl<E: Environments + Send + 'static> Workers<E> {
     /// Waits until the next rollout is made by all, or cut.
     pub fn wait_for(&mut self, flight: &Flight<'_>) -> Result<(), CollectError> {
         let wanted = self.options.preemptive_threshold * self.all.len() as f64;

@@ -20,7 +20,7 @@ fn robots(backend: Backend) -> Setup {
 }
 
 fn alone(s: &Setup) -> SyncCollector {
-    SyncCollector::new(batch(s, 5), T, &Jittery(1), 5, true).unwrap()
+    SyncCollector::new(Box::new(batch(s, 5)), T, &Jittery(1), 5, true).unwrap()
 }
 
 fn collector(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {

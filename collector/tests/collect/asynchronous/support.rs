@@ -35,7 +35,7 @@ pub fn collector(options: AsyncOptions, hook: &Hook) -> AsyncCollector<Part> {
 
 pub fn sync(envs: usize, stepping: Stepping) -> SyncCollector<Part> {
     let env = Part::new(0, envs, quiet());
-    SyncCollector::stepping(env, T, &Learning::new(), SEED, false, stepping).unwrap()
+    SyncCollector::stepping(Box::new(env), T, &Learning::new(), SEED, false, stepping).unwrap()
 }
 
 /// Everything in a rollout, and the episodes of it.

@@ -1,7 +1,7 @@
 //! Parts of a batch whose numbers say who they are, and that do what a test wants at a
 //! step of its choice.
 
-use ostler_collector::env::{Environments, Shards};
+use ostler_collector::env::Environments;
 use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, CollectError, Policy, Replica, Replicate};
 use ostler_sim::device::Counts;
@@ -183,25 +183,7 @@ impl Environments for Part {
         self.observe(obs, None);
         Ok(taken)
     }
-}
 
-type Content = (usize, Vec<u32>, u64, u64);
-
-fn read(blob: &[u8]) -> Result<Content, SnapshotError> {
-    let words: Vec<u64> =
-        blob.chunks_exact(8).take(4).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
-    let [first, n, clock, step] = words[..] else {
-        return Err(SnapshotError::Unfit("short".into()));
-    };
-    let ages: Vec<u32> =
-        blob[32..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
-    if ages.len() as u64 != n {
-        return Err(SnapshotError::Unfit("of other length".into()));
-    }
-    Ok((first as usize, ages, clock, step))
-}
-
-impl Shards for Part {
     fn clock(&self) -> u64 {
         self.clock
     }
@@ -224,6 +206,22 @@ impl Shards for Part {
         out.extend(ages.iter().flat_map(|a| a.to_le_bytes()));
         Ok(())
     }
+}
+
+type Content = (usize, Vec<u32>, u64, u64);
+
+fn read(blob: &[u8]) -> Result<Content, SnapshotError> {
+    let words: Vec<u64> =
+        blob.chunks_exact(8).take(4).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+    let [first, n, clock, step] = words[..] else {
+        return Err(SnapshotError::Unfit("short".into()));
+    };
+    let ages: Vec<u32> =
+        blob[32..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+    if ages.len() as u64 != n {
+        return Err(SnapshotError::Unfit("of other length".into()));
+    }
+    Ok((first as usize, ages, clock, step))
 }
 
 /// Acts with the second number of the observation plus the weight plus noise, and counts the

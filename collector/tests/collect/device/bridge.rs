@@ -24,7 +24,7 @@ fn bridge<E: Environments>(
 ) -> Bridged<E> {
     let transfers = Transfers { pin_memory: true, non_blocking };
     let queue = Queue::new(stream, Device::Cpu, transfers);
-    let env = Bridge::new(env, T, policy, SEED, queue.clone()).unwrap();
+    let env = Bridge::new(Box::new(env), T, policy, SEED, queue.clone()).unwrap();
     DeviceCollector::new(env, queue, sync, true).unwrap()
 }
 
@@ -193,12 +193,12 @@ fn copies(policy: &mut dyn Policy, per_step: u64) {
 #[test]
 fn a_rollout_too_large_for_the_machine_is_an_error() {
     let steps = usize::MAX / 2;
-    let error = Bridge::new(Counting::new(4), steps, &Copying, SEED, Queue::host())
+    let error = Bridge::new(Box::new(Counting::new(4)), steps, &Copying, SEED, Queue::host())
         .map(|_| ())
         .unwrap_err();
     assert!(matches!(error, CollectError::Memory(_)), "{error}");
     // More than fits the address space, less than overflows it.
-    let error = Bridge::new(Counting::new(4), 1 << 42, &Copying, SEED, Queue::host())
+    let error = Bridge::new(Box::new(Counting::new(4)), 1 << 42, &Copying, SEED, Queue::host())
         .map(|_| ())
         .unwrap_err();
     assert!(error.out_of_memory().is_some_and(|e| e.bytes > 1 << 42));

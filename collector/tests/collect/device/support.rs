@@ -13,7 +13,7 @@ pub const SEED: u64 = 11;
 
 pub fn host<E: Environments>(env: E) -> SyncCollector<E> {
     let policy = policy(env.spec());
-    SyncCollector::new(env, T, &policy, SEED, true).unwrap()
+    SyncCollector::new(Box::new(env), T, &policy, SEED, true).unwrap()
 }
 
 pub fn policy(spec: &EnvSpec) -> Jittery {

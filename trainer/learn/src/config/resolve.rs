@@ -251,9 +251,9 @@ impl Config {
             (Ok(Device::Cpu) | Err(_), _) => {}
         }
         if self.replay.storage_device == "auto" {
-            self.replay.storage_device = match self.replay.storage {
-                StorageKind::Auto | StorageKind::Device => self.device.clone(),
-                StorageKind::Host | StorageKind::Memmap | StorageKind::Tiered => "cpu".into(),
+            self.replay.storage_device = match self.replay.storage.on_device() {
+                true => self.device.clone(),
+                false => "cpu".into(),
             };
         }
         if !self.runner.algorithm.off_policy() && self.replay.storage == StorageKind::Auto {

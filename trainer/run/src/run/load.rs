@@ -1,11 +1,12 @@
 //! A finished or running training as others see it: `play`, `eval`, `--init-from`.
 
-use super::engine::{self, RunEnv, build_env, build_envs, kernel};
+use super::engine::{self, build_env, build_envs, kernel};
 use super::error::RunError;
 use super::store::checkpoint::{Checkpoint, TaskMark};
 use super::store::{dir, keep};
 use crate::forecast::weights;
 use crate::log::errln;
+use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Loaded, load};
 use ostler_learn::learner::{self, TrainedPolicy};
 use ostler_sim::config::{ActionTerm, Backend};
@@ -210,7 +211,7 @@ impl LoadedRun {
     ///
     /// # Errors
     /// Likewise.
-    pub fn envs(&self, num_envs: usize, seed: u64) -> Result<RunEnv, RunError> {
+    pub fn envs(&self, num_envs: usize, seed: u64) -> Result<Box<dyn Environments>, RunError> {
         build_envs(&self.loaded, &self.config, &self.model, num_envs, seed)
     }
 

@@ -35,20 +35,19 @@ mod size;
 mod start;
 mod store;
 
-pub use engine::Watched;
 pub use engine::{
-    RunEnv, build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env,
-    no_robot, one_env, settle as settle_kernel, settle_here,
+    build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env, no_robot,
+    one_env, settle as settle_kernel, settle_here,
 };
 pub use error::RunError;
 pub use evaluate::Rows;
-pub use evaluate::{Evaluation, Evaluator, history, stage};
+pub use evaluate::{Evaluates, Evaluation, Evaluator, history, stage};
 pub use load::{LoadedRun, load_run};
 pub use load::{find, robot};
 pub use parts::{Machine, Parts, check_teacher};
 pub use setup::{MAY_CHANGE, Options};
 pub use setup::{Next, as_if_resumed, newest_unfinished, plan};
-pub(crate) use signals::forwarded_from;
+pub use signals::forwarded_from;
 pub use store::dir::METRICS;
 pub use store::{checkpoint, dir, keep};
 

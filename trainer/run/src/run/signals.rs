@@ -21,7 +21,7 @@ static FORWARDER: AtomicI32 = AtomicI32::new(0);
 ///
 /// A signal for both, as from a terminal or from SLURM, then comes twice, and the
 /// second must not count as a second wish.
-pub(crate) fn forwarded_from(pid: i32) {
+pub fn forwarded_from(pid: i32) {
     FORWARDER.store(pid, Ordering::Relaxed);
 }
 

@@ -208,7 +208,7 @@ fn evaluator(
     loaded: &Loaded,
     model: &Arc<Model>,
     parts: &Parts,
-) -> Result<Option<Evaluates>, RunError> {
+) -> Result<Option<Box<dyn Evaluates>>, RunError> {
     let config = &loaded.config;
     let (n, seed) = (config.eval_envs(), config.seed ^ EVAL_SEED);
     if n == 0 {
@@ -221,12 +221,11 @@ fn evaluator(
         let policy = parts.learner.policy();
         let there = to_evaluate(&parts.machine, loaded, model, policy, (n, steps, seed))?;
         if let Some(there) = there {
-            let evaluator = DeviceEvaluator::new(there, longest)?;
-            return Ok(Some(Evaluates::Device(Box::new(evaluator))));
+            return Ok(Some(Box::new(DeviceEvaluator::new(there, longest)?)));
         }
     }
     let env = build_envs(loaded, config, model, n, seed)?;
-    Ok(Some(Evaluates::Host(Box::new(Evaluator::new(env)?))))
+    Ok(Some(Box::new(Evaluator::new(env)?)))
 }
 
 /// The run's past, as its checkpoint has it.

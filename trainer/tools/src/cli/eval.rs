@@ -5,7 +5,6 @@ use super::engine::JudgeArg;
 use super::instead::Instead;
 use super::target::{Events, Target, Wish, open};
 use clap::Args;
-use ostler_collector::env::Environments;
 use ostler_run::log::{errln, outln};
 use ostler_run::run::stage::{Stage, quotas};
 use ostler_run::run::{RunError, error::OK};

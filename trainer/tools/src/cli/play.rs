@@ -3,7 +3,7 @@
 use super::engine::JudgeArg;
 use super::instead::Instead;
 use super::serve;
-use super::target::{AgentKind, Events, Wish, open};
+use super::target::{AgentKind, Events, Wish, open, robot};
 use super::watch::{self, Shot};
 use clap::Args;
 use ostler_draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
@@ -123,7 +123,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     }
     let model = target.model.clone();
     let mut shot = args.html.as_ref().map(|_| Shot::new(&target, &looks, args.geoms));
-    let mut stage = Stage::new(target.env.robot("play")?)?;
+    let mut stage = Stage::new(robot(target.env, "play")?)?;
     let watched = args.env as usize;
     if let Some(shot) = &mut shot {
         let seconds = args.seconds.unwrap_or(PAGE_S);

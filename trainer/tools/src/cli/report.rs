@@ -1,7 +1,7 @@
 //! `ostler report`: one page about runs.
 
 use super::plot::curve_of;
-use super::target::{Wish, open};
+use super::target::{Wish, open, robot};
 use super::watch::looks;
 use crate::report::{self, Run};
 use clap::Args;
@@ -84,7 +84,7 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     let mut target = open(run, &wish)?;
     let looks = looks(&target)?;
     let model = target.model.clone();
-    let mut stage = Stage::new(target.env.robot("report")?)?;
+    let mut stage = Stage::new(robot(target.env, "report")?)?;
     let step_dt = stage.env().spec().step_dt;
     let mut clip = Clip::new(&model, &looks, Geoms::Auto, step_dt);
     let (mut first, mut time) = (true, 0.0);

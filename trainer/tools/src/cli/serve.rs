@@ -1,6 +1,6 @@
 //! `ostler play RUN --serve`: what happens now, in browsers, which may interfere.
 
-use super::target::Target;
+use super::target::{Target, robot};
 use super::watch::Shot;
 use crate::view::serve::{Server, Status, Wish, short};
 use crate::view::{Feed, page};
@@ -76,7 +76,7 @@ pub fn run(
     named: &Path,
 ) -> Result<i32, RunError> {
     let shot = Shot::new(&target, looks, geoms);
-    let stage = Stage::new(target.env.robot("serve")?)?;
+    let stage = Stage::new(robot(target.env, "serve")?)?;
     let (data, blob, feed) = shot.live(&stage, env);
     let page = page::html(&data, &blob, Some("ws://@HOST@"))
         .map_err(|e| RunError::Usage(format!("cannot make the page: {e}")))?;

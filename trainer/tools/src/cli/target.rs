@@ -8,12 +8,10 @@ use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_run::export::PolicyFile;
 use ostler_run::run::stage::Agent;
-use ostler_run::run::{
-    RunEnv, RunError, build_envs, judged_env, load_run, no_robot, plan, settle_here,
-};
-use ostler_sim::Model;
+use ostler_run::run::{RunError, build_envs, judged_env, load_run, no_robot, plan, settle_here};
 use ostler_sim::config::Backend;
 use ostler_sim::referee::worlds::Failure;
+use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,12 +36,11 @@ pub enum Events {
 }
 
 /// Environments and who acts in them.
-#[derive(Debug)]
 pub(super) struct Target {
     /// The configuration's name.
     pub name: String,
     /// The environments.
-    pub env: RunEnv,
+    pub env: Box<dyn Environments>,
     /// Name of the engine.
     pub backend: &'static str,
     /// Tells why the environments stand still, where MuJoCo steps them.
@@ -84,6 +81,24 @@ pub struct Wish<'a> {
     pub calm: bool,
 }
 
+impl Target {
+    /// Environments of a robot.
+    ///
+    /// # Errors
+    /// There is none: `what` needs one.
+    pub fn robot(&self, what: &str) -> Result<&BatchEnv, RunError> {
+        self.env.robot().ok_or_else(|| no_robot(what))
+    }
+}
+
+/// Environments of a robot, taken.
+///
+/// # Errors
+/// There is none: `what` needs one.
+pub(super) fn robot(env: Box<dyn Environments>, what: &str) -> Result<Box<BatchEnv>, RunError> {
+    env.into_robot().ok_or_else(|| no_robot(what))
+}
+
 /// Opens a run (a folder or a checkpoint) or a configuration (a `.toml` file).
 ///
 /// # Errors
@@ -121,7 +136,7 @@ fn file(target: &Target, path: &Path, agent: Option<&str>) -> Result<Agent, RunE
         true => config.actor.hidden_width(),
         false => 0,
     };
-    let file = PolicyFile::open(path, target.env.as_robot("an exported policy")?, agent)?;
+    let file = PolicyFile::open(path, target.robot("an exported policy")?, agent)?;
     Ok(Agent::File(file.with_hidden(hidden)))
 }
 
@@ -189,9 +204,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
             ))
         })?;
         let envs = envs.unwrap_or(config.env.num_envs);
-        let (env, failure) = if mujoco {
+        let (env, failure): (Box<dyn Environments>, _) = if mujoco {
             let (env, failure) = judged_env(&loaded, config, &model, envs, seed, python)?;
-            (RunEnv::Robot(Box::new(env)), Some(failure))
+            (Box::new(env), Some(failure))
         } else {
             (build_envs(&loaded, config, &model, envs, seed)?, None)
         };
@@ -224,9 +239,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     ostler_machine::torch::init(run.config.learner_threads())?;
     let seed = seed.unwrap_or(run.config.seed.wrapping_add(1000));
     let envs = envs.unwrap_or(run.config.env.num_envs);
-    let (env, failure) = if mujoco {
+    let (env, failure): (Box<dyn Environments>, _) = if mujoco {
         let (env, failure) = run.judged_env(envs, seed, python)?;
-        (RunEnv::Robot(Box::new(env)), Some(failure))
+        (Box::new(env), Some(failure))
     } else {
         (run.envs(envs, seed)?, None)
     };

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Appearance of the robot; read for pictures alone.
 pub fn looks(target: &Target) -> Result<Looks, RunError> {
-    target.env.as_robot("a picture")?;
+    target.robot("a picture")?;
     let (model, looks) = target.loaded.looks()?;
     if model.bodies == target.model.bodies {
         return Ok(looks);

@@ -1,35 +1,31 @@
 //! Environments, and their mistakes shown where they stand in the configuration.
 
-pub(crate) mod kernel;
-pub(crate) mod mujoco;
-mod run_env;
+pub mod kernel;
+pub mod mujoco;
 
 pub use kernel::{foresee, generic, one_env, settle, settle_here};
 pub use mujoco::judged_env;
-pub use run_env::Watched;
-pub use run_env::{RunEnv, no_robot};
 
 use crate::run::error::RunError;
+use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Loaded};
 use ostler_sim::config::EnvConfig;
 use ostler_sim::env::EnvError;
 use ostler_sim::{BatchEnv, Model};
 use std::sync::Arc;
 
-/// Builds environments of either kind; an error in the task is shown in its file.
+/// Builds environments, a robot's or others in their place; an error in the task is shown in
+/// its file.
 pub fn build_envs(
     loaded: &Loaded,
     config: &Config,
     model: &Arc<Model>,
     num_envs: usize,
     seed: u64,
-) -> Result<RunEnv, RunError> {
+) -> Result<Box<dyn Environments>, RunError> {
     match &loaded.foreign {
-        Some(foreign) => Ok(RunEnv::Foreign(foreign.make(num_envs, seed)?)),
-        None => {
-            let env = build_env(loaded, config, model, num_envs, seed)?;
-            Ok(RunEnv::Robot(Box::new(env)))
-        }
+        Some(foreign) => Ok(foreign.make(num_envs, seed)?),
+        None => Ok(Box::new(build_env(loaded, config, model, num_envs, seed)?)),
     }
 }
 
@@ -53,4 +49,11 @@ pub fn build_env(
 pub fn explained(loaded: &Loaded, e: EnvError) -> RunError {
     let shown = e.explained(&loaded.places);
     shown.map_or_else(RunError::Env, RunError::from)
+}
+
+/// Why something is refused to environments that are no robot's.
+pub fn no_robot(what: &str) -> RunError {
+    RunError::Usage(format!(
+        "{what} needs a robot; these environments ([gymnasium], [custom]) have none: train, eval and plot take them"
+    ))
 }

@@ -3,7 +3,6 @@
 
 use super::rows::Rows;
 use super::stage::quotas;
-use crate::run::engine::{RunEnv, Watched};
 use crate::run::error::RunError;
 use crate::stats::Episodes;
 use ostler_collector::env::Environments;
@@ -46,10 +45,26 @@ impl Default for Evaluation {
 /// there will be unless environments break; where it says no the evaluation is cut short.
 pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Environments for evaluation. Every evaluation starts from the same bits, so its
+/// Who evaluates, wherever the environments are.
+pub trait Evaluates: std::fmt::Debug {
+    /// Runs `episodes` episodes, the same number in every environment (the first to
+    /// finish would be the short ones); the rest of the division goes to the first. `None`
+    /// where it was cut short: nothing remains of it.
+    ///
+    /// # Errors
+    /// libtorch refuses, or memory does not suffice.
+    fn evaluate(
+        &mut self,
+        policy: &mut dyn Policy,
+        episodes: usize,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Evaluation>, RunError>;
+}
+
+/// Environments on the host for evaluation. Every evaluation starts from the same bits, so its
 /// result depends on the policy alone.
 pub struct Evaluator {
-    env: RunEnv,
+    env: Box<dyn Environments>,
     start: Vec<u8>,
     rows: Rows,
     action: Vec<f32>,
@@ -68,7 +83,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// Their state cannot be saved, or memory does not suffice.
-    pub(crate) fn new(mut env: RunEnv) -> Result<Self, RunError> {
+    pub(crate) fn new(mut env: Box<dyn Environments>) -> Result<Self, RunError> {
         env.set_noise(false);
         let mut start = Vec::new();
         env.capture(&mut start).map_err(ostler_collector::CollectError::Snapshot)?;
@@ -87,14 +102,10 @@ impl Evaluator {
             env,
         })
     }
+}
 
-    /// Runs `episodes` episodes, the same number in every environment (the first to
-    /// finish would be the short ones); the rest of the division goes to the first. `None`
-    /// where it was cut short: nothing remains of it.
-    ///
-    /// # Errors
-    /// libtorch refuses.
-    pub fn evaluate(
+impl Evaluates for Evaluator {
+    fn evaluate(
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,
@@ -109,7 +120,7 @@ impl Evaluator {
         let mut tally = Tally::new(episodes, n);
         let mut steps = 0;
         let mut hidden = HiddenStates::of(policy, rows as usize)?;
-        self.rows.reset(&mut self.env, false)?;
+        self.rows.reset(&mut *self.env, false)?;
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
@@ -123,7 +134,7 @@ impl Evaluator {
             policy.act_mean(&obs, state, &self.action_tensor)?;
             read_into(&self.action_tensor, &mut self.action)?;
             self.env.begin_rollout();
-            self.rows.step(&mut self.env, &self.action)?;
+            self.rows.step(&mut *self.env, &self.action)?;
             if let Some(hidden) = &mut hidden {
                 hidden.advance(self.rows.ended())?;
             }

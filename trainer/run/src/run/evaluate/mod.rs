@@ -7,7 +7,7 @@ mod on_device;
 mod rows;
 pub mod stage;
 
-pub use evaluator::{Evaluation, Evaluator, GoOn};
+pub use evaluator::{Evaluates, Evaluation, Evaluator, GoOn};
 pub use history::History;
 pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
 pub use rows::Rows;
@@ -20,20 +20,11 @@ use std::time::{Duration, Instant};
 /// Evaluations within `--max-time`, where iterations are too many to bring as many.
 const EVALUATIONS_IN_TIME: u32 = 20;
 
-/// Where episodes are evaluated.
-#[derive(Debug)]
-pub enum Evaluates {
-    /// On the host.
-    Host(Box<Evaluator>),
-    /// Where the run's own environments are.
-    Device(Box<DeviceEvaluator>),
-}
-
 /// The evaluations of a run.
 #[derive(Debug)]
 pub struct Evaluations {
     /// None where `runner.eval_interval` is 0.
-    evaluator: Option<Evaluates>,
+    evaluator: Option<Box<dyn Evaluates>>,
     /// Their results.
     pub history: History,
     /// Control steps of the longest episode.
@@ -50,7 +41,11 @@ pub struct Evaluations {
 
 impl Evaluations {
     /// None yet in this process. `max_episode_steps`: control steps of the longest episode.
-    pub fn new(evaluator: Option<Evaluates>, history: History, max_episode_steps: u32) -> Self {
+    pub fn new(
+        evaluator: Option<Box<dyn Evaluates>>,
+        history: History,
+        max_episode_steps: u32,
+    ) -> Self {
         Self {
             evaluator,
             history,
@@ -115,10 +110,7 @@ impl Evaluations {
         let Some(evaluator) = &mut self.evaluator else {
             return Ok(None);
         };
-        let evaluation = match evaluator {
-            Evaluates::Host(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
-            Evaluates::Device(evaluator) => evaluator.evaluate(policy, episodes, go_on)?,
-        };
+        let evaluation = evaluator.evaluate(policy, episodes, go_on)?;
         self.owed = evaluation.is_none();
         self.last = Instant::now();
         self.seconds += evaluation.as_ref().map_or(0.0, |e| e.seconds);

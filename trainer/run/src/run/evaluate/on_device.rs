@@ -1,7 +1,7 @@
 //! The same evaluation where environments and policy are on a device: a collector collects by
 //! mean actions, and the host reads rewards and ends once per rollout.
 
-use super::evaluator::{Evaluation, GoOn, Tally};
+use super::evaluator::{Evaluates, Evaluation, GoOn, Tally};
 use crate::run::error::RunError;
 use ostler_collector::device::{DeviceCollector, KernelEnvironments};
 use ostler_collector::policy::{Hidden, Noise};
@@ -83,12 +83,10 @@ impl DeviceEvaluator {
             max_steps: u64::from(max_steps),
         })
     }
+}
 
-    /// As [`Evaluator::evaluate`](super::Evaluator::evaluate).
-    ///
-    /// # Errors
-    /// libtorch or the device refuses.
-    pub fn evaluate(
+impl Evaluates for DeviceEvaluator {
+    fn evaluate(
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,

@@ -53,7 +53,11 @@ impl Rows {
     ///
     /// # Errors
     /// Another process that has the environments cannot go on.
-    pub fn reset(&mut self, env: &mut impl Environments, spread: bool) -> Result<(), CollectError> {
+    pub fn reset<E: Environments + ?Sized>(
+        &mut self,
+        env: &mut E,
+        spread: bool,
+    ) -> Result<(), CollectError> {
         let mut obs =
             Groups { policy: self.obs.as_mut_slice(), critic: self.critic.as_deref_mut() };
         env.reset(spread, &mut obs)
@@ -63,9 +67,9 @@ impl Rows {
     ///
     /// # Errors
     /// As for [`reset`](Self::reset).
-    pub fn step(
+    pub fn step<E: Environments + ?Sized>(
         &mut self,
-        env: &mut impl Environments,
+        env: &mut E,
         actions: &[f32],
     ) -> Result<(), CollectError> {
         let critic = self.critic.is_some();

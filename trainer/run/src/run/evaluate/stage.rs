@@ -2,8 +2,8 @@
 
 use super::rows::Rows;
 use crate::export::PolicyFile;
-use crate::run::engine::Watched;
 use crate::run::error::RunError;
+use ostler_collector::env::Environments;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates};
 use ostler_learn::learner::TrainedPolicy;
@@ -94,8 +94,8 @@ impl Agent {
 }
 
 /// Environments with the buffers that one step fills.
-pub struct Stage<E = BatchEnv> {
-    env: E,
+pub struct Stage<E: ?Sized = BatchEnv> {
+    env: Box<E>,
     rows: Rows,
     obs_tensor: Tensor,
     action: Vec<f32>,
@@ -106,19 +106,19 @@ pub struct Stage<E = BatchEnv> {
     steps: u64,
 }
 
-impl<E> std::fmt::Debug for Stage<E> {
+impl<E: ?Sized> std::fmt::Debug for Stage<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").finish_non_exhaustive()
     }
 }
 
-impl<E: Watched> Stage<E> {
+impl<E: Environments + ?Sized> Stage<E> {
     /// Takes environments, switches their noise off and starts their episodes, all
     /// at age zero.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(mut env: E) -> Result<Self, RunError> {
+    pub fn new(mut env: Box<E>) -> Result<Self, RunError> {
         env.set_noise(false);
         let spec = env.spec();
         let (n, width) = (spec.rows(), spec.action.width());
@@ -133,7 +133,7 @@ impl<E: Watched> Stage<E> {
             steps: 0,
             env,
         };
-        stage.rows.reset(&mut stage.env, false)?;
+        stage.rows.reset(&mut *stage.env, false)?;
         stage.env.take_stats(&mut stage.stats);
         Ok(stage)
     }
@@ -168,7 +168,7 @@ impl<E: Watched> Stage<E> {
     /// # Errors
     /// libtorch refuses.
     pub fn restart(&mut self, agent: &mut Agent) -> Result<(), RunError> {
-        self.rows.reset(&mut self.env, false)?;
+        self.rows.reset(&mut *self.env, false)?;
         self.env.take_stats(&mut self.stats);
         agent.forget()
     }
@@ -197,7 +197,7 @@ impl<E: Watched> Stage<E> {
         self.decide(agent)?;
         self.steps += 1;
         self.env.begin_rollout();
-        self.rows.step(&mut self.env, &self.action)?;
+        self.rows.step(&mut *self.env, &self.action)?;
         agent.remember(&self.rows)?;
         self.env.take_stats(&mut self.stats);
         Ok(&self.stats)

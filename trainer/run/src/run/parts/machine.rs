@@ -1,8 +1,7 @@
 //! Where a run's environments, policy and learner compute, and the collector that
 //! belongs there.
 
-use super::collecting::Collecting;
-use crate::run::engine::{RunEnv, build_envs, explained, one_env};
+use crate::run::engine::{build_envs, explained};
 use crate::run::error::RunError;
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
@@ -19,7 +18,7 @@ use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
 use ostler_sim::device::Device;
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::env::on_device::program;
-use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
+use ostler_sim::env::{DeviceEnv, Injection};
 use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,18 +27,18 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// libtorch's name of the policy's and the learner's device.
-    pub(crate) torch: tch::Device,
+    pub torch: tch::Device,
     /// Its stream; none where it is the host.
     stream: Option<Rc<dyn Stream>>,
     /// The same device for environments, where they are on it.
     sim: Option<Arc<dyn Device>>,
     /// Room in its memory.
-    pub(crate) free: Arc<dyn FreeMemory>,
+    pub free: Arc<dyn FreeMemory>,
 }
 
 impl Machine {
     /// All on the host.
-    pub(crate) fn host() -> Self {
+    pub fn host() -> Self {
         Self { torch: tch::Device::Cpu, stream: None, sim: None, free: Arc::new(Here) }
     }
 
@@ -47,7 +46,7 @@ impl Machine {
     ///
     /// # Errors
     /// The GPU cannot be used.
-    pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
+    pub fn of(config: &Config) -> Result<Self, RunError> {
         let Some(index) = config.gpu() else {
             if config.learner.precision == Precision::Tf32 {
                 tracing::warn!(
@@ -71,8 +70,89 @@ impl Machine {
         })
     }
 
+    /// Environments of a run that are built before their policy is known: not those on a
+    /// device, nor those of threads, which build their own.
+    ///
+    /// # Errors
+    /// The task has a mistake, or memory does not suffice.
+    pub fn envs(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<Option<Box<dyn Environments>>, RunError> {
+        let config = &loaded.config;
+        match self.sim.is_some() || config.is_async() {
+            true => Ok(None),
+            false => build_envs(loaded, config, model, config.env.num_envs, config.seed).map(Some),
+        }
+    }
+
+    /// Gives [environments](Self::envs) their faults.
+    ///
+    /// # Errors
+    /// A sentence about one that they cannot have.
+    pub fn inject(
+        &self,
+        envs: Option<&mut (dyn Environments + 'static)>,
+        faults: Vec<Injection>,
+    ) -> Result<(), String> {
+        match envs {
+            Some(envs) => envs.inject(faults),
+            None if faults.is_empty() => Ok(()),
+            None if self.sim.is_some() => Err(
+                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
+                    .into(),
+            ),
+            None => Err(
+                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
+                    .into(),
+            ),
+        }
+    }
+
+    /// A collector of [environments](Self::envs), and a line about its workers, if it has some.
+    ///
+    /// # Errors
+    /// The task has a mistake, memory does not suffice, or a device refuses.
+    pub fn collector(
+        &self,
+        envs: Option<Box<dyn Environments>>,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        policy: &dyn Policy,
+    ) -> Result<(Box<dyn Collector>, Option<String>), RunError> {
+        let config = &loaded.config;
+        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
+        let spread = config.runner.init_at_random_ep_len;
+        let sync = match config.collector.cuda_sync {
+            CudaSync::Off => Sync::Off,
+            CudaSync::Event => Sync::Event,
+            CudaSync::Device => Sync::Device,
+        };
+        let stepping = config.stepping();
+        let plain = stepping == Stepping::default();
+        Ok(match (envs, &self.sim, self.queue(config)) {
+            (None, None, _) => asynchronous(self, loaded, model, policy)?,
+            (Some(env), _, None) => {
+                let env = SyncCollector::stepping(env, steps, policy, seed, spread, stepping)?;
+                (Box::new(env), None)
+            }
+            (_, _, Some(_)) if !plain => return Err(on_host(loaded)),
+            (Some(env), _, Some(queue)) => {
+                let env = Bridge::new(env, steps, policy, seed, queue.clone())?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
+            (None, Some(device), queue) => {
+                let (queue, size) =
+                    (queue.unwrap_or_else(Queue::host), (config.env.num_envs, steps, seed));
+                let env = kernel(self, loaded, model, policy, device.clone(), size)?;
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+            }
+        })
+    }
+
     /// Whether rollouts, policy and learner are on a GPU.
-    pub(crate) fn has_gpu(&self) -> bool {
+    pub fn has_gpu(&self) -> bool {
         self.stream.is_some()
     }
 
@@ -92,11 +172,7 @@ impl Machine {
     ///
     /// # Errors
     /// The task has a mistake, or a program does not compile.
-    pub(crate) fn local_memory(
-        &self,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-    ) -> Result<u64, RunError> {
+    pub fn local_memory(&self, loaded: &Loaded, model: &Arc<Model>) -> Result<u64, RunError> {
         let Some(device) = &self.sim else {
             return Ok(0);
         };
@@ -119,7 +195,7 @@ impl Machine {
 
     /// The same with other memory.
     #[cfg(test)]
-    pub(crate) fn with(self, told: ostler_machine::memory::Told) -> Self {
+    pub fn with(self, told: ostler_machine::memory::Told) -> Self {
         let free = Arc::new(told);
         Self { free, ..self }
     }
@@ -127,7 +203,7 @@ impl Machine {
 
 /// Gives what was freed back to the system and to the GPU, if there is one: after a
 /// back-off.
-pub(crate) fn release(config: &Config) {
+pub fn release(config: &Config) {
     ostler_machine::torch::release_free_memory();
     if config.gpu().is_some()
         && let Err(e) = ostler_machine::torch::release_device_memory()
@@ -142,123 +218,6 @@ fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
     match Cuda::open(index) {
         Ok(gpu) => Ok(gpu),
         Err(why) => Err(RunError::GpuPhysics { device: config.device.clone(), why }),
-    }
-}
-
-/// Environments that are to be collected from.
-pub(crate) enum Envs {
-    Host(Box<RunEnv>),
-    /// Of threads, which build their own.
-    Async,
-    Device(Arc<dyn Device>),
-}
-
-impl Envs {
-    /// Of a run. Those on a device are built when their policy is known.
-    ///
-    /// # Errors
-    /// The task has a mistake, or memory does not suffice.
-    pub(crate) fn of(
-        machine: &Machine,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-    ) -> Result<Self, RunError> {
-        let config = &loaded.config;
-        match &machine.sim {
-            Some(device) => Ok(Self::Device(device.clone())),
-            None if config.is_async() => Ok(Self::Async),
-            None => {
-                let n = config.env.num_envs;
-                let env = build_envs(loaded, config, model, n, config.seed)?;
-                Ok(Self::Host(Box::new(env)))
-            }
-        }
-    }
-
-    /// Sizes and names, and what the physics does otherwise than MuJoCo.
-    ///
-    /// # Errors
-    /// As for [`of`](Self::of).
-    pub(crate) fn facts(
-        &self,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-    ) -> Result<(EnvSpec, Vec<String>), RunError> {
-        match self {
-            Self::Host(env) => Ok((env.spec().clone(), env.notes())),
-            Self::Async | Self::Device(_) => {
-                let one = one_env(loaded, model)?;
-                let (mut spec, notes) = (one.spec().clone(), one.physics().notes().to_vec());
-                spec.num_envs = loaded.config.env.num_envs;
-                Ok((spec, notes))
-            }
-        }
-    }
-
-    /// Gives them their faults.
-    ///
-    /// # Errors
-    /// A sentence about one that they cannot have.
-    pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
-        match self {
-            Self::Host(env) => env.inject(faults),
-            Self::Async | Self::Device(_) if faults.is_empty() => Ok(()),
-            Self::Async => Err(
-                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
-                    .into(),
-            ),
-            Self::Device(_) => Err(
-                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
-                    .into(),
-            ),
-        }
-    }
-
-    /// A collector of them, and a line about its workers, if it has some.
-    ///
-    /// # Errors
-    /// The task has a mistake, memory does not suffice, or a device refuses.
-    pub(crate) fn collector(
-        self,
-        machine: &Machine,
-        loaded: &Loaded,
-        model: &Arc<Model>,
-        policy: &dyn Policy,
-    ) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
-        let config = &loaded.config;
-        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
-        let spread = config.runner.init_at_random_ep_len;
-        let sync = match config.collector.cuda_sync {
-            CudaSync::Off => Sync::Off,
-            CudaSync::Event => Sync::Event,
-            CudaSync::Device => Sync::Device,
-        };
-        let stepping = config.stepping();
-        let plain = stepping == Stepping::default();
-        Ok(match (self, machine.queue(config)) {
-            (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
-            (Self::Host(env), None) => {
-                let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
-                (Box::new(env), None)
-            }
-            (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
-            (Self::Host(env), Some(queue)) => {
-                let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
-            }
-            (Self::Device(device), queue) => {
-                let queue = queue.unwrap_or_else(Queue::host);
-                let env = kernel(
-                    machine,
-                    loaded,
-                    model,
-                    policy,
-                    device,
-                    (config.env.num_envs, steps, seed),
-                )?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
-            }
-        })
     }
 }
 
@@ -318,7 +277,7 @@ fn asynchronous(
     loaded: &Loaded,
     model: &Arc<Model>,
     policy: &dyn Policy,
-) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
+) -> Result<(Box<dyn Collector>, Option<String>), RunError> {
     let config = &loaded.config;
     let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
     let (model, seed) = (model.clone(), config.seed);

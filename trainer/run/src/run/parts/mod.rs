@@ -1,7 +1,6 @@
 //! The parts of every iteration: environments, policy, learner, collector.
 //! All of it is replaced at once when the number of environments changes.
 
-mod collecting;
 mod fitting;
 mod machine;
 #[cfg(test)]
@@ -15,9 +14,9 @@ pub use teacher::check_teacher;
 
 use super::error::RunError;
 use crate::forecast::Need;
-use collecting::Collecting;
-use machine::Envs;
-use ostler_collector::{CollectError, Snapshot};
+use crate::run::engine::one_env;
+use ostler_collector::env::Environments;
+use ostler_collector::{CollectError, Collector, Snapshot};
 use ostler_learn::config::Loaded;
 use ostler_learn::drill::Drill;
 use ostler_learn::learner::{self, LearnError, Learner, Opened};
@@ -32,13 +31,13 @@ use teacher::teacher;
 
 /// Collector and learner for one number of environments.
 pub struct Parts {
-    pub collector: Box<dyn Collecting>,
+    pub collector: Box<dyn Collector>,
     /// A line about the collector's workers, if it has some.
     pub(super) workers: Option<String>,
     pub learner: Box<dyn Learner>,
-    pub(crate) spec: EnvSpec,
+    pub spec: EnvSpec,
     /// Differences of the physics from MuJoCo's.
-    pub(crate) physics_notes: Vec<String>,
+    pub physics_notes: Vec<String>,
     /// The way back to the start of the present iteration.
     pub(super) start: IterationStart,
     /// Where they were built.
@@ -47,7 +46,7 @@ pub struct Parts {
 
 /// The collector's state at an iteration's start. The learner's lies beside the learner.
 #[derive(Debug)]
-pub(crate) struct IterationStart {
+pub struct IterationStart {
     /// Environments and collector.
     pub(super) collector: Snapshot,
     /// Whether there is one.
@@ -85,8 +84,16 @@ impl Parts {
             // GPU refuses.
             Need::of(config, spec).check(machine.free.host())?;
         }
-        let mut envs = Envs::of(machine, loaded, model)?;
-        let (spec, physics_notes) = envs.facts(loaded, model)?;
+        let mut envs = machine.envs(loaded, model)?;
+        let (spec, physics_notes) = match &envs {
+            Some(env) => (env.spec().clone(), env.notes()),
+            None => {
+                let one = one_env(loaded, model)?;
+                let mut spec = one.spec().clone();
+                spec.num_envs = config.env.num_envs;
+                (spec, one.physics().notes().to_vec())
+            }
+        };
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
         if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {
@@ -94,9 +101,10 @@ impl Parts {
         }
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
-            inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;
+            inject(&drills, machine, envs.as_deref_mut(), learner.as_mut())
+                .map_err(|e| in_fault(loaded, e))?;
         }
-        let (collector, workers) = envs.collector(machine, loaded, model, learner.policy())?;
+        let (collector, workers) = machine.collector(envs, loaded, model, learner.policy())?;
         Ok(Self {
             collector,
             workers,
@@ -171,7 +179,12 @@ impl Parts {
 }
 
 /// Gives environments and learner their faults.
-fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Result<(), String> {
+fn inject(
+    drills: &[Drill],
+    machine: &Machine,
+    envs: Option<&mut (dyn Environments + 'static)>,
+    learner: &mut dyn Learner,
+) -> Result<(), String> {
     let (mut of_env, mut of_update) = (Vec::new(), Vec::new());
     for drill in drills {
         match drill {
@@ -180,7 +193,7 @@ fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Resul
             Drill::Run(_) => {}
         }
     }
-    envs.inject(of_env)?;
+    machine.inject(envs, of_env)?;
     learner.inject(of_update).map_err(|e| e.to_string())
 }
 

@@ -1,4 +1,3 @@
-use super::super::{Field, ReplayConfig, SamplerKind, names};
 use super::*;
 use crate::policy::Widths;
 use crate::transfer::host_numbers;

@@ -1,6 +1,6 @@
-use super::super::buffer::tests::{host, setup};
-use super::super::{Field, Layout, SamplerKind};
+use super::super::{Field, Layout, ReplayBuffer, SamplerKind};
 use super::*;
+use crate::replay::tests::{host, setup};
 use crate::transfer::host_numbers;
 use std::sync::atomic::{AtomicBool, Ordering};
 

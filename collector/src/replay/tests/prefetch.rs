@@ -1,6 +1,6 @@
-use super::super::buffer::tests::{host, rollout, setup, spec};
-use super::super::{Batch, Layout, ReplayBuffer, ReplayConfig, Setup, Transform};
+use super::super::{Layout, ReplayBuffer, ReplayConfig, Setup, Transform};
 use super::*;
+use crate::replay::tests::{host, rollout, setup, spec};
 use std::sync::Mutex;
 
 /// Remembers what went through it, and fails as it is told to.

@@ -1,16 +1,13 @@
-use super::super::disk::Disk;
-use super::super::format::{SLOT, SLOTS};
-use super::super::rows::Rows;
-use super::super::{Field, OnFullDisk};
+use super::super::transition::{Field, Rows};
 use super::*;
 use proptest::prelude::*;
 
-fn layout() -> Layout {
+pub(crate) fn layout() -> Layout {
     Layout::new(vec![Field::float("a", 3), Field::integer("b")]).unwrap()
 }
 
 /// All words of a transition follow from its number and `salt`.
-fn fill(first: u64, salt: u32) -> impl FnMut(usize, &mut [u32]) {
+pub(crate) fn fill(first: u64, salt: u32) -> impl FnMut(usize, &mut [u32]) {
     move |i, words| {
         let row = first as u32 + i as u32;
         let all = (0..).map(|k| 1000 * row + 10 * salt + k);
@@ -18,7 +15,7 @@ fn fill(first: u64, salt: u32) -> impl FnMut(usize, &mut [u32]) {
     }
 }
 
-fn open(folder: &Path, window: &mut Window) -> Result<(FileRing, Found), ReplayError> {
+pub(crate) fn open(folder: &Path, window: &mut Window) -> Result<(FileRing, Found), ReplayError> {
     FileRing::open(folder, &layout(), window, Expect::Any)
 }
 
@@ -29,7 +26,7 @@ fn extend(file: &mut FileRing, window: &mut Window, count: usize, stride: u32, s
     file.commit(window).unwrap();
 }
 
-fn seen(file: &FileRing, window: &Window) -> Vec<(u64, Vec<u32>, (u64, u64))> {
+pub(crate) fn seen(file: &FileRing, window: &Window) -> Vec<(u64, Vec<u32>, (u64, u64))> {
     let rows = Rows::one(file.ring().unwrap());
     let row = |r| (r, rows.row(r).to_vec(), window.run_from(r, 50));
     window.range().map(row).collect()
@@ -168,96 +165,6 @@ fn two_runs_do_not_share_a_file() {
     assert!(matches!(second, Err(ReplayError::Locked { .. })));
     drop(first);
     open(dir.path(), &mut Window::new(4, 4)).unwrap();
-}
-
-fn disk(dir: &Path, window: &mut Window, on_full: OnFullDisk) -> Disk {
-    let (file, _) = open(dir, window).unwrap();
-    Disk::new(file, layout().words(), on_full, || Some(2 * 16 * 25))
-}
-
-#[test]
-fn f13_a_full_disk_is_an_error_and_what_was_stored_stays() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut window = Window::new(20, 30);
-    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Stop);
-    disk.extend(&mut window, 0, 24, 2, fill(0, 0)).unwrap();
-    let (before, expected) = (window.clone(), seen(&disk.file, &window));
-    disk.file.room = Some(50);
-    let e = disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap_err();
-    assert!(matches!(&e, ReplayError::FullDisk { rows: 20, .. }), "{e}");
-    let text = e.to_string();
-    for remedy in ["replay.capacity", "replay.directory", "replay.on_full_disk"] {
-        assert!(text.contains(remedy), "{text}");
-    }
-    assert_eq!(window.range(), before.range());
-    assert_eq!(seen(&disk.file, &window), expected);
-    disk.file.room = None;
-    disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
-    assert_eq!(window.range(), 10..30, "it goes on where there is room again");
-    assert_eq!(window.segment_at(29).unwrap().id, 0);
-    drop(disk);
-    let mut found = Window::new(20, 30);
-    open(dir.path(), &mut found).unwrap();
-    assert_eq!(found.range(), 10..30);
-}
-
-#[test]
-fn f13_a_full_disk_may_be_continued_in_host_memory() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut window = Window::new(20, 30);
-    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Host);
-    disk.extend(&mut window, 0, 24, 2, fill(0, 0)).unwrap();
-    disk.file.room = Some(50);
-    disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
-    assert_eq!(window.range(), 10..30);
-    let rows = disk.rows().unwrap();
-    for (row, words) in window.range().map(|r| (r, rows.row(r))) {
-        assert_eq!(words[0], 1000 * row as u32);
-    }
-    assert_eq!(disk.end(window.end()), 24, "the rest is not in the file");
-    // Half of the free memory holds 25 transitions.
-    assert_eq!((window.capacity(), window.physical()), (20, 25));
-    for _ in 0..9 {
-        let first = window.end();
-        disk.extend(&mut window, 0, 6, 2, fill(first, 0)).unwrap();
-    }
-    let rows = disk.rows().unwrap();
-    for (row, words) in window.range().map(|r| (r, rows.row(r))) {
-        assert_eq!(words[0], 1000 * row as u32);
-    }
-    drop(disk);
-    let mut found = Window::new(20, 30);
-    open(dir.path(), &mut found).unwrap();
-    assert!(found.end() == 24 && found.begin() >= 4);
-}
-
-/// Another program's `truncate`, between two uses.
-#[test]
-fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut window = Window::new(2_000, 2_000);
-    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Host);
-    disk.extend(&mut window, 0, 1_000, 2, fill(0, 0)).unwrap();
-    let raw = File::options().write(true).open(dir.path().join(ROWS));
-    let raw = raw.unwrap();
-    let (whole, before) = (raw.metadata().unwrap().len(), window.range());
-    raw.set_len(PLACES).unwrap();
-    let refused = |e: ReplayError| {
-        let text = e.to_string();
-        let expected = format!("it has {PLACES} bytes instead of {whole}");
-        assert!(text.contains(&expected), "{text}");
-        assert!(text.contains(ROWS), "{text}");
-    };
-    refused(disk.rows().map(drop).unwrap_err());
-    refused(disk.file.ring().map(drop).unwrap_err());
-    // Nor is it made long again: its content would be zeros.
-    refused(disk.extend(&mut window, 0, 6, 2, fill(1_000, 0)).unwrap_err());
-    assert_eq!(raw.metadata().unwrap().len(), PLACES);
-    assert_eq!(window.range(), before);
-    assert!(disk.overflow.is_none(), "the disk is not full");
-    // Longer is no harm.
-    raw.set_len(whole + 9).unwrap();
-    assert_eq!(disk.rows().unwrap().row(window.begin()).len(), 4);
 }
 
 /// A commit whose checksum is right and whose numbers cannot be: rows are not counted up to

@@ -1,6 +1,6 @@
-use super::super::buffer::tests::{field, host, rollout, setup, spec};
-use super::super::{ReplayBuffer, Setup};
+use super::super::{ReplayBuffer, Setup, names};
 use super::*;
+use crate::replay::tests::{field, host, rollout, setup, spec};
 
 fn parsed(text: &str) -> ReplayConfig {
     toml::from_str(text).unwrap()

@@ -1,6 +1,6 @@
-use super::super::buffer::tests::{field, host, rollout, setup, spec};
-use super::super::{Batch, Layout, ReplayConfig, SamplerKind, Setup, StorageKind};
+use super::super::{Batch, Layout, ReplayBuffer, ReplayConfig, SamplerKind, Setup, StorageKind};
 use super::*;
+use crate::replay::tests::{field, host, rollout, setup, spec};
 use std::path::Path;
 use tch::Tensor;
 

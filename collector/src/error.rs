@@ -94,11 +94,11 @@ impl ReplayError {
     }
 
     /// An error of the system about a file.
-    pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), source }
     }
 
-    pub(super) fn shape(
+    pub(crate) fn shape(
         what: impl Into<String>,
         expected: impl std::fmt::Display,
         got: impl std::fmt::Display,
