@@ -48,7 +48,7 @@ impl Keys {
     }
 
     /// The name of a table's type.
-    pub fn name<'k>(&'k self, table: &Json) -> Option<&'k str> {
+    pub fn name(&self, table: &Json) -> Option<&str> {
         let types = self.0["definitions"].as_object()?;
         types.iter().find(|(_, schema)| std::ptr::eq(*schema, table)).map(|(name, _)| name.as_str())
     }
