@@ -151,8 +151,8 @@ impl<'k> Page<'k> {
             let mut text = escaped(&takes);
             for form in forms {
                 let kind = self.kind(form, path, lists, below);
-                if kind.starts_with("table, as ") && text.ends_with("a table") {
-                    text = text.replace("a table", &format!("a {kind}"));
+                if let Some(link) = kind.strip_prefix("table, as ") {
+                    text = format!("{text}, as {link}");
                 }
             }
             return text;

@@ -167,8 +167,8 @@ fn impossible_values_come_at_once_and_so_do_missing_keys() {
     assert_eq!(m.matches("error: ").count(), 3, "{m}");
     let m = message("[[task.reset]]\nuniform = [0, 1]\n[[task.observation]]\nname = 'o'");
     for expected in [
-        "a/c.toml:1:1: task.reset[0]: the key \"target\" is missing",
-        "a/c.toml:3:1: task.observation[0]: the key \"expr\" is missing",
+        "a/c.toml:1:1: task.reset: the key \"target\" is missing",
+        "a/c.toml:3:1: task.observation: the key \"expr\" is missing",
     ] {
         assert!(m.contains(expected), "{expected:?} not in\n{m}");
     }

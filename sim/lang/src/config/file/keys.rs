@@ -48,7 +48,7 @@ impl Keys {
     }
 
     /// The name of a table's type.
-    pub fn name<'k>(&'k self, table: &Json) -> Option<&'k str> {
+    pub fn name(&self, table: &Json) -> Option<&str> {
         let types = self.0["definitions"].as_object()?;
         types.iter().find(|(_, schema)| std::ptr::eq(*schema, table)).map(|(name, _)| name.as_str())
     }
@@ -90,11 +90,12 @@ impl Keys {
         let schema = self.resolve(schema);
         let all = schema["oneOf"].as_array().map_or(std::slice::from_ref(schema), Vec::as_slice);
         let words = all.iter().flat_map(|one| {
-            let several = one["enum"].as_array().into_iter().flatten();
-            let words = several.chain(one.get("const")).filter_map(Json::as_str);
-            words.map(|word| (word, one["description"].as_str().unwrap_or_default()))
+            // Words without a meaning of their own stand together.
+            let several = one["enum"].as_array().into_iter().flatten().map(|word| (word, ""));
+            let docs = one["description"].as_str().unwrap_or_default();
+            several.chain(one.get("const").map(|word| (word, docs)))
         });
-        words.collect()
+        words.filter_map(|(word, docs)| Some((word.as_str()?, docs))).collect()
     }
 
     /// Whether a value has one of the forms, and its numbers are finite.
@@ -171,6 +172,11 @@ impl Keys {
                     });
                 }
                 Some("array") if !all.is_empty() => all.push("a list of such".into()),
+                Some("object") => all.push(match (form.get("properties"), &form["required"][0]) {
+                    (None, _) => "a table of patterns of names".into(),
+                    (_, Json::String(key)) => format!("a table with `{key}`"),
+                    _ => "a table".into(),
+                }),
                 _ => all.push(kind(form).into()),
             }
         }

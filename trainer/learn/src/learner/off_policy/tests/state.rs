@@ -155,6 +155,18 @@ fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
     assert_eq!(second.gradient_steps, 4);
 }
 
+#[test]
+fn the_discount_decides_what_later_rewards_count() {
+    let loss = |algorithm: Algorithm<'_>| {
+        let (mut learner, spec, _folder) = build(algorithm);
+        learn(&mut learner, &spec, 1).value_function.to_bits()
+    };
+    let sac = |gamma| loss(Algorithm::Sac(&SacConfig { gamma, ..sac() }));
+    let td3 = |gamma| loss(Algorithm::Td3(&Td3Config { gamma, ..td3() }));
+    assert_eq!((sac(0.5), td3(0.5)), (sac(0.5), td3(0.5)));
+    assert!(sac(0.5) != sac(0.9) && td3(0.5) != td3(0.9));
+}
+
 /// On a GPU `tests/gpu/modes.rs` compares with what the runtime was asked for.
 #[test]
 fn what_an_update_would_move_is_counted_and_nothing_moves_on_a_host() {
