@@ -3,7 +3,7 @@
 use ostler_xtask::place::{self, Place};
 use ostler_xtask::{
     SetupError, changed, checks, dist, gpu_bundle, libtorch, mutants, peers, pretend_gpu, proofs,
-    referee,
+    referee, unused,
 };
 use std::path::PathBuf;
 use std::time::Instant;
