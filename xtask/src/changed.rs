@@ -7,7 +7,7 @@ use crate::place::Place;
 use crate::{SetupError, cargo, checks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::process::Command;
 
 /// The variable with the programs that [`run_chosen`] runs.
@@ -348,6 +348,7 @@ fn choose(packages: &[Package], sources: &Sources, changed: &BTreeSet<String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn this() -> (Vec<Package>, Sources) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
