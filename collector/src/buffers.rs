@@ -87,7 +87,7 @@ pub(crate) struct Next {
 
 impl Next {
     /// Zeros, for a policy's hidden states.
-    pub fn new(spec: &EnvSpec, widths: Widths) -> Result<Self, MemoryError> {
+    pub(crate) fn new(spec: &EnvSpec, widths: Widths) -> Result<Self, MemoryError> {
         let rows = |what: &str, width: usize| zeroed::<f32>(what, width * spec.rows());
         let obs = |width: usize| rows("observations", width);
         Ok(Self {
@@ -100,13 +100,13 @@ impl Next {
     }
 
     /// All there is: the policy's and the critic's observations, hidden states.
-    pub fn groups(&self) -> [&[f32]; GROUPS] {
+    pub(crate) fn groups(&self) -> [&[f32]; GROUPS] {
         let critic = self.obs.critic.as_deref().unwrap_or_default();
         [&self.obs.policy, critic, &self.hidden]
     }
 
     /// The same, to write.
-    pub fn groups_mut(&mut self) -> [&mut [f32]; GROUPS] {
+    pub(crate) fn groups_mut(&mut self) -> [&mut [f32]; GROUPS] {
         let critic = self.obs.critic.as_deref_mut().unwrap_or_default();
         [&mut self.obs.policy, critic, &mut self.hidden]
     }
@@ -120,7 +120,7 @@ impl Host {
     }
 
     /// Writes the first row.
-    pub fn begin(&mut self, next: &Next) -> Result<(), CollectError> {
+    pub(crate) fn begin(&mut self, next: &Next) -> Result<(), CollectError> {
         let groups = next.groups().into_iter().filter(|g| !g.is_empty());
         for (rows, group) in self.carried().zip(groups) {
             rows.row_mut(0)?.copy_from_slice(group);
@@ -129,7 +129,7 @@ impl Host {
     }
 
     /// Hands row `i` on to the next rollout.
-    pub fn end(&mut self, i: usize, next: &mut Next) -> Result<(), CollectError> {
+    pub(crate) fn end(&mut self, i: usize, next: &mut Next) -> Result<(), CollectError> {
         let groups = next.groups_mut().into_iter().filter(|g| !g.is_empty());
         for (rows, group) in self.carried().zip(groups) {
             group.copy_from_slice(rows.row(i)?);
@@ -138,7 +138,7 @@ impl Host {
     }
 
     /// Hidden states are zero where step `t` ended an episode.
-    pub fn forget_ended(&mut self, t: usize) -> Result<(), CollectError> {
+    pub(crate) fn forget_ended(&mut self, t: usize) -> Result<(), CollectError> {
         let Some(hidden) = &mut self.hidden else {
             return Ok(());
         };
@@ -173,7 +173,7 @@ pub(crate) fn forget(hidden: &mut [f32], ended: impl ExactSizeIterator<Item = bo
 }
 
 impl Buffers {
-    pub fn new(spec: &EnvSpec, steps: usize, widths: Widths) -> Result<Self, CollectError> {
+    pub(crate) fn new(spec: &EnvSpec, steps: usize, widths: Widths) -> Result<Self, CollectError> {
         let steps = i64::try_from(steps).unwrap_or(i64::MAX);
         let rollout = Rollout::new(spec, steps, widths, Device::Cpu)?;
         // SAFETY: a new rollout is written all over, and each of its tensors has memory of its
@@ -216,7 +216,7 @@ impl Buffers {
     /// finite: those of the last step that was made. Before the first step all are
     /// observations `[N][O]` and hidden states of `next`, actions 0 of mean 0 and standard
     /// deviation 1.
-    pub fn mask(&mut self, made: usize, next: &Next) -> Result<(), CollectError> {
+    pub(crate) fn mask(&mut self, made: usize, next: &Next) -> Result<(), CollectError> {
         let (steps, host) = (self.rollout.steps as usize, &mut self.host);
         if made == 0 {
             host.begin(next)?;

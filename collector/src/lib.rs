@@ -3,6 +3,7 @@
 //! Reading order: [`Collector::collect`] -> [`SyncCollector`] -> [`Policy::act`] and
 //! `BatchEnv::step`; then [`asynchronous`], where other threads collect, and [`device`],
 //! where the rollout is not on the host. Nothing here knows losses.
+#![cfg_attr(not(test), warn(unreachable_pub))]
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 

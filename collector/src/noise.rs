@@ -6,7 +6,7 @@ use ostler_sim::rng::{Purpose, fill_normal, fill_uniform};
 /// Fills `out` `[N][width]` with the noise of one step, keyed by (seed, environment,
 /// step): the same whatever the other environments do. `first` is the global id of the
 /// first of them.
-pub fn fill(out: &mut [f32], width: usize, kind: Noise, seed: u64, first: u32, step: u64) {
+pub(crate) fn fill(out: &mut [f32], width: usize, kind: Noise, seed: u64, first: u32, step: u64) {
     let count = out.len() / width.max(1);
     let ids = first..first.wrapping_add(count as u32);
     match kind {

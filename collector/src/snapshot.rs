@@ -120,7 +120,7 @@ pub(crate) struct Saved<'a> {
 impl<'a> Saved<'a> {
     /// Takes a state apart for a collector of observations and `hidden` states so wide.
     /// `stored`: the number of environments that it must hold; any without.
-    pub fn read(
+    pub(crate) fn read(
         bytes: &'a [u8],
         widths: &Groups<usize>,
         hidden: i64,

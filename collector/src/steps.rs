@@ -79,7 +79,7 @@ pub(crate) struct Outcome {
 impl<E: Environments + ?Sized> Stepper<E> {
     /// Environments `first..` of a batch, whose episodes are yet to be started. `seed`
     /// keys the noise of actions.
-    pub fn new(
+    pub(crate) fn new(
         env: Box<E>,
         widths: Widths,
         noise: (i64, Noise),
@@ -117,7 +117,7 @@ impl<E: Environments + ?Sized> Stepper<E> {
     }
 
     /// New episodes for all.
-    pub fn reset(&mut self, spread: bool) -> Result<(), CollectError> {
+    pub(crate) fn reset(&mut self, spread: bool) -> Result<(), CollectError> {
         let (env, mut next) = self.next_rows();
         env.reset(spread, &mut next)?;
         self.next.hidden.fill(0.0);
@@ -125,12 +125,12 @@ impl<E: Environments + ?Sized> Stepper<E> {
     }
 
     /// Whether the next rollout begins with a reset.
-    pub fn begins_anew(&self) -> bool {
+    pub(crate) fn begins_anew(&self) -> bool {
         self.stepping.reset_at_each_iter && self.step > 0
     }
 
     /// Makes the steps of one rollout, as many as the actor wants; the others are masked.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         buffers: &mut Buffers,
         actor: &mut impl Actor,
@@ -228,22 +228,22 @@ impl<E: Environments + ?Sized> Stepper<E> {
     }
 
     /// Lets a whole rollout pass in which nothing is learnt: all of it masked.
-    pub fn miss(&mut self, buffers: &mut Buffers) -> Result<(), CollectError> {
+    pub(crate) fn miss(&mut self, buffers: &mut Buffers) -> Result<(), CollectError> {
         buffers.mask(0, &self.next)
     }
 
     /// Statistics of episodes since the last call.
-    pub fn take_stats(&mut self, into: &mut EpisodeStats) {
+    pub(crate) fn take_stats(&mut self, into: &mut EpisodeStats) {
         self.env.take_stats(into);
     }
 
     /// Appends all but the environments, with the bytes that they are to follow.
-    pub fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         snapshot::write_head(out, self.step, self.next.groups())
     }
 
     /// Takes over the state beside the environments', of `taken` environments from `from` on.
-    pub fn fill(&mut self, saved: &Saved<'_>, from: usize, taken: usize) {
+    pub(crate) fn fill(&mut self, saved: &Saved<'_>, from: usize, taken: usize) {
         let n = self.env.spec().num_envs;
         // New environments begin without memories.
         self.next.hidden.fill(0.0);
@@ -258,20 +258,24 @@ impl<E: Environments + ?Sized> Stepper<E> {
     }
 
     /// A captured state that fits, of so many rows if that is known.
-    pub fn read<'a>(&self, blob: &'a [u8], rows: Option<usize>) -> Result<Saved<'a>, CollectError> {
+    pub(crate) fn read<'a>(
+        &self,
+        blob: &'a [u8],
+        rows: Option<usize>,
+    ) -> Result<Saved<'a>, CollectError> {
         let spec = self.env.spec();
         let hidden = self.next.hidden.len() / spec.rows().max(1);
         Saved::read(blob, &spec.obs, hidden as i64, rows)
     }
 
     /// Takes over the number of control steps alone.
-    pub fn take_step(&mut self, blob: &[u8]) -> Result<(), CollectError> {
+    pub(crate) fn take_step(&mut self, blob: &[u8]) -> Result<(), CollectError> {
         self.step = self.read(blob, None)?.step;
         Ok(())
     }
 
     /// As [`crate::Collector::restore_range`], of environments `from..` of those saved.
-    pub fn restore_range(
+    pub(crate) fn restore_range(
         &mut self,
         blob: &[u8],
         from: usize,

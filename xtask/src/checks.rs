@@ -19,18 +19,7 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
     cargo::run(place, &clippy)?;
     // What the launcher builds, with the kernels of one instruction set: clippy has read it.
-    let lean = ["check", "--quiet", "--workspace", "--no-default-features"];
-    let checked = cargo::command(place)
-        .args(lean)
-        .stdout(Stdio::inherit())
-        .output()
-        .map_err(SetupError::io("start", "cargo"))?;
-    let said = String::from_utf8_lossy(&checked.stderr);
-    eprint!("{said}");
-    if !checked.status.success() || said.contains("warning: ") {
-        let code = checked.status.code().filter(|code| *code != 0).unwrap_or(101);
-        return Err(SetupError::Cargo { command: lean.join(" "), code });
-    }
+    without_warnings(place, &["check", "--quiet", "--workspace", "--no-default-features"])?;
     let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     let status = cargo::command(place)
         .args(args)
@@ -41,6 +30,41 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
         return Ok(());
     }
     Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
+}
+
+/// Features of the simulation; `ostler-sim` hands them on to its crates.
+const FEATURES: [&str; 5] = ["rapier", "double", "portable", "avx2", "avx512"];
+
+/// Builds the simulation once with every combination of its features, for `cargo check`; warnings
+/// are errors.
+///
+/// # Errors
+/// The first combination that does not build.
+pub fn features(place: &Place) -> Result<(), SetupError> {
+    for chosen in 0..1 << FEATURES.len() {
+        let on = FEATURES.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1);
+        let list = on.map(|(_, feature)| *feature).collect::<Vec<_>>().join(",");
+        println!("features: {}", if list.is_empty() { "none" } else { &list });
+        let check = ["check", "--quiet", "-p", "ostler-sim", "--no-default-features"];
+        without_warnings(place, &[&check[..], &["--features", &list]].concat())?;
+    }
+    Ok(())
+}
+
+/// cargo, whose warnings are errors.
+fn without_warnings(place: &Place, args: &[&str]) -> Result<(), SetupError> {
+    let checked = cargo::command(place)
+        .args(args)
+        .stdout(Stdio::inherit())
+        .output()
+        .map_err(SetupError::io("start", "cargo"))?;
+    let said = String::from_utf8_lossy(&checked.stderr);
+    eprint!("{said}");
+    if checked.status.success() && !said.contains("warning: ") {
+        return Ok(());
+    }
+    let code = checked.status.code().filter(|code| *code != 0).unwrap_or(101);
+    Err(SetupError::Cargo { command: args.join(" "), code })
 }
 
 /// Every test of the workspace, from nothing: libtorch and the referees are set

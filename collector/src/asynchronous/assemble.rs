@@ -17,7 +17,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Of a worker's environments, with so many rows each.
-    pub fn new(all: &Rollout, shard: Shard, agents: usize) -> Result<Self, CollectError> {
+    pub(crate) fn new(all: &Rollout, shard: Shard, agents: usize) -> Result<Self, CollectError> {
         let (first, len) = (shard.first * agents, shard.len * agents);
         let into = all.tensors().map(|t| t.f_narrow(1, first as i64, len as i64));
         Ok(Self { shard, into: into.collect::<Result<_, _>>()? })
@@ -25,7 +25,7 @@ impl Columns {
 
     /// Copies a part to its place. Returns when that is done: the part may be written
     /// over then. Copied bytes are counted.
-    pub fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
+    pub(crate) fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
         for (into, from) in self.into.iter().zip(part.tensors()) {
             copied(from, into, crossed)?;
         }
@@ -45,12 +45,12 @@ pub(super) struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    pub fn over(stats: &'a mut EpisodeStats) -> Self {
+    pub(crate) fn over(stats: &'a mut EpisodeStats) -> Self {
         stats.clear();
         Self { stats, times: CollectTimes::default(), parts: 0.0, made: 0, acted: 0.0, cut: 0 }
     }
 
-    pub fn add(&mut self, package: &Package, shard: Shard) {
+    pub(crate) fn add(&mut self, package: &Package, shard: Shard) {
         let (s, p) = (&mut *self.stats, &package.stats);
         s.add(p);
         let room = s.breaks.capacity().max(1) - s.breaks.len();
@@ -70,7 +70,12 @@ impl<'a> Sum<'a> {
     }
 
     /// Mean times of the workers. `published`: the number of the newest weights.
-    pub fn finish(self, stats: &mut WorkerStats, published: u64, envs: usize) -> CollectTimes {
+    pub(crate) fn finish(
+        self,
+        stats: &mut WorkerStats,
+        published: u64,
+        envs: usize,
+    ) -> CollectTimes {
         let s = self.stats;
         // As one batch would have them.
         s.finished.sort_unstable_by_key(|f| (f.step, f.env));

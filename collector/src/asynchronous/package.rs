@@ -99,7 +99,7 @@ pub(super) enum Order<E> {
 }
 
 /// A worker's message, and who it is: which one, and the how manieth of that number.
-pub struct Report {
+pub(crate) struct Report {
     pub worker: usize,
     pub generation: u32,
     pub what: ReportKind,

@@ -84,7 +84,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// Why it cannot be used; of so many environments, of `seed`.
-    pub fn unfit(&self, seed: u64, envs: usize) -> Option<String> {
+    pub(crate) fn unfit(&self, seed: u64, envs: usize) -> Option<String> {
         if self.episodes.len() != envs || self.truncations.len() != envs {
             return Some("its lists differ in length".into());
         }
@@ -95,7 +95,7 @@ impl Record {
 impl Ledger {
     /// Of `n` environments that break for `causes`. An episode may be truncated after
     /// `least` steps.
-    pub fn new(
+    pub(crate) fn new(
         sizes: Sizes,
         n: usize,
         seed: u64,
@@ -133,14 +133,14 @@ impl Ledger {
     }
 
     /// Random numbers for the next reset or step of an environment.
-    pub fn draws(&mut self, env: usize) -> Draws {
+    pub(crate) fn draws(&mut self, env: usize) -> Draws {
         let moment = &mut self.episodes[env].moment;
         *moment += 1;
         Draws::new(self.seed, env as u32, *moment)
     }
 
     /// Begins an episode, at a random age if `spread`; the draws of its start.
-    pub fn begin(&mut self, env: usize, spread: bool) -> Draws {
+    pub(crate) fn begin(&mut self, env: usize, spread: bool) -> Draws {
         let mut draws = self.draws(env);
         let age = match spread {
             true => draws.below(self.spec.max_episode_steps),
@@ -152,33 +152,39 @@ impl Ledger {
     }
 
     /// Whether the next step is the last one before the time-out.
-    pub fn is_last(&self, env: usize) -> bool {
+    pub(crate) fn is_last(&self, env: usize) -> bool {
         self.episodes[env].age + 1 >= self.spec.max_episode_steps
     }
 
     /// Before all environments begin anew.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.clock += 1;
         self.begin_rollout();
     }
 
-    pub fn begin_rollout(&mut self) {
+    pub(crate) fn begin_rollout(&mut self) {
         self.truncations.fill(0);
         self.step = 0;
     }
 
     /// Before a step of all environments.
-    pub fn begin_step(&mut self) {
+    pub(crate) fn begin_step(&mut self) {
         self.clock += 1;
     }
 
     /// After it.
-    pub fn end_step(&mut self) {
+    pub(crate) fn end_step(&mut self) {
         self.step += 1;
     }
 
     /// A step in which nothing went wrong; what was seen after it stands in `out.obs`.
-    pub fn count(&mut self, env: usize, reward: f32, end: Option<End>, out: &mut StepOut<'_>) {
+    pub(crate) fn count(
+        &mut self,
+        env: usize,
+        reward: f32,
+        end: Option<End>,
+        out: &mut StepOut<'_>,
+    ) {
         let episode = &mut self.episodes[env];
         episode.age += 1;
         episode.length += 1;
@@ -200,7 +206,7 @@ impl Ledger {
 
     /// A step of an environment that broke, for a cause of this index; `value`: the number
     /// that was wrong, if it was one.
-    pub fn broke(&mut self, env: usize, cause: usize, value: f32, out: &mut StepOut<'_>) {
+    pub(crate) fn broke(&mut self, env: usize, cause: usize, value: f32, out: &mut StepOut<'_>) {
         for column in [&mut out.reward, &mut out.terminated, &mut out.truncated] {
             column[env] = 0.0;
         }
@@ -258,11 +264,11 @@ impl Ledger {
         }
     }
 
-    pub fn take_stats(&mut self, into: &mut EpisodeStats) {
+    pub(crate) fn take_stats(&mut self, into: &mut EpisodeStats) {
         self.stats.take_into(into);
     }
 
-    pub fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         Record {
             seed: self.seed,
             clock: self.clock,
@@ -273,7 +279,7 @@ impl Ledger {
     }
 
     /// Goes on with the first `n` episodes of a record.
-    pub fn take_over(&mut self, record: &Record, n: usize) {
+    pub(crate) fn take_over(&mut self, record: &Record, n: usize) {
         self.episodes[..n].copy_from_slice(&record.episodes[..n]);
         self.truncations[..n].copy_from_slice(&record.truncations[..n]);
         self.clock = record.clock;

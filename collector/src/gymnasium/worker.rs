@@ -67,7 +67,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    pub fn space(self) -> ActionSpace {
+    pub(crate) fn space(self) -> ActionSpace {
         match self {
             Self::Continuous(n) => ActionSpace::Continuous(n),
             Self::Discrete(n) => ActionSpace::Discrete(n),
@@ -96,13 +96,13 @@ pub(super) enum Order {
 
 /// What became of it.
 pub(super) mod flag {
-    pub const TERMINATED: u8 = 1;
-    pub const TRUNCATED: u8 = 2;
-    pub const RAISED: u8 = 4;
-    pub const BAD_OBS: u8 = 8;
-    pub const BAD_REWARD: u8 = 16;
+    pub(crate) const TERMINATED: u8 = 1;
+    pub(crate) const TRUNCATED: u8 = 2;
+    pub(crate) const RAISED: u8 = 4;
+    pub(crate) const BAD_OBS: u8 = 8;
+    pub(crate) const BAD_REWARD: u8 = 16;
     /// No episode can be begun; the process ends.
-    pub const GIVEN_UP: u8 = 32;
+    pub(crate) const GIVEN_UP: u8 = 32;
 }
 
 /// The answer to a step, of all environments of a worker.
@@ -119,22 +119,22 @@ impl Answer {
         Self { frame: vec![0; envs * (1 + 4 + 8 * obs)], envs, obs }
     }
 
-    pub fn flags(&self, i: usize) -> u8 {
+    pub(crate) fn flags(&self, i: usize) -> u8 {
         self.frame[i]
     }
 
-    pub fn reward(&self, i: usize) -> f32 {
+    pub(crate) fn reward(&self, i: usize) -> f32 {
         let at = self.envs + 4 * i;
         f32::from_le_bytes([0, 1, 2, 3].map(|k| self.frame[at + k]))
     }
 
     /// What was seen after the step.
-    pub fn last(&self, i: usize, into: &mut [f32]) {
+    pub(crate) fn last(&self, i: usize, into: &mut [f32]) {
         self.row(5 * self.envs, i, into);
     }
 
     /// What the next step starts from.
-    pub fn next(&self, i: usize, into: &mut [f32]) {
+    pub(crate) fn next(&self, i: usize, into: &mut [f32]) {
         self.row((5 + 4 * self.obs) * self.envs, i, into);
     }
 
@@ -168,7 +168,10 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts a process; it is not waited for until [`ready`](Starting::ready).
-    pub fn start(config: &GymnasiumConfig, envs: Range<usize>) -> Result<Starting, GymError> {
+    pub(crate) fn start(
+        config: &GymnasiumConfig,
+        envs: Range<usize>,
+    ) -> Result<Starting, GymError> {
         let mut command = ostler_sim::python::text(&config.python, SCRIPT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // All of them would print the same warnings.
@@ -202,7 +205,7 @@ impl Worker {
     }
 
     /// Sends a step: an order, a seed and an action `[A]` for every environment.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         orders: &[Order],
         seeds: &[u32],
@@ -216,7 +219,7 @@ impl Worker {
     }
 
     /// Waits for the answer.
-    pub fn receive(&mut self) -> Result<(), GymError> {
+    pub(crate) fn receive(&mut self) -> Result<(), GymError> {
         let process = &mut self.process;
         let until = process.until();
         process.read(&mut self.answer.frame, until)?;
@@ -276,7 +279,7 @@ pub(super) struct Starting {
 
 impl Starting {
     /// Waits for what it says.
-    pub fn ready(self) -> Result<Worker, GymError> {
+    pub(crate) fn ready(self) -> Result<Worker, GymError> {
         let Self { mut process, env } = self;
         let line = line(&mut process)?;
         let facts = match serde_json::from_slice(&line) {

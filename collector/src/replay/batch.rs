@@ -159,7 +159,7 @@ pub trait Pinner: Debug + Send + Sync {
 /// Pins all tensors of a batch on the host that are not pinned yet, and asks each; a batch
 /// on a GPU is where pinned memory would have been copied to. `device`: where the batch is to
 /// be.
-pub fn pin_batch(
+pub(crate) fn pin_batch(
     pinner: &dyn Pinner,
     device: Device,
     mut batch: Batch,
@@ -193,7 +193,7 @@ pub fn pin_batch(
 
 /// Parts of a draw.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Draws per batch, `B`.
     pub batch: usize,
     /// Rewards summed per transition.
@@ -216,7 +216,7 @@ struct FieldCopy {
 
 /// Words of the fields that end an episode or a sum of rewards.
 #[derive(Debug, Clone, Copy)]
-pub struct Flags {
+pub(crate) struct Flags {
     pub reward: usize,
     /// First word of its column in the batch.
     reward_to: usize,
@@ -241,7 +241,7 @@ impl Flags {
 /// How transitions become a batch: the columns of the layout one behind the other, a word
 /// for each number, then `discount`, then `weights`.
 #[derive(Debug, Clone)]
-pub struct GatherPlan {
+pub(crate) struct GatherPlan {
     /// The fields of a transition.
     pub layout: Layout,
     ways: Vec<FieldCopy>,
@@ -260,7 +260,7 @@ const AHEAD: usize = 12;
 
 impl GatherPlan {
     /// For transitions of a layout.
-    pub fn new(layout: Layout, shape: Shape) -> Result<Self, ReplayError> {
+    pub(crate) fn new(layout: Layout, shape: Shape) -> Result<Self, ReplayError> {
         let rows = shape.batch;
         let ways = layout.places().map(|(field, from)| FieldCopy {
             from,
@@ -303,32 +303,32 @@ impl GatherPlan {
     }
 
     /// Whether a field of an n-step transition is that of the last of the n.
-    pub fn of_last(name: &str) -> bool {
+    pub(crate) fn of_last(name: &str) -> bool {
         name.starts_with("next_") || [names::TERMINATED, names::TRUNCATED].contains(&name)
     }
 
     /// 32-bit words of a batch's columns. Behind them a slot holds [`Self::places`].
-    pub fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         self.total
     }
 
     /// Steps that a draw looks at.
-    pub fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.shape.n_step
     }
 
     /// 32-bit words that say where transitions lie on a device: of each draw the places of
     /// its steps, how many of them are there, and its row.
-    pub fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.shape.batch * (self.steps() + 2)
     }
 
     /// The words of the importance weights.
-    pub fn weights(&self) -> Range<usize> {
+    pub(crate) fn weights(&self) -> Range<usize> {
         self.weights..self.weights + self.shape.batch
     }
 
-    pub fn discount(&self) -> usize {
+    pub(crate) fn discount(&self) -> usize {
         self.discount
     }
 
@@ -349,7 +349,7 @@ impl GatherPlan {
 /// What is drawn of a window: the transitions with a number in `which`. Returns are summed over
 /// those that follow, whatever their number.
 #[derive(Debug, Clone)]
-pub struct Draw<'a> {
+pub(crate) struct Draw<'a> {
     /// How they become a batch.
     pub plan: &'a GatherPlan,
     /// Which are there.
@@ -415,7 +415,7 @@ impl Draw<'_> {
 /// Copies in pieces whose length the compiler knows: a call per field would cost as much as
 /// the copy.
 #[inline]
-pub fn copy(from: &[u32], to: &mut [u32]) {
+pub(crate) fn copy(from: &[u32], to: &mut [u32]) {
     const PIECE: usize = 8;
     let (from_pieces, from_rest) = from.as_chunks::<PIECE>();
     let (to_pieces, to_rest) = to.as_chunks_mut::<PIECE>();
@@ -443,7 +443,7 @@ fn prefetch(row: &[u32]) {
 /// One batch: its columns lie one behind the other in one piece of memory, so that a GPU
 /// gets all of them by one copy.
 #[derive(Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// On the host: the columns, and behind them [`GatherPlan::places`].
     host: Tensor,
     /// The same on the batch's device, where that is another.
@@ -466,7 +466,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    pub fn new(
+    pub(crate) fn new(
         plan: &GatherPlan,
         device: Device,
         pinner: Option<&dyn Pinner>,
@@ -513,7 +513,7 @@ impl Slot {
 
     /// The numbers of the transitions, and on the host the columns and the words behind them,
     /// of which `words` are written.
-    pub fn write<T>(
+    pub(crate) fn write<T>(
         &mut self,
         words: Range<usize>,
         write: impl FnOnce(&mut [u64], &mut [u32]) -> T,
@@ -529,13 +529,13 @@ impl Slot {
     }
 
     /// Fills rows of the columns with the drawn transitions of `rows`.
-    pub fn gather(&mut self, draw: &Draw<'_>, rows: Rows<'_>) -> Result<(), ReplayError> {
+    pub(crate) fn gather(&mut self, draw: &Draw<'_>, rows: Rows<'_>) -> Result<(), ReplayError> {
         self.write(0..draw.plan.words(), |first, out| draw.gather(rows, first, out))
     }
 
     /// Brings what was written to the batch's device, in one copy; it has landed when this
     /// returns.
-    pub fn upload(&mut self) -> Result<(), ReplayError> {
+    pub(crate) fn upload(&mut self) -> Result<(), ReplayError> {
         let words = std::mem::take(&mut self.written);
         let Some(there) = self.there.as_ref().filter(|_| !words.is_empty()) else {
             return Ok(());
@@ -548,20 +548,20 @@ impl Slot {
     }
 
     /// Records in the batch its transitions, and the key of their draw.
-    pub fn finish(&mut self, seed: u64, draw: u64) {
+    pub(crate) fn finish(&mut self, seed: u64, draw: u64) {
         self.base.indices.clone_from(&self.rows);
         self.base.key = (seed, draw);
     }
 
     /// F9: asks whether the memory that a GPU copies from is still pinned.
-    pub fn check_pinned(&self, pinner: &dyn Pinner) -> Result<(), ReplayError> {
+    pub(crate) fn check_pinned(&self, pinner: &dyn Pinner) -> Result<(), ReplayError> {
         match pinner.is_pinned(&self.host)? {
             true => Ok(()),
             false => Err(ReplayError::NotPinned { name: "(all of them, on the host)".into() }),
         }
     }
 
-    pub fn batch(&self) -> &Batch {
+    pub(crate) fn batch(&self) -> &Batch {
         self.made.as_ref().unwrap_or(&self.base)
     }
 }

@@ -315,7 +315,7 @@ pub fn places(config: &ReplayConfig, device: Device, margin: usize) -> Places {
 ///
 /// # Errors
 /// [`ReplayError::TooLarge`].
-pub fn check(
+pub(crate) fn check(
     config: &ReplayConfig,
     layout: &Layout,
     device: Device,

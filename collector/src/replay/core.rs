@@ -25,7 +25,7 @@ use tch::Device;
 
 /// The shared part of a replay buffer.
 #[derive(Debug)]
-pub struct Core {
+pub(crate) struct Core {
     /// Layout of a transition and of a batch.
     pub plan: GatherPlan,
     /// How transitions are chosen.
@@ -37,7 +37,7 @@ pub struct Core {
 
 /// State behind the lock.
 #[derive(Debug)]
-pub struct Inner {
+pub(crate) struct Inner {
     /// Which transitions are there.
     pub window: Window,
     pub storage: Box<dyn Storage>,
@@ -47,17 +47,22 @@ pub struct Inner {
 
 impl Core {
     /// Over a storage and its content.
-    pub fn new(plan: GatherPlan, sampler: SamplerKind, crossed: Arc<Counts>, inner: Inner) -> Self {
+    pub(crate) fn new(
+        plan: GatherPlan,
+        sampler: SamplerKind,
+        crossed: Arc<Counts>,
+        inner: Inner,
+    ) -> Self {
         Self { crossed, plan, sampler, inner: RwLock::new(inner) }
     }
 
     /// To read. A thread that panicked while it wrote left rows outside of the window only:
     /// those that it moves into the window are complete.
-    pub fn read(&self) -> RwLockReadGuard<'_, Inner> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Inner> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,7 +92,11 @@ impl Core {
     }
 
     /// Takes in a rollout whose policy had this version.
-    pub fn extend_rollout(&self, rollout: &Rollout, version: i32) -> Result<(), ReplayError> {
+    pub(crate) fn extend_rollout(
+        &self,
+        rollout: &Rollout,
+        version: i32,
+    ) -> Result<(), ReplayError> {
         if rollout.device() != Device::Cpu
             && self.extend(|storage, window| storage.extend_there(window, rollout, version))?
         {
@@ -100,7 +109,7 @@ impl Core {
     }
 
     /// Takes in transitions by field; see `ReplayBuffer::extend_rows`.
-    pub fn extend_fields(&self, fields: &[&[u32]], envs: usize) -> Result<(), ReplayError> {
+    pub(crate) fn extend_fields(&self, fields: &[&[u32]], envs: usize) -> Result<(), ReplayError> {
         let layout = self.plan.layout.fields();
         let rows = match (fields.first(), layout.first()) {
             (Some(words), Some(field)) => words.len() / field.width,
@@ -129,7 +138,7 @@ impl Core {
     }
 
     /// Fills a slot with the next draw.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         seed: u64,
         progress: &mut Progress,
@@ -164,14 +173,14 @@ impl Core {
         Ok(())
     }
 
-    pub fn mark(&self) -> (Position, Option<PriorityMark>) {
+    pub(crate) fn mark(&self) -> (Position, Option<PriorityMark>) {
         let inner = &mut *self.write();
         let priorities = inner.priorities.as_mut().map(Priorities::mark);
         (inner.window.place(), priorities)
     }
 
     /// Goes back to a mark; how many transitions were lost.
-    pub fn rewind(
+    pub(crate) fn rewind(
         &self,
         place: &Position,
         mark: Option<&PriorityMark>,
@@ -197,7 +206,7 @@ impl Core {
 
 /// Stages of a batch.
 #[derive(Debug)]
-pub struct Maker {
+pub(crate) struct Maker {
     pub core: Arc<Core>,
     /// Key of the draws of the buffer's owner.
     pub seed: u64,
@@ -208,7 +217,7 @@ pub struct Maker {
 
 impl Maker {
     /// Makes the next batch in a slot, of the draws of a seed.
-    pub fn make(
+    pub(crate) fn make(
         &self,
         seed: u64,
         progress: &mut Progress,
@@ -251,7 +260,7 @@ struct Job {
 
 /// The thread, and the slots on their way to it and back.
 #[derive(Debug)]
-pub struct Prefetch {
+pub(crate) struct Prefetch {
     jobs: Option<SyncSender<Job>>,
     done: Receiver<(Slot, Result<(), ReplayError>)>,
     thread: Option<JoinHandle<()>>,
@@ -267,7 +276,7 @@ pub struct Prefetch {
 
 impl Prefetch {
     /// Starts the thread, with as many slots as it may be ahead.
-    pub fn new(maker: Arc<Maker>, slots: Vec<Slot>) -> Result<Self, ReplayError> {
+    pub(crate) fn new(maker: Arc<Maker>, slots: Vec<Slot>) -> Result<Self, ReplayError> {
         let (jobs, asked) = sync_channel::<Job>(slots.len());
         let (give, done) = sync_channel(slots.len() + 1);
         let work = move || {
@@ -294,7 +303,7 @@ impl Prefetch {
     }
 
     /// So many draws come before the buffer changes.
-    pub fn announce(&mut self, count: usize, now: Progress) {
+    pub(crate) fn announce(&mut self, count: usize, now: Progress) {
         self.settle();
         self.left = count;
         self.ask(now);
@@ -321,7 +330,7 @@ impl Prefetch {
     }
 
     /// Puts the next draw into `slot`; `None` where none is under way.
-    pub fn take(&mut self, slot: &mut Slot) -> Option<Result<(), ReplayError>> {
+    pub(crate) fn take(&mut self, slot: &mut Slot) -> Option<Result<(), ReplayError>> {
         if self.under_way == 0 {
             return self.ended().map(Err);
         }
@@ -341,7 +350,7 @@ impl Prefetch {
     }
 
     /// Waits for the batches under way and drops them: the buffer is about to change.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while self.under_way > 0 {
             match self.done.recv() {
                 Ok((slot, _)) => self.idle.push(slot),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// What a configuration says of it.
-pub const DEVICE: About = About { name: "device", near: true, open, ..HOST };
+pub(crate) const DEVICE: About = About { name: "device", near: true, open, ..HOST };
 
 fn open(site: Site<'_>) -> Result<Box<dyn Storage>, ReplayError> {
     if site.device == Device::Cpu {
@@ -28,7 +28,7 @@ fn open(site: Site<'_>) -> Result<Box<dyn Storage>, ReplayError> {
 
 /// `places` transitions in one tensor `[places,words]`.
 #[derive(Debug)]
-pub struct DeviceRing {
+pub(crate) struct DeviceRing {
     places: Tensor,
     count: u64,
     layout: Layout,
@@ -54,7 +54,7 @@ fn pieces(first: u64, count: usize, places: u64) -> impl Iterator<Item = (i64, i
 }
 
 impl DeviceRing {
-    pub fn new(
+    pub(crate) fn new(
         count: u64,
         layout: Layout,
         device: Device,

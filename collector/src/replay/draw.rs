@@ -27,7 +27,7 @@ pub enum SamplerKind {
 /// How far the draws of a run have got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub(crate) struct Progress {
     pub draws: u64,
     /// Passes begun, without replacement.
     pass: u64,
@@ -47,7 +47,7 @@ impl Progress {
 }
 
 /// Fills `rows` with the numbers of transitions of the next draw.
-pub fn draw(
+pub(crate) fn draw(
     kind: SamplerKind,
     seed: u64,
     window: &Window,
@@ -148,7 +148,7 @@ const LEAST: f64 = 1e-6;
 
 /// Priorities of the transitions in their places.
 #[derive(Debug)]
-pub struct Priorities {
+pub(crate) struct Priorities {
     /// priority^alpha.
     tree: SumTree,
     alpha: f64,
@@ -164,14 +164,19 @@ pub struct Priorities {
 
 /// State to go back to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PriorityMark {
+pub(crate) struct PriorityMark {
     at: u64,
     largest: f64,
     progress: f64,
 }
 
 impl Priorities {
-    pub fn new(places: usize, alpha: f64, beta: f64, beta_end: f64) -> Result<Self, MemoryError> {
+    pub(crate) fn new(
+        places: usize,
+        alpha: f64,
+        beta: f64,
+        beta_end: f64,
+    ) -> Result<Self, MemoryError> {
         Ok(Self {
             tree: SumTree::new(places)?,
             alpha,
@@ -182,22 +187,22 @@ impl Priorities {
         })
     }
 
-    pub fn set_progress(&mut self, progress: f64) {
+    pub(crate) fn set_progress(&mut self, progress: f64) {
         self.progress = progress.clamp(0.0, 1.0);
     }
 
     /// Exponent of the importance weights now.
-    pub fn beta(&self) -> f64 {
+    pub(crate) fn beta(&self) -> f64 {
         self.beta.0 + (self.beta.1 - self.beta.0) * self.progress
     }
 
     /// The largest priority so far.
-    pub fn largest(&self) -> f64 {
+    pub(crate) fn largest(&self) -> f64 {
         self.largest
     }
 
     /// priority^alpha by place.
-    pub fn leaves(&self) -> &[f64] {
+    pub(crate) fn leaves(&self) -> &[f64] {
         self.tree.leaves()
     }
 
@@ -212,7 +217,7 @@ impl Priorities {
 
     /// The window moved from `old` to `new`: new transitions have the largest priority so
     /// far, those that fell out have none.
-    pub fn moved(&mut self, old: Range<u64>, new: Range<u64>, places: u64) {
+    pub(crate) fn moved(&mut self, old: Range<u64>, new: Range<u64>, places: u64) {
         let gone = old.start..new.start.min(old.end);
         let came = old.end.max(new.start)..new.end;
         let fresh = (self.largest + LEAST).powf(self.alpha);
@@ -224,7 +229,7 @@ impl Priorities {
     }
 
     /// Forgets all priorities: those of a window are as new.
-    pub fn start_anew(&mut self, window: Range<u64>, places: u64) {
+    pub(crate) fn start_anew(&mut self, window: Range<u64>, places: u64) {
         self.largest = 1.0;
         self.set((0..places as usize).map(|place| (place, 0.0)));
         self.moved(window.start..window.start, window, places);
@@ -232,7 +237,12 @@ impl Priorities {
     }
 
     /// Sets all priorities of a window, given as priority^alpha in its order.
-    pub fn fill(&mut self, window: &Window, values: impl Iterator<Item = f64>, largest: f64) {
+    pub(crate) fn fill(
+        &mut self,
+        window: &Window,
+        values: impl Iterator<Item = f64>,
+        largest: f64,
+    ) {
         let places = window.physical();
         self.set((0..places as usize).map(|place| (place, 0.0)));
         let values = window.range().zip(values);
@@ -243,7 +253,7 @@ impl Priorities {
 
     /// Draws: each of B equal shares of the whole gives one. Fills in the numbers, and the
     /// importance weights relative to the largest that there can be.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         seed: u64,
         draw: u64,
@@ -273,7 +283,7 @@ impl Priorities {
 
     /// Sets priorities of transitions; those that are gone, and values that are not finite,
     /// are left out. Returns how many were not finite.
-    pub fn update(&mut self, window: &Window, rows: &[u64], priorities: &[f32]) -> usize {
+    pub(crate) fn update(&mut self, window: &Window, rows: &[u64], priorities: &[f32]) -> usize {
         let places = window.physical();
         let usable = |p: &f32| p.is_finite() && *p >= 0.0;
         let alpha = self.alpha;
@@ -289,7 +299,7 @@ impl Priorities {
     }
 
     /// From now on changes are recorded, so that they can be taken back.
-    pub fn mark(&mut self) -> PriorityMark {
+    pub(crate) fn mark(&mut self) -> PriorityMark {
         let (before, journal) = self.journal.get_or_insert_default();
         *before += journal.len() as u64;
         journal.clear();
@@ -297,12 +307,12 @@ impl Priorities {
     }
 
     /// Whether it can go back to a mark: it is the last one, or one that was gone back to.
-    pub fn knows(&self, mark: &PriorityMark) -> bool {
+    pub(crate) fn knows(&self, mark: &PriorityMark) -> bool {
         self.journal.as_ref().is_some_and(|(at, _)| *at == mark.at)
     }
 
     /// Goes back to the last mark.
-    pub fn rewind(&mut self, mark: &PriorityMark) {
+    pub(crate) fn rewind(&mut self, mark: &PriorityMark) {
         if let Some((_, journal)) = &mut self.journal {
             let undo = journal.drain(..).rev();
             self.tree.set(undo.map(|(leaf, v)| (leaf as usize, v)), |_, _| ());
@@ -318,7 +328,7 @@ const WAYS: usize = 16;
 /// and the smallest of those above 0. Nodes are recomputed from all their children, in order,
 /// so that they depend on the leaves alone and not on the history of updates.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SumTree {
+pub(crate) struct SumTree {
     /// From the leaves to the root; each a multiple of `WAYS` long.
     sums: Vec<Vec<f64>>,
     /// Smallest value above 0 below each node; infinite where there is none. Without leaves:
@@ -331,7 +341,7 @@ pub struct SumTree {
 
 impl SumTree {
     /// With so many leaves, all 0.
-    pub fn new(leaves: usize) -> Result<Self, MemoryError> {
+    pub(crate) fn new(leaves: usize) -> Result<Self, MemoryError> {
         let (mut sums, mut least) = (Vec::new(), Vec::new());
         let mut n = leaves.max(1);
         loop {
@@ -348,22 +358,22 @@ impl SumTree {
         Ok(Self { sums, least, leaves, touched: Vec::new() })
     }
 
-    pub fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.sums.last().map_or(0.0, |top| top.iter().sum())
     }
 
     /// The smallest leaf above 0, infinite where all are 0.
-    pub fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.least.last().and_then(|l| l.first()).copied().unwrap_or(f64::INFINITY)
     }
 
-    pub fn get(&self, leaf: usize) -> f64 {
+    pub(crate) fn get(&self, leaf: usize) -> f64 {
         self.sums[0][leaf]
     }
 
     /// Sets leaves; of several values for one the last counts. `old` sees each leaf with its
     /// value before. Values are finite and 0 or more.
-    pub fn set(
+    pub(crate) fn set(
         &mut self,
         values: impl Iterator<Item = (usize, f64)>,
         mut old: impl FnMut(usize, f64),
@@ -407,7 +417,7 @@ impl SumTree {
 
     /// The leaf in whose share of the whole `at` (0 up to the total) lies; never one of 0
     /// unless all are.
-    pub fn find(&self, at: f64) -> usize {
+    pub(crate) fn find(&self, at: f64) -> usize {
         let (mut at, mut node) = (at, 0);
         for level in self.sums.iter().rev() {
             let children = &level[WAYS * node..WAYS * (node + 1)];
@@ -428,7 +438,7 @@ impl SumTree {
         node.min(self.leaves.saturating_sub(1))
     }
 
-    pub fn leaves(&self) -> &[f64] {
+    pub(crate) fn leaves(&self) -> &[f64] {
         &self.sums[0][..self.leaves]
     }
 }

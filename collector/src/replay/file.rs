@@ -38,14 +38,14 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-pub const ROWS: &str = "rows.bin";
+pub(crate) const ROWS: &str = "rows.bin";
 /// 32-bit words that are written by one call, at least a row: few enough to stay in the
 /// processor's cache on their way, and enough that the call does not count.
 const PIECE: usize = 1 << 15;
 
 /// Places of transitions in a file, locked for as long as this value lives.
 #[derive(Debug)]
-pub struct FileRing {
+pub(crate) struct FileRing {
     path: PathBuf,
     file: File,
     map: Mmap,
@@ -64,7 +64,7 @@ pub struct FileRing {
 
 /// Whether a file may be there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
+pub(crate) enum Expect {
     /// There must be none.
     New,
     /// If there is one, it is opened.
@@ -73,7 +73,7 @@ pub enum Expect {
 
 /// Content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Transitions that can be drawn.
     pub rows: u64,
     /// Transitions that were committed and are damaged, or cut off by damaged ones.
@@ -84,7 +84,7 @@ impl FileRing {
     /// Makes the file in a folder, or opens it and fills `window` with the committed transitions.
     /// Of a file that is damaged or cut the longest whole part is taken; one of which nothing can
     /// be known is set aside. Both are said.
-    pub fn open(
+    pub(crate) fn open(
         folder: &Path,
         layout: &Layout,
         window: &mut Window,
@@ -189,7 +189,7 @@ impl FileRing {
         bytemuck::cast_slice(&self.map[PLACES as usize..])
     }
 
-    pub fn ring(&self) -> Result<Ring<'_>, ReplayError> {
+    pub(crate) fn ring(&self) -> Result<Ring<'_>, ReplayError> {
         let checked = self.check_length();
         checked.map_err(|e| self.error("cannot read it", e))?;
         let words = self.words();
@@ -210,7 +210,7 @@ impl FileRing {
 
     /// Writes transitions into their places; they do not count before they are
     /// [committed](Self::commit).
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         first: u64,
         count: usize,
@@ -256,7 +256,7 @@ impl FileRing {
     }
 
     /// Sets the window to the file's content.
-    pub fn commit(&mut self, window: &Window) -> io::Result<()> {
+    pub(crate) fn commit(&mut self, window: &Window) -> io::Result<()> {
         let commit = Commit {
             sequence: self.commit.sequence + 1,
             begin: window.begin(),
@@ -269,13 +269,13 @@ impl FileRing {
     }
 
     /// Waits until everything is on the disk.
-    pub fn sync(&self) -> Result<(), ReplayError> {
+    pub(crate) fn sync(&self) -> Result<(), ReplayError> {
         let synced = self.file.sync_data();
         synced.map_err(|e| self.error("cannot write it to the disk", e))
     }
 
     /// An error of the system about this file. `FullDisk` where the disk is full.
-    pub fn error(&self, what: &'static str, source: io::Error) -> ReplayError {
+    pub(crate) fn error(&self, what: &'static str, source: io::Error) -> ReplayError {
         match is_full(&source) {
             true => ReplayError::FullDisk {
                 path: self.path.clone(),
@@ -286,19 +286,19 @@ impl FileRing {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 /// Whether a disk, a quota or a limit is exhausted.
-pub fn is_full(e: &io::Error) -> bool {
+pub(crate) fn is_full(e: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Bytes on the disk that a file takes already.
-pub fn taken(folder: &Path) -> u64 {
+pub(crate) fn taken(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(folder.join(ROWS));
     file.map_or(0, |m| m.blocks() * 512)
@@ -312,7 +312,7 @@ const SLOTS: u64 = 8192;
 /// From one slot to the next.
 const SLOT: u64 = 512;
 /// First byte of the first place: a multiple of the page, so that it can be mapped.
-pub const PLACES: u64 = 12_288;
+pub(crate) const PLACES: u64 = 12_288;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {

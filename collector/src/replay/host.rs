@@ -15,7 +15,7 @@ use std::ops::Range;
 use tch::{Device, Tensor};
 
 /// What a configuration says of it.
-pub const HOST: About = About {
+pub(crate) const HOST: About = About {
     name: "host",
     in_file: false,
     near: false,
@@ -30,14 +30,14 @@ pub const HOST: About = About {
 
 /// `physical` places of `words` 32-bit words each. Memory is taken as places are written.
 #[derive(Debug)]
-pub struct HostRing {
+pub(crate) struct HostRing {
     map: MmapMut,
     words: usize,
     physical: u64,
 }
 
 impl HostRing {
-    pub fn new(physical: u64, words: usize) -> Result<Self, ReplayError> {
+    pub(crate) fn new(physical: u64, words: usize) -> Result<Self, ReplayError> {
         let bytes = usize::try_from(physical).ok().and_then(|n| n.checked_mul(4 * words));
         let error = || MemoryError {
             what: format!("{physical} transitions of the replay buffer"),
@@ -54,12 +54,12 @@ impl HostRing {
     }
 
     /// All places, to read.
-    pub fn ring(&self) -> Ring<'_> {
+    pub(crate) fn ring(&self) -> Ring<'_> {
         Ring::new(bytemuck::cast_slice(&self.map), self.words, self.words, self.physical)
     }
 
     /// The place of a transition, to write.
-    pub fn place_mut(&mut self, row: u64) -> &mut [u32] {
+    pub(crate) fn place_mut(&mut self, row: u64) -> &mut [u32] {
         let start = (row % self.physical) as usize * self.words;
         let words: &mut [u32] = bytemuck::cast_slice_mut(&mut self.map);
         &mut words[start..start + self.words]
@@ -133,7 +133,7 @@ struct Source<'a> {
 /// Hands a function that writes transition `i` (of step `i / N`, environment `i % N`) of a
 /// rollout to `store`. Where the rollout does not know the version of its policy it is
 /// `version`. Copies from a device are counted.
-pub fn rows_of(
+pub(crate) fn rows_of(
     rollout: &Rollout,
     layout: &Layout,
     version: i32,

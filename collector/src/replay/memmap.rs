@@ -10,7 +10,7 @@ use crate::error::ReplayError;
 use std::io;
 
 /// What a configuration says of it.
-pub const MEMMAP: About = About {
+pub(crate) const MEMMAP: About = About {
     name: "memmap",
     in_file: true,
     near: false,
@@ -21,7 +21,7 @@ pub const MEMMAP: About = About {
 };
 
 #[derive(Debug)]
-pub struct Disk {
+pub(crate) struct Disk {
     pub file: FileRing,
     /// Transitions from this number on, since the disk was full.
     pub overflow: Option<(u64, HostRing)>,
@@ -31,7 +31,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub fn open(mut site: Site<'_>) -> Result<Self, ReplayError> {
+    pub(crate) fn open(mut site: Site<'_>) -> Result<Self, ReplayError> {
         let (file, words) = (site.file()?, site.layout.words());
         Ok(Self { file, overflow: None, on_full: site.on_full, free: site.free, words })
     }
@@ -52,7 +52,7 @@ impl Disk {
     }
 
     /// All transitions, to read.
-    pub fn rows(&self) -> Result<Rows<'_>, ReplayError> {
+    pub(crate) fn rows(&self) -> Result<Rows<'_>, ReplayError> {
         let file = self.file.ring()?;
         Ok(match &self.overflow {
             Some((at, ring)) => Rows::two(file, *at, ring.ring()),

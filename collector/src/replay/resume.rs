@@ -79,7 +79,7 @@ impl Restored {
 ///
 /// # Errors
 /// The disk is full, or fails.
-pub fn save(
+pub(crate) fn save(
     core: &Core,
     folder: Option<&Path>,
     turn: u64,
@@ -95,7 +95,7 @@ pub fn save(
 }
 
 /// Bytes that [`save`] would write at the most.
-pub fn unsaved_bytes(core: &Core, saves: bool) -> u64 {
+pub(crate) fn unsaved_bytes(core: &Core, saves: bool) -> u64 {
     let inner = core.read();
     let row = core.plan.layout.bytes_per_transition() + 4 * TRAILER;
     let priorities = match inner.priorities {
@@ -109,7 +109,11 @@ pub fn unsaved_bytes(core: &Core, saves: bool) -> u64 {
 ///
 /// # Errors
 /// The saved state cannot be; the device fails.
-pub fn restore(core: &Core, folder: Option<&Path>, saved: &Saved) -> Result<Restored, ReplayError> {
+pub(crate) fn restore(
+    core: &Core,
+    folder: Option<&Path>,
+    saved: &Saved,
+) -> Result<Restored, ReplayError> {
     let inner = &mut *core.write();
     saved
         .plausible(inner.window.capacity())

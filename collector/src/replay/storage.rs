@@ -17,21 +17,21 @@ use std::sync::Arc;
 use tch::Device;
 
 /// Writes the words of a transition, given its place in a sequence.
-pub type Fill<'a> = dyn FnMut(usize, &mut [u32]) + 'a;
+pub(crate) type Fill<'a> = dyn FnMut(usize, &mut [u32]) + 'a;
 
 /// Transitions that come, step by step from the same environments.
-pub struct New<'a> {
+pub(crate) struct New<'a> {
     pub count: usize,
     pub stride: u32,
     pub fill: &'a mut Fill<'a>,
 }
 
 /// Free host memory (bytes), where anybody knows.
-pub type FreeMemory = fn() -> Option<u64>;
+pub(crate) type FreeMemory = fn() -> Option<u64>;
 
 /// Places of transitions. The window that it is given is always the same one, and says which
 /// of them are there.
-pub trait Storage: Debug + Send + Sync {
+pub(crate) trait Storage: Debug + Send + Sync {
     /// Writes transitions behind those of the window, and takes them into it. Of more than
     /// there are places the last ones stay.
     ///
@@ -83,7 +83,7 @@ pub trait Storage: Debug + Send + Sync {
 }
 
 /// A storage that is memory, and so needs a file to outlive the process.
-pub trait Memory: Storage + 'static {
+pub(crate) trait Memory: Storage + 'static {
     fn places(&self) -> u64;
 
     /// Hands `count` transitions from number `first` on to `write`, in pieces.
@@ -158,7 +158,7 @@ impl<S: Memory> Storage for Kept<S> {
 
 /// What a configuration needs to know of a kind of storage.
 #[derive(Debug)]
-pub struct About {
+pub(crate) struct About {
     /// As it is written there.
     pub name: &'static str,
     /// Whether transitions lie in a file as they come.
@@ -187,7 +187,7 @@ pub enum OnFullDisk {
 
 /// What a storage is made from.
 #[derive(Debug)]
-pub struct Site<'a> {
+pub(crate) struct Site<'a> {
     pub layout: &'a Layout,
     /// The transitions that the file holds.
     pub window: &'a Window,
@@ -210,7 +210,7 @@ impl Site<'_> {
     ///
     /// # Errors
     /// There is no folder for it.
-    pub fn file(&mut self) -> Result<FileRing, ReplayError> {
+    pub(crate) fn file(&mut self) -> Result<FileRing, ReplayError> {
         self.file.take().ok_or_else(|| {
             ReplayError::shape(
                 "folder of the replay buffer's file",
@@ -224,7 +224,7 @@ impl Site<'_> {
     ///
     /// # Errors
     /// The file cannot be read; the device fails.
-    pub fn kept<S: Memory>(self, mut memory: S) -> Result<Box<dyn Storage>, ReplayError> {
+    pub(crate) fn kept<S: Memory>(self, mut memory: S) -> Result<Box<dyn Storage>, ReplayError> {
         let (window, Some(file)) = (self.window, self.file) else {
             return Ok(Box::new(memory));
         };

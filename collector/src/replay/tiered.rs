@@ -10,7 +10,7 @@ use crate::error::ReplayError;
 use tch::Device;
 
 /// What a configuration says of it.
-pub const TIERED: About = About {
+pub(crate) const TIERED: About = About {
     name: "tiered",
     in_file: true,
     near: true,
@@ -36,7 +36,7 @@ fn open(site: Site<'_>) -> Result<Box<dyn Storage>, ReplayError> {
 
 /// A file in front of which lies memory.
 #[derive(Debug)]
-pub struct Tiered<S> {
+pub(crate) struct Tiered<S> {
     /// All of them.
     all: Disk,
     /// The newest.

@@ -65,11 +65,11 @@ pub struct Layout {
 
 /// 32-bit words that a transition has more in a file: the segment, the number of
 /// environments, and a checksum.
-pub const TRAILER: usize = 3;
+pub(crate) const TRAILER: usize = 3;
 
 /// Transitions, and all other counts of a buffer, are fewer than this in any run: larger numbers
 /// in a file are damage.
-pub const MOST: u64 = 1 << 62;
+pub(crate) const MOST: u64 = 1 << 62;
 
 /// Names of the fields of [`Layout::of`], and of the fields that a batch adds.
 pub mod names {
@@ -171,7 +171,7 @@ impl Layout {
 /// Places that can be read: place `p` holds words `p * stride..` of which the first `words`
 /// are the transition.
 #[derive(Debug, Clone, Copy)]
-pub struct Ring<'a> {
+pub(crate) struct Ring<'a> {
     places: &'a [u32],
     stride: usize,
     words: usize,
@@ -180,14 +180,14 @@ pub struct Ring<'a> {
 
 impl<'a> Ring<'a> {
     /// Over memory of `physical` places.
-    pub fn new(places: &'a [u32], stride: usize, words: usize, physical: u64) -> Self {
+    pub(crate) fn new(places: &'a [u32], stride: usize, words: usize, physical: u64) -> Self {
         debug_assert!(places.len() >= physical as usize * stride && words <= stride);
         Self { places, stride, words, physical }
     }
 
     /// The transition in the place of this number.
     #[inline]
-    pub fn row(&self, row: u64) -> &'a [u32] {
+    pub(crate) fn row(&self, row: u64) -> &'a [u32] {
         let start = (row % self.physical) as usize * self.stride;
         &self.places[start..start + self.words]
     }
@@ -195,7 +195,7 @@ impl<'a> Ring<'a> {
 
 /// Transitions in up to two pieces of host memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     /// Those from number `at` on, where there are two.
     new: Option<(u64, Ring<'a>)>,
     /// All others.
@@ -204,18 +204,18 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// In one piece.
-    pub fn one(ring: Ring<'a>) -> Self {
+    pub(crate) fn one(ring: Ring<'a>) -> Self {
         Self { new: None, old: ring }
     }
 
     /// In two: numbers from `at` on lie in `new`.
-    pub fn two(old: Ring<'a>, at: u64, new: Ring<'a>) -> Self {
+    pub(crate) fn two(old: Ring<'a>, at: u64, new: Ring<'a>) -> Self {
         Self { new: Some((at, new)), old }
     }
 
     /// The transition with this number, which must be in the window.
     #[inline]
-    pub fn row(&self, row: u64) -> &'a [u32] {
+    pub(crate) fn row(&self, row: u64) -> &'a [u32] {
         match &self.new {
             Some((at, new)) if row >= *at => new.row(row),
             _ => self.old.row(row),
@@ -226,7 +226,7 @@ impl<'a> Rows<'a> {
 /// Transitions that came step by step from the same `stride` environments: `r + stride`
 /// follows `r` in time, as long as both are in the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// Its first transition.
     pub start: u64,
     /// Environments.
@@ -237,7 +237,7 @@ pub struct Segment {
 
 /// The transitions that can be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     capacity: u64,
     physical: u64,
     begin: u64,
@@ -256,7 +256,7 @@ pub struct Window {
 /// Where a window stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Position {
+pub(crate) struct Position {
     /// Oldest transition that can be drawn.
     pub begin: u64,
     /// One behind the newest.
@@ -267,7 +267,7 @@ pub struct Position {
 
 impl Window {
     /// An empty one. `physical` is at least `capacity`, which is at least 1.
-    pub fn new(capacity: u64, physical: u64) -> Self {
+    pub(crate) fn new(capacity: u64, physical: u64) -> Self {
         Self {
             capacity,
             physical: physical.max(capacity),
@@ -282,47 +282,47 @@ impl Window {
     }
 
     /// Transitions that can be drawn.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.end - self.begin
     }
 
     /// The most that can.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// Places.
-    pub fn physical(&self) -> u64 {
+    pub(crate) fn physical(&self) -> u64 {
         self.physical
     }
 
     /// Oldest that can be drawn.
-    pub fn begin(&self) -> u64 {
+    pub(crate) fn begin(&self) -> u64 {
         self.begin
     }
 
     /// One behind the newest.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
     /// All that can be drawn.
-    pub fn range(&self) -> Range<u64> {
+    pub(crate) fn range(&self) -> Range<u64> {
         self.begin..self.end
     }
 
     /// Whether a number is in the window.
-    pub fn contains(&self, row: u64) -> bool {
+    pub(crate) fn contains(&self, row: u64) -> bool {
         (self.begin..self.end).contains(&row)
     }
 
     /// The transitions that come next do not go on from those before.
-    pub fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         self.cut = true;
     }
 
     /// The segment of the next transitions, from `stride` environments.
-    pub fn segment_for(&self, stride: u32) -> Segment {
+    pub(crate) fn segment_for(&self, stride: u32) -> Segment {
         match self.segments.back() {
             Some(&last) if !self.cut && last.stride == stride => last,
             _ => Segment { start: self.end, stride, id: self.next_id },
@@ -330,7 +330,7 @@ impl Window {
     }
 
     /// Takes `count` transitions, already in their places, into the window.
-    pub fn push(&mut self, count: u64, stride: u32) {
+    pub(crate) fn push(&mut self, count: u64, stride: u32) {
         if count == 0 {
             return;
         }
@@ -352,21 +352,21 @@ impl Window {
 
     /// Notes that places up to that of transition `head - 1` were overwritten, without the
     /// transitions being there: their old content is lost.
-    pub fn overwritten(&mut self, head: u64) {
+    pub(crate) fn overwritten(&mut self, head: u64) {
         self.head = self.head.max(head);
         let oldest = head.saturating_sub(self.physical);
         self.begin = self.begin.max(oldest).min(self.end);
     }
 
     /// Where it stands, to go back to.
-    pub fn place(&self) -> Position {
+    pub(crate) fn place(&self) -> Position {
         Position { begin: self.begin, end: self.end, cut: self.cut, next_id: self.next_id }
     }
 
     /// Forgets everything that came since then. Transitions that fell out of the window since
     /// then are in it again, unless its place was overwritten: returns how many transitions were
     /// lost so. `None`, and nothing has changed, where that place is not in the past.
-    pub fn rewind(&mut self, to: &Position) -> Option<u64> {
+    pub(crate) fn rewind(&mut self, to: &Position) -> Option<u64> {
         if to.end > self.end || to.begin > to.end {
             return None;
         }
@@ -383,7 +383,7 @@ impl Window {
 
     /// How many environments there were at transition `row`, and how many transitions
     /// follow each other from there (`row` itself included), at most `most`.
-    pub fn run_from(&self, row: u64, most: u64) -> (u64, u64) {
+    pub(crate) fn run_from(&self, row: u64, most: u64) -> (u64, u64) {
         let behind = self.segments.partition_point(|s| s.start <= row);
         let Some(segment) = self.segment_at(row) else {
             return (1, 1);
@@ -395,23 +395,23 @@ impl Window {
     }
 
     /// The segment that a transition is in.
-    pub fn segment_at(&self, row: u64) -> Option<Segment> {
+    pub(crate) fn segment_at(&self, row: u64) -> Option<Segment> {
         let behind = self.segments.partition_point(|s| s.start <= row);
         behind.checked_sub(1).and_then(|i| self.segments.get(i).copied())
     }
 
     /// Nothing before this is there.
-    pub fn floor(&self) -> u64 {
+    pub(crate) fn floor(&self) -> u64 {
         self.floor
     }
 
     /// One behind the newest that was ever written.
-    pub fn head(&self) -> u64 {
+    pub(crate) fn head(&self) -> u64 {
         self.head
     }
 
     /// From now on there are no more than this many places.
-    pub fn shrink(&mut self, places: u64) {
+    pub(crate) fn shrink(&mut self, places: u64) {
         self.physical = self.physical.min(places);
         self.capacity = self.capacity.min(places);
         self.begin = self.begin.max(self.end.saturating_sub(self.capacity));
@@ -420,7 +420,7 @@ impl Window {
     /// A window over transitions that were found in their places `there`, each with (number,
     /// segment, stride): those from `begin` on can be drawn, earlier ones are there to go back
     /// to. Places up to that of `head` were overwritten.
-    pub fn refill(
+    pub(crate) fn refill(
         &mut self,
         rows: impl Iterator<Item = (u64, u32, u32)>,
         there: Range<u64>,

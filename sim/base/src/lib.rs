@@ -1,5 +1,7 @@
 //! What every crate of the simulation stands on: files, memory, random numbers, names.
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 mod error;
 pub mod files;
 mod kernels;

@@ -5,6 +5,8 @@
 //! of environments) -> [`phases`] (the entries for a whole control step) -> [`device`] (where
 //! memory is and programs run) -> [`referee`] (MuJoCo's answers beside ours).
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 pub mod config;
 pub mod device;
 pub mod kernels;

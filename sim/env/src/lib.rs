@@ -4,6 +4,8 @@
 //! mean for a robot: programs and tables) -> [`mod@env`] (N environments: actions in, observations
 //! and rewards out).
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 pub mod env;
 pub mod task;
 

@@ -5,6 +5,8 @@
 //! program -> values of a block of environments) -> [`draw`] (distributions, for all that is
 //! drawn).
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 pub mod config;
 pub mod draw;
 pub mod expr;

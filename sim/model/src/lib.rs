@@ -5,6 +5,8 @@
 //! radians, quaternions `(w, x, y, z)`, world z up; bodies are numbered so that
 //! a parent comes before its children and body 0 is the world.
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 mod actuator;
 pub mod arms;
 mod constraint;

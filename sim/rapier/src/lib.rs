@@ -6,6 +6,8 @@
 //! over a [`Pool`]; a world never sees another, so results do not depend on the
 //! number of threads, the block or the neighbours.
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 mod actuate;
 mod build;
 mod diagnose;

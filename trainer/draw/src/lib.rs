@@ -5,6 +5,8 @@
 //! [`camera`] where from -> [`render`] casts rays at [`shape`]s and [`mesh`]es -> [`image`],
 //! [`sheet`] and [`gif`] write files. No window, no GPU, no fonts needed.
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 pub mod camera;
 pub mod choice;
 pub mod clip;

@@ -3,6 +3,7 @@
 //! Reading order: [`config`] (a run's TOML) -> [`learner`] (what a learner is, its registry, each
 //! in a folder) -> [`environments`] (those that are no robot's) -> [`drill`] (faults on purpose).
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod config;

@@ -3,6 +3,7 @@
 //! Reading order: [`run`] (the loop) -> [`supervise`] (the process that watches it) -> [`forecast`]
 //! (how much memory it will take) -> [`log`] -> [`export`] (its policy for others) -> [`stats`].
 
+#![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod export;

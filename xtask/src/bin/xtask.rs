@@ -15,6 +15,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test --changed [REF]
                the tests of what differs from REF (the merge base with main without one) and
                of the packages that depend on it
+  features     build the simulation with every combination of its features
   nightly [--all]
                the tests of thousands of states and several architectures in full: for what
                has changed since (tests/proved.toml), or all
@@ -63,6 +64,7 @@ fn run(args: &[String]) -> Result<(), SetupError> {
         }
         (changed::COMMAND, command) => changed::run_chosen(command),
         ("test", rest) => timed("test", || checks::test(&place, rest).map(drop)),
+        ("features", []) => timed("features", || checks::features(&place)),
         ("nightly", []) => timed("nightly", || proofs::nightly(&place, false)),
         ("nightly", [all]) if all == "--all" => timed("nightly", || proofs::nightly(&place, true)),
         ("mutants", []) => timed("mutants", || mutants::run(&place, None)),

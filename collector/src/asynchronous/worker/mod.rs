@@ -70,7 +70,7 @@ fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, JobFailu
 
 impl<E: Environments + Send + 'static> Worker<E> {
     /// Works until nobody gives orders any more.
-    pub fn run(mut self, begin: Begin) {
+    pub(crate) fn run(mut self, begin: Begin) {
         // Many workers share the cores. The setting is that of this thread alone.
         tch::set_num_threads(1);
         let built = self.built(&begin);

@@ -81,7 +81,7 @@ pub(super) struct Workers<E: Environments + Send + 'static> {
 }
 
 impl<E: Environments + Send + 'static> Workers<E> {
-    pub fn new(
+    pub(crate) fn new(
         factory: Arc<Factory<E>>,
         envs: usize,
         steps: usize,
@@ -131,21 +131,25 @@ impl<E: Environments + Send + 'static> Workers<E> {
         Ok(this)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    pub fn shards(&self) -> impl Iterator<Item = Shard> {
+    pub(crate) fn shards(&self) -> impl Iterator<Item = Shard> {
         self.all.iter().map(|m| m.shard)
     }
 
     /// Panics and hangs so far.
-    pub fn troubles(&self) -> (u64, u64) {
+    pub(crate) fn troubles(&self) -> (u64, u64) {
         (self.restarts, self.hangs)
     }
 
     /// Starts all workers with first episodes; returns the sizes of one's environments.
-    pub fn begin(&mut self, policy: &dyn Policy, spread: bool) -> Result<EnvSpec, CollectError> {
+    pub(crate) fn begin(
+        &mut self,
+        policy: &dyn Policy,
+        spread: bool,
+    ) -> Result<EnvSpec, CollectError> {
         for worker in 0..self.all.len() {
             self.start(worker, policy, Begin::Fresh { spread })?;
         }
@@ -198,7 +202,7 @@ impl<E: Environments + Send + 'static> Workers<E> {
     }
 
     /// Gives every worker the rollouts that it fills.
-    pub fn stock(&mut self, spec: &EnvSpec) -> Result<(), CollectError> {
+    pub(crate) fn stock(&mut self, spec: &EnvSpec) -> Result<(), CollectError> {
         self.spec = Some(spec.clone());
         for worker in 0..self.all.len() {
             self.refill(worker)?;
@@ -226,7 +230,7 @@ impl<E: Environments + Send + 'static> Workers<E> {
         Ok(())
     }
 
-    pub fn change(&mut self, change: &Change<E>) {
+    pub(crate) fn change(&mut self, change: &Change<E>) {
         self.change = Some(change.clone());
         for member in &self.all {
             // One that is gone gets it when it is replaced.
@@ -235,7 +239,11 @@ impl<E: Environments + Send + 'static> Workers<E> {
     }
 
     /// Has everybody make rollout `number`.
-    pub fn order(&mut self, number: u64, weights: &Arc<Weights>) -> Result<(), CollectError> {
+    pub(crate) fn order(
+        &mut self,
+        number: u64,
+        weights: &Arc<Weights>,
+    ) -> Result<(), CollectError> {
         for worker in 0..self.all.len() {
             self.order_of(worker, number, weights)?;
         }
@@ -263,19 +271,19 @@ impl<E: Environments + Send + 'static> Workers<E> {
     }
 
     /// The oldest rollout of a worker.
-    pub fn made(&self, worker: usize) -> Option<&Package> {
+    pub(crate) fn made(&self, worker: usize) -> Option<&Package> {
         self.all[worker].done.front().map(|p| &**p)
     }
 
     /// The same, which is handed out with that: the worker's state is the one after it.
-    pub fn take(&mut self, worker: usize) -> Option<Box<Package>> {
+    pub(crate) fn take(&mut self, worker: usize) -> Option<Box<Package>> {
         let member = &mut self.all[worker];
         let mut package = member.done.pop_front()?;
         member.state = std::mem::take(&mut package.state);
         Some(package)
     }
 
-    pub fn give_back(&mut self, worker: usize, package: Box<Package>) {
+    pub(crate) fn give_back(&mut self, worker: usize, package: Box<Package>) {
         self.all[worker].free.push(package);
     }
 }

@@ -11,13 +11,13 @@ pub(in crate::asynchronous) type StatePart = (Arc<Vec<u8>>, usize);
 
 impl<E: Environments + Send + 'static> Workers<E> {
     /// Where every worker is.
-    pub fn own_places(&self) -> Vec<StatePart> {
+    pub(crate) fn own_places(&self) -> Vec<StatePart> {
         let own = |m: &Member<E>| (m.state.blob.clone(), 0);
         self.all.iter().map(own).collect()
     }
 
     /// Where every worker finds its environments in the state of all.
-    pub fn places_in(&self, blob: &[u8]) -> Result<Vec<StatePart>, CollectError> {
+    pub(crate) fn places_in(&self, blob: &[u8]) -> Result<Vec<StatePart>, CollectError> {
         let mut copy = Vec::new();
         copy.try_reserve_exact(blob.len()).map_err(|_| {
             CollectError::Memory(ostler_sim::memory::MemoryError {
@@ -32,7 +32,7 @@ impl<E: Environments + Send + 'static> Workers<E> {
 
     /// Drops all rollouts below `dropped` and gives every worker a state. Returns how
     /// many environments were taken over.
-    pub fn place(
+    pub(crate) fn place(
         &mut self,
         dropped: u64,
         places: &[StatePart],
@@ -75,7 +75,7 @@ impl<E: Environments + Send + 'static> Workers<E> {
     }
 
     /// States at the start of the rollout that is handed out next.
-    pub fn states(&self) -> Vec<Arc<Vec<u8>>> {
+    pub(crate) fn states(&self) -> Vec<Arc<Vec<u8>>> {
         self.all.iter().map(|m| m.state.blob.clone()).collect()
     }
 }

@@ -17,7 +17,7 @@ const MOST_REPLACEMENTS: u32 = 2;
 
 impl<E: Environments + Send + 'static> Workers<E> {
     /// Waits until the next rollout is made by all, or cut.
-    pub fn wait_for(&mut self, flight: &Flight<'_>) -> Result<(), CollectError> {
+    pub(crate) fn wait_for(&mut self, flight: &Flight<'_>) -> Result<(), CollectError> {
         let wanted = self.options.preemptive_threshold * self.all.len() as f64;
         self.look_again();
         loop {

@@ -27,7 +27,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub fn new(spec: &EnvSpec, sizes: &Sizes) -> Result<Self, MemoryError> {
+    pub(crate) fn new(spec: &EnvSpec, sizes: &Sizes) -> Result<Self, MemoryError> {
         Ok(Self {
             clock: 0,
             began: 0,
@@ -85,21 +85,21 @@ impl Marked {
         Ok(Self { any: AtomicBool::new(false), blocks: flags })
     }
 
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.any.load(Relaxed)
     }
 
-    pub fn mark(&self, block: usize) {
+    pub(crate) fn mark(&self, block: usize) {
         self.blocks[block].store(true, Relaxed);
         self.any.store(true, Relaxed);
     }
 
-    pub fn is_marked(&self, block: usize) -> bool {
+    pub(crate) fn is_marked(&self, block: usize) -> bool {
         self.any.load(Relaxed) && self.blocks[block].load(Relaxed)
     }
 
     /// Forgets them all; hands each to `f`.
-    pub fn take(&mut self, mut f: impl FnMut(usize)) {
+    pub(crate) fn take(&mut self, mut f: impl FnMut(usize)) {
         if !std::mem::take(self.any.get_mut()) {
             return;
         }
@@ -113,7 +113,7 @@ impl Marked {
 
 /// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`; then `last_ret`
     /// of `EnvArgs`.
     words: Vec<u32>,
@@ -139,7 +139,7 @@ impl Ended {
     }
 
     /// Keeps last observations from now on, of rows of these widths of an environment.
-    pub fn keep_seen(&mut self, [wide, critic_wide]: [usize; 2]) -> Result<(), MemoryError> {
+    pub(crate) fn keep_seen(&mut self, [wide, critic_wide]: [usize; 2]) -> Result<(), MemoryError> {
         let what = "last observations";
         self.seen = Row {
             policy: zeroed(what, wide.saturating_mul(self.num_envs))?,
@@ -149,12 +149,12 @@ impl Ended {
     }
 
     /// The last observations.
-    pub fn seen(&self) -> &Row {
+    pub(crate) fn seen(&self) -> &Row {
         &self.seen
     }
 
     /// Enters them in the place of the episodes.
-    pub fn enter(&mut self, args: &mut EnvArgs) {
+    pub(crate) fn enter(&mut self, args: &mut EnvArgs) {
         let at = self.at();
         let to = &mut args.episode;
         let columns = [&mut to.ret, &mut to.sums, &mut to.length, &mut to.counted, &mut to.metric];
@@ -166,7 +166,7 @@ impl Ended {
     }
 
     /// Where threads write them.
-    pub fn at(&mut self) -> EndedAt {
+    pub(crate) fn at(&mut self) -> EndedAt {
         EndedAt {
             words: self.words.as_mut_ptr() as Address,
             num_envs: self.num_envs,
@@ -182,25 +182,25 @@ impl Ended {
         self.words[row * self.num_envs + env]
     }
 
-    pub fn ret(&self, agent: usize, env: usize) -> f32 {
+    pub(crate) fn ret(&self, agent: usize, env: usize) -> f32 {
         f32::from_bits(self.word(agent, env))
     }
 
-    pub fn length(&self, env: usize) -> u32 {
+    pub(crate) fn length(&self, env: usize) -> u32 {
         self.word(self.agents + self.terms, env)
     }
 
     /// Return of an episode that was counted; of several agents, the mean.
-    pub fn mean_ret(&self, env: usize) -> f32 {
+    pub(crate) fn mean_ret(&self, env: usize) -> f32 {
         f32::from_bits(self.word(self.agents + self.terms + 2 + self.metrics, env))
     }
 
     /// What the values of a metric of an episode that was counted came to.
-    pub fn metric(&self, metric: usize, env: usize) -> f32 {
+    pub(crate) fn metric(&self, metric: usize, env: usize) -> f32 {
         f32::from_bits(self.word(self.agents + self.terms + 2 + metric, env))
     }
 
-    pub fn counted(&self, env: usize) -> bool {
+    pub(crate) fn counted(&self, env: usize) -> bool {
         self.word(self.agents + self.terms + 1, env) != 0
     }
 }
@@ -221,7 +221,7 @@ impl EndedAt {
     /// # Safety
     /// `args` has the addresses of [`Episodes`] of these sizes and of observations, [`Ended`]
     /// lives, and no other thread touches these environments' entries meanwhile.
-    pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
+    pub(crate) unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
         let columns = &args.episode;
         let from = [columns.ret, columns.sums, columns.length, columns.counted, columns.metric];
         let mut to = (self.words as *mut u32).wrapping_add(first);
@@ -243,7 +243,7 @@ impl EndedAt {
 }
 
 impl Work {
-    pub fn new(
+    pub(crate) fn new(
         spec: &EnvSpec,
         task: &Task,
         sizes: &Sizes,

@@ -33,7 +33,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub fn of(value: f32) -> Self {
+    pub(crate) fn of(value: f32) -> Self {
         if value.is_nan() {
             Self::Nan
         } else if ostler_engine::physics::evidence::is_bad(value) {
@@ -81,7 +81,7 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    pub fn new(model: &Model, task: &Task) -> Self {
+    pub(crate) fn new(model: &Model, task: &Task) -> Self {
         let mut names = Vec::new();
         let mut group = |kinds: &[&str], what: &str, of: &[String]| {
             let start = names.len();
@@ -144,7 +144,7 @@ impl Causes {
     }
 
     /// Index of the cause that a number is.
-    pub fn index(&self, place: CausePlace, kind: Kind) -> usize {
+    pub(crate) fn index(&self, place: CausePlace, kind: Kind) -> usize {
         // NaN, infinite; a limit counts as infinite where there is none.
         let number = usize::from(kind != Kind::Nan);
         let known = |map: &[usize], i: usize| map.get(i).copied();

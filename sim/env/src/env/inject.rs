@@ -119,7 +119,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
@@ -131,13 +131,13 @@ impl Faults {
     }
 
     /// Whether states of worlds are overwritten in this step.
-    pub fn pokes(&self) -> bool {
+    pub(crate) fn pokes(&self) -> bool {
         let is_state = |h: &Hit| matches!(h.what, What::Qpos(_) | What::Qvel(_));
         self.hits.iter().any(is_state)
     }
 
     /// Panics if one of these environments is to.
-    pub fn panic(&self, first: usize, len: usize) {
+    pub(crate) fn panic(&self, first: usize, len: usize) {
         if let Some(hit) = self.of(first, len).iter().find(|h| h.what == What::Panic) {
             panic!("injected: a panic in environment {}", hit.env);
         }
@@ -147,7 +147,7 @@ impl Faults {
     ///
     /// # Safety
     /// `args` has the addresses of a phase, whose block these environments are.
-    pub unsafe fn observe(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
+    pub(crate) unsafe fn observe(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
         let [width, _] = task.observations.world();
         for hit in self.of(first, len) {
             if let What::Observation(i) = hit.what {
@@ -163,7 +163,7 @@ impl Faults {
     ///
     /// # Safety
     /// As [`observe`](Self::observe).
-    pub unsafe fn reward(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
+    pub(crate) unsafe fn reward(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
         let (gain, bits) = (args.buffers.gain as *mut f32, args.buffers.bits as *mut u32);
         for hit in self.of(first, len) {
             if hit.what != What::Reward {
@@ -182,7 +182,7 @@ impl Faults {
     }
 
     /// The actions with faults in them, if there are any in this step; to be given back.
-    pub fn take_actions(&mut self, actions: &[f32], width: usize) -> Option<Vec<f32>> {
+    pub(crate) fn take_actions(&mut self, actions: &[f32], width: usize) -> Option<Vec<f32>> {
         let is_action = |h: &&Hit| matches!(h.what, What::Action(_));
         if !self.hits.iter().any(|h| is_action(&h)) {
             return None;
@@ -197,7 +197,7 @@ impl Faults {
         Some(changed)
     }
 
-    pub fn give_back(&mut self, actions: Vec<f32>) {
+    pub(crate) fn give_back(&mut self, actions: Vec<f32>) {
         self.actions = actions;
     }
 }

@@ -51,7 +51,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn act(&mut self) {
+    pub(crate) unsafe fn act(&mut self) {
         self.guard(|block| {
             // SAFETY: the caller's promise.
             unsafe { block.plain(api().act) };
@@ -65,7 +65,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`]; `args` has what `stepper` takes.
-    pub unsafe fn step(&mut self, stepper: &dyn Stepper) {
+    pub(crate) unsafe fn step(&mut self, stepper: &dyn Stepper) {
         self.guard(|block| {
             let (args, first, len) = (&block.args.physics, block.first, block.len);
             // SAFETY: the caller's promise.
@@ -77,7 +77,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn finish(&mut self) -> Outcome {
+    pub(crate) unsafe fn finish(&mut self) -> Outcome {
         // SAFETY: the caller's promise.
         let finish = |args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) };
         match self.called(finish) {
@@ -92,7 +92,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn restart(&mut self) {
+    pub(crate) unsafe fn restart(&mut self) {
         // SAFETY: the caller's promise.
         self.called(|args, calls, first, len| unsafe { (api().restart)(args, calls, first, len) });
     }
@@ -101,7 +101,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn start(&mut self) {
+    pub(crate) unsafe fn start(&mut self) {
         // SAFETY: the caller's promise.
         self.called(|args, calls, first, len| unsafe { (api().start)(args, calls, first, len) });
     }
@@ -110,7 +110,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn begin(&mut self) {
+    pub(crate) unsafe fn begin(&mut self) {
         // SAFETY: the caller's promise.
         self.called(|args, calls, first, len| unsafe { (api().begin)(args, calls, first, len) });
     }
@@ -119,7 +119,7 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn observe(&mut self) {
+    pub(crate) unsafe fn observe(&mut self) {
         // SAFETY: the caller's promise.
         self.called(|args, calls, first, len| unsafe { (api().observe)(args, calls, first, len) });
     }

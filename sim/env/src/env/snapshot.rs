@@ -35,7 +35,11 @@ impl Identity {
     ///
     /// # Errors
     /// The task cannot be written as JSON.
-    pub fn new(env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        env: &EnvConfig,
+        task: &TaskConfig,
+        step_dt: f64,
+    ) -> Result<Self, ConfigError> {
         // Where files lie is not what they say.
         let mut task = TaskConfig { robot: String::new(), robot_folder: None, ..task.clone() };
         task.native.iter_mut().for_each(|term| term.file.clear());
@@ -49,7 +53,7 @@ impl Identity {
     ///
     /// # Errors
     /// They cannot be written as JSON.
-    pub fn add_physics(&mut self, sim: &SimConfig) -> Result<(), ConfigError> {
+    pub(crate) fn add_physics(&mut self, sim: &SimConfig) -> Result<(), ConfigError> {
         self.physics =
             digest(&(sim.backend, &sim.rapier, sim.max_speed, sim.max_position, &sim.limit))?;
         Ok(())

@@ -22,7 +22,7 @@ impl Chosen {
     ///
     /// # Errors
     /// A name is written twice.
-    pub fn new(
+    pub(crate) fn new(
         found: impl IntoIterator<Item = Result<(String, Vec<usize>), ConfigError>>,
         path: &str,
     ) -> Result<Self, ConfigError> {
@@ -51,7 +51,12 @@ impl Chosen {
 
     /// Refuses a list of `found` numbers, or `of` whatever else, where nobody can say which one is
     /// whose.
-    pub fn listed(mixed: bool, found: usize, of: &str, path: &str) -> Result<(), ConfigError> {
+    pub(crate) fn listed(
+        mixed: bool,
+        found: usize,
+        of: &str,
+        path: &str,
+    ) -> Result<(), ConfigError> {
         if !mixed {
             return Ok(());
         }
@@ -82,13 +87,13 @@ pub(super) struct Elements<'a> {
 
 impl Elements<'_> {
     /// One finite number per element; the key is at `path`.
-    pub fn numbers(&self, values: &OneOrMany, path: &str) -> Result<Vec<f32>, ConfigError> {
+    pub(crate) fn numbers(&self, values: &OneOrMany, path: &str) -> Result<Vec<f32>, ConfigError> {
         let exact = self.exact(values, path)?;
         Ok(exact.into_iter().map(|x| x as f32).collect())
     }
 
     /// The same with all their digits.
-    pub fn exact(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
+    pub(crate) fn exact(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
         match values {
             OneOrMany::One(v) => Ok(vec![exact(*v, path)?; self.names.len()]),
             OneOrMany::Many(list) => {
@@ -101,7 +106,7 @@ impl Elements<'_> {
     }
 
     /// One range per element.
-    pub fn ranges(&self, values: &Ranges, path: &str) -> Result<Vec<[f32; 2]>, ConfigError> {
+    pub(crate) fn ranges(&self, values: &Ranges, path: &str) -> Result<Vec<[f32; 2]>, ConfigError> {
         match values {
             Ranges::One(pair) => Ok(vec![range(*pair, path)?; self.names.len()]),
             Ranges::Many(list) => {

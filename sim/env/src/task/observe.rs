@@ -80,19 +80,19 @@ pub(super) struct Spot {
 
 impl Spot {
     /// First place of the present value.
-    pub fn newest(&self) -> usize {
+    pub(crate) fn newest(&self) -> usize {
         self.first + (self.frames - 1) * self.stride
     }
 }
 
 impl Term {
     /// Entries.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.scale.len()
     }
 
     /// The policy does not see it.
-    pub fn is_privileged(&self) -> bool {
+    pub(crate) fn is_privileged(&self) -> bool {
         self.group != ObservationGroup::Policy
     }
 

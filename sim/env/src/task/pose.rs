@@ -10,7 +10,7 @@ use super::team::Team;
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
 use ostler_model::arms::tendon_length;
-use ostler_model::{Actuator, Dynamics, JointKind, Keyframe, Model, Transmission};
+use ostler_model::{Actuator, JointKind, Keyframe, Model, Transmission};
 use std::ops::Range;
 
 /// Where the pose is named.

@@ -8,11 +8,11 @@ use super::unit::Unit;
 use std::ops::Range;
 
 /// Placeholder of an agent's name.
-pub const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
+pub(crate) const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
 
 /// Which agents `{each}` and `{other}` stand for now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct AgentNames {
+pub(crate) struct AgentNames {
     pub(super) each: Option<usize>,
     pub(super) other: Option<usize>,
 }

@@ -1,6 +1,6 @@
 //! Syntax tree -> checked graph: sizes, units, names.
 
-pub use super::value::{Comp, Value};
+pub(crate) use super::value::{Comp, Value};
 
 use super::dag::{Dag, Id};
 use super::functions::Function;
@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Most components of one vector.
-pub const MAX_COMPONENTS: usize = 4096;
+pub(crate) const MAX_COMPONENTS: usize = 4096;
 /// Most nodes that are within one another, those of named expressions included: more than one
 /// text can have.
 const MAX_DEPTH: usize = 800;
@@ -357,7 +357,11 @@ fn outside(at: i64, len: usize, span: Range<usize>) -> ExprError {
 }
 
 /// The common length; scalars fit all.
-pub fn length_of(values: &[&Value], span: Range<usize>, who: &str) -> Result<usize, ExprError> {
+pub(crate) fn length_of(
+    values: &[&Value],
+    span: Range<usize>,
+    who: &str,
+) -> Result<usize, ExprError> {
     let n = values.iter().map(|v| v.len()).max().unwrap_or(1);
     let Some(other) = values.iter().find(|v| v.len() != n && v.len() != 1) else {
         return Ok(n);
@@ -373,6 +377,6 @@ pub fn length_of(values: &[&Value], span: Range<usize>, who: &str) -> Result<usi
 }
 
 /// Units that cannot be brought together.
-pub fn disagree(span: Range<usize>, message: String) -> ExprError {
+pub(crate) fn disagree(span: Range<usize>, message: String) -> ExprError {
     ExprError::new(span, message).help("multiply one by a constant to say how they compare")
 }

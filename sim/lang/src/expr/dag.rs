@@ -6,10 +6,10 @@ pub use ostler_engine::state::Seen;
 use std::collections::HashMap;
 
 /// Most nodes of one expression.
-pub const MAX_NODES: usize = 1 << 15;
+pub(crate) const MAX_NODES: usize = 1 << 15;
 
 /// Index of a node.
-pub type Id = u32;
+pub(crate) type Id = u32;
 
 /// A buffer of [`super::Inputs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

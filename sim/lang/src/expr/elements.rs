@@ -118,7 +118,7 @@ pub(super) fn geoms_of(model: &Model, e: Element) -> Vec<usize> {
 }
 
 /// Kinds of elements with this name, the usual meaning first.
-pub fn kind_of(model: &Model, name: &str) -> Option<ElementKind> {
+pub(crate) fn kind_of(model: &Model, name: &str) -> Option<ElementKind> {
     ElementKind::ALL.into_iter().find(|k| k.names(model).contains(&name))
 }
 
@@ -130,7 +130,7 @@ fn usable(model: &Model, e: Element) -> bool {
 /// All elements that `text` (a name, or a pattern with `*`) means for `function`.
 /// A pattern means the first kind that it fits, in the model's order, without the
 /// world, free and ball joints.
-pub fn resolve(
+pub(crate) fn resolve(
     model: &Model,
     text: &str,
     kind: Kind,

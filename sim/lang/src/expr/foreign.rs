@@ -100,7 +100,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// Advice for a name of another program.
-pub fn lookup(name: &str) -> Option<&'static str> {
+pub(crate) fn lookup(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(n, _)| *n == name).map(|(_, advice)| *advice)
 }
 

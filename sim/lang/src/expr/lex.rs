@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// One word or sign of an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Token<'a> {
+pub(crate) enum Token<'a> {
     /// A number.
     Number(f64),
     /// A name.
@@ -18,7 +18,7 @@ pub enum Token<'a> {
 }
 
 /// A token and the bytes it came from.
-pub type Spanned<'a> = (Token<'a>, Range<usize>);
+pub(crate) type Spanned<'a> = (Token<'a>, Range<usize>);
 
 /// Longest first, so that `<=` is not read as `<`. Second: the canonical spelling.
 const SIGNS: [(&str, &str); 27] = [
@@ -79,7 +79,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// Splits `text`. Comments run from `#` to the end of the line.
-pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
+pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {

@@ -9,7 +9,7 @@ use super::BLOCK;
 use ostler_base::math;
 
 /// One register: a value for each environment of a block.
-pub type Register = [f32; BLOCK];
+pub(crate) type Register = [f32; BLOCK];
 
 macro_rules! operations {
     (

@@ -7,12 +7,12 @@ use super::tree::{Binary, Node, NodeRef, Tree};
 use std::ops::Range;
 
 /// Longest expression in bytes.
-pub const MAX_LEN: usize = 8192;
+pub(crate) const MAX_LEN: usize = 8192;
 /// Deepest nesting of brackets, calls and operators.
-pub const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Parses a whole text.
-pub fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
+pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
     if text.len() > MAX_LEN {
         return Err(ExprError::new(
             0..text.len(),

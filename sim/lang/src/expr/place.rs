@@ -44,7 +44,7 @@ pub(super) struct Argument<'a> {
 
 impl<'a> Place<'a> {
     /// An expression by itself.
-    pub fn new(text: &'a str, tree: &'a Tree<'a>) -> Self {
+    pub(crate) fn new(text: &'a str, tree: &'a Tree<'a>) -> Self {
         Self {
             tree,
             text,
@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
     }
 
     /// The argument of that name.
-    pub fn argument(&self, name: &str) -> Option<usize> {
+    pub(crate) fn argument(&self, name: &str) -> Option<usize> {
         self.arguments.iter().position(|a| a.name == name)
     }
 }

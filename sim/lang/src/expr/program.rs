@@ -6,7 +6,7 @@ use super::{BLOCK, Inputs, Scratch};
 use std::collections::BTreeSet;
 
 /// Most registers of one program (256 bytes each).
-pub const MAX_REGISTERS: usize = 4096;
+pub(crate) const MAX_REGISTERS: usize = 4096;
 
 /// One step of a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Code {
 
 /// Orders the nodes that `outputs` need and gives them registers; an error is
 /// the number of registers it would take.
-pub fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
+pub(crate) fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
     let nodes = dag.nodes();
     // Last use of every node that is needed; outputs live to the end.
     let mut last_use = vec![None; nodes.len()];

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Index of a node in [`Tree::nodes`].
-pub type NodeRef = usize;
+pub(crate) type NodeRef = usize;
 
 /// Operators with two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -139,14 +139,14 @@ pub(super) struct Reflected {
 
 impl Reflected {
     /// Adds the armature.
-    pub fn add_armature(&self, model: &mut Model) {
+    pub(crate) fn add_armature(&self, model: &mut Model) {
         if let Some((_, armature)) = felt_by(self.on, model) {
             *armature += self.armature;
         }
     }
 
     /// Adds the damping, once the joints have their own.
-    pub fn add_damping(&self, model: &mut Model) {
+    pub(crate) fn add_damping(&self, model: &mut Model) {
         if let Some((damping, _)) = felt_by(self.on, model) {
             *damping += self.damping;
         }
@@ -170,13 +170,13 @@ fn felt_by(on: Transmission, model: &mut Model) -> Option<(&mut f64, &mut f64)> 
 
 impl ActuatorSpec {
     /// True if it has a number of its own in the state.
-    pub fn has_state(&self) -> bool {
+    pub(crate) fn has_state(&self) -> bool {
         self.dynamics != Dynamics::None
     }
 
     /// Overwrites the values that the element sets; its name sets gain and bias as MuJoCo's
     /// shortcuts do.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.fill("gear", 1, &mut self.gear)?;
         e.keyword("ctrllimited", LIMITED, &mut self.ctrl_limited)?;
         e.ends("ctrlrange", &mut self.ctrlrange)?;
@@ -392,7 +392,7 @@ impl ActuatorSpec {
 
     /// The actuator's own damping and armature as what it acts on feels them: times the gear's
     /// square (MuJoCo, `mj_actuatorDamping`).
-    pub fn reflected(&self, e: &Element, of: &Actuator) -> Read<Reflected> {
+    pub(crate) fn reflected(&self, e: &Element, of: &Actuator) -> Read<Reflected> {
         let at = |name: &str| e.attr(name).map_or(e.at, |a| a.value_at(0));
         if self.damping[1..] != [0.0; 2] {
             let why = "a polynomial damping is not supported; give its first coefficient";
@@ -416,7 +416,7 @@ impl ActuatorSpec {
 
     /// The actuator, with its transmission looked up in `model`. A damping ratio is
     /// still a positive `bias[2]`: see `derive`.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &mut self,
         e: &Element,
         compiler: &Compiler,

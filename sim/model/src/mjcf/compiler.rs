@@ -93,7 +93,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Gives the files of a model, those read since the last call, its settings; `files`
     /// are all that were read.
-    pub fn add(&mut self, files: &[PathBuf], compiler: Compiler, reach: Reach) {
+    pub(crate) fn add(&mut self, files: &[PathBuf], compiler: Compiler, reach: Reach) {
         let model = self.models.len();
         self.models.push((compiler, reach));
         for file in files.iter().skip(self.of_file.len()) {
@@ -103,7 +103,7 @@ impl Settings {
     }
 
     /// Impossible moments of inertia become their mean in all files, whatever these say.
-    pub fn balance_inertia(&mut self) {
+    pub(crate) fn balance_inertia(&mut self) {
         for (compiler, _) in &mut self.models {
             compiler.balance_inertia = true;
             compiler.balance_all = true;
@@ -111,17 +111,17 @@ impl Settings {
     }
 
     /// Settings for the element at `at`.
-    pub fn of(&self, at: At) -> &Compiler {
+    pub(crate) fn of(&self, at: At) -> &Compiler {
         &self.models[self.of_file[at.file()].0].0
     }
 
     /// Where files lie that are named at `at`.
-    pub fn reach(&self, at: At) -> &Reach {
+    pub(crate) fn reach(&self, at: At) -> &Reach {
         &self.models[self.of_file[at.file()].0].1
     }
 
     /// Where the file `name`, which stands at `at`, may be.
-    pub fn candidates(&self, at: At, dir: Dir, name: &str) -> Vec<Candidate> {
+    pub(crate) fn candidates(&self, at: At, dir: Dir, name: &str) -> Vec<Candidate> {
         let beside = &self.of_file[at.file()].1;
         self.reach(at).candidates(self.of(at), beside, dir, name)
     }
@@ -130,7 +130,7 @@ impl Settings {
     ///
     /// # Errors
     /// It is out of reach.
-    pub fn file(&self, at: At, dir: Dir, name: &str) -> Result<PathBuf, String> {
+    pub(crate) fn file(&self, at: At, dir: Dir, name: &str) -> Result<PathBuf, String> {
         let candidates = self.candidates(at, dir, name);
         Ok(self.reach(at).first(&candidates, name)?.path)
     }
@@ -144,7 +144,7 @@ const FROM_GEOMS: Keywords<FromGeoms> =
 
 impl Compiler {
     /// Reads one `<compiler>`; later ones overwrite earlier ones.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("angle", ANGLE, &mut self.degrees)?;
         e.keyword("autolimits", BOOL, &mut self.autolimits)?;
         e.keyword("balanceinertia", BOOL, &mut self.balance_inertia)?;
@@ -195,12 +195,12 @@ impl Compiler {
     }
 
     /// An angle as the file gives it -> (rad).
-    pub fn radians(&self, angle: f64) -> f64 {
+    pub(crate) fn radians(&self, angle: f64) -> f64 {
         if self.degrees { angle * (std::f64::consts::PI / 180.0) } else { angle }
     }
 
     /// Three rotations in the order `eulerseq` says.
-    pub fn euler(&self, angles: Vec3) -> Quat {
+    pub(crate) fn euler(&self, angles: Vec3) -> Quat {
         let mut quat = crate::rotation::IDENTITY;
         for (letter, angle) in self.eulerseq.into_iter().zip(angles) {
             let axis = match letter.to_ascii_lowercase() {

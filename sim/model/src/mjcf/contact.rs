@@ -32,7 +32,7 @@ impl Default for PairSpec {
 
 impl PairSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.integer("condim", &mut self.condim)?;
         e.fill("friction", 1, &mut self.friction)?;
         e.fill("solref", 1, &mut self.solref)?;

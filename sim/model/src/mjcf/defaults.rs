@@ -42,12 +42,12 @@ pub(super) struct Classes {
 pub(super) const MAIN: &str = "main";
 
 impl Classes {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { classes: BTreeMap::from([(MAIN.to_string(), Class::default())]) }
     }
 
     /// Reads one top-level `<default>`.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         if let Some(attr) = e.attr("class").filter(|a| !a.value.is_empty() && a.value != MAIN) {
             return Err(Fault::new(
                 attr.value_at(0),
@@ -92,7 +92,7 @@ impl Classes {
 
     /// Takes in another model's classes: their names and those of its assets get a
     /// prefix. A name that is taken stays what it is.
-    pub fn adopt(&mut self, other: &Self, class_prefix: &str, prefix: &str) {
+    pub(crate) fn adopt(&mut self, other: &Self, class_prefix: &str, prefix: &str) {
         for (name, class) in &other.classes {
             let mut class = class.clone();
             class.geom.prefix_assets(prefix);
@@ -104,7 +104,7 @@ impl Classes {
     }
 
     /// The class `name`, which was asked for at `at`.
-    pub fn get(&self, name: &str, at: At) -> Read<&Class> {
+    pub(crate) fn get(&self, name: &str, at: At) -> Read<&Class> {
         self.classes.get(name).ok_or_else(|| {
             let guess = nearest(name, self.classes.keys().map(String::as_str));
             let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
@@ -113,7 +113,7 @@ impl Classes {
     }
 
     /// The class an element names, else the one around it.
-    pub fn of<'a>(&'a self, e: &'a Element, around: &'a str) -> Read<&'a Class> {
+    pub(crate) fn of<'a>(&'a self, e: &'a Element, around: &'a str) -> Read<&'a Class> {
         match e.attr("class").filter(|a| !a.value.is_empty()) {
             Some(attr) => self.get(&attr.value, attr.value_at(0)),
             None => self.get(around, e.at),

@@ -23,7 +23,7 @@ impl Default for EqualitySpec {
 
 impl EqualitySpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("active", BOOL, &mut self.active)?;
         e.fill("solref", 1, &mut self.solref)?;
         e.fill("solimp", 1, &mut self.solimp)?;
@@ -32,7 +32,13 @@ impl EqualitySpec {
 
     /// The constraint; `model` has all bodies, joints, sites and tendons, `rest` is
     /// its initial pose.
-    pub fn resolve(&self, e: &Element, name: String, model: &Model, rest: &Rest) -> Read<Equality> {
+    pub(crate) fn resolve(
+        &self,
+        e: &Element,
+        name: String,
+        model: &Model,
+        rest: &Rest,
+    ) -> Read<Equality> {
         let kind = match e.name.as_str() {
             "connect" => connect(e, model, rest)?,
             "weld" => weld(e, model, rest)?,

@@ -129,7 +129,7 @@ impl Form {
 
 impl GeomSpec {
     /// Puts `prefix` before the names of its mesh, height field and material.
-    pub fn prefix_assets(&mut self, prefix: &str) {
+    pub(crate) fn prefix_assets(&mut self, prefix: &str) {
         let names = [&mut self.material, &mut self.mesh, &mut self.hfield];
         for name in names.into_iter().flatten() {
             name.insert_str(0, prefix);
@@ -137,12 +137,12 @@ impl GeomSpec {
     }
 
     /// True for ellipsoids in the medium.
-    pub fn feels_medium(&self) -> bool {
+    pub(crate) fn feels_medium(&self) -> bool {
         self.fluid_ellipsoid
     }
 
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", SHAPE, &mut self.shape)?;
         self.pose.read(e)?;
         let mut ends = [0.0; 6];
@@ -272,7 +272,7 @@ impl GeomSpec {
 
     /// The geom in its body's frame, and its inertia if it counts for the body.
     #[allow(clippy::too_many_arguments)]
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         e: &Element,
         frame: Pose,
@@ -332,25 +332,25 @@ impl GeomSpec {
     }
 
     /// Takes its mesh's material if it names none itself.
-    pub fn inherit_material(&mut self, assets: &Assets) {
+    pub(crate) fn inherit_material(&mut self, assets: &Assets) {
         if let (None, Some(mesh)) = (&self.material, &self.mesh) {
             self.material = assets.material(mesh);
         }
     }
 
     /// Its alpha is 0: its material's, of these, if it has one, else its own.
-    pub fn is_unseen(&self, materials: &Materials) -> bool {
+    pub(crate) fn is_unseen(&self, materials: &Materials) -> bool {
         let material = self.material.as_ref().and_then(|m| materials.get(m));
         material.map_or(self.rgba[3], |m| m.rgba[3]) == 0.0
     }
 
     /// Its material.
-    pub fn material(&self) -> Option<&str> {
+    pub(crate) fn material(&self) -> Option<&str> {
         self.material.as_deref()
     }
 
     /// The material that gives the geom its colour, if it names none itself.
-    pub fn colour_material(&self) -> Option<&str> {
+    pub(crate) fn colour_material(&self) -> Option<&str> {
         self.material().filter(|_| self.rgba == GREY)
     }
 }

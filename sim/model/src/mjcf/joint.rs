@@ -71,17 +71,17 @@ impl Default for JointSpec {
 
 impl JointSpec {
     /// The attributes that `<freejoint>` implies: no defaults reach it.
-    pub fn free() -> Self {
+    pub(crate) fn free() -> Self {
         Self { kind: JointKind::Free, limited: Limited::No, ..Self::default() }
     }
 
     /// Time constant and damping ratio, if the file gives them.
-    pub fn springdamper(&self) -> Option<[f64; 2]> {
+    pub(crate) fn springdamper(&self) -> Option<[f64; 2]> {
         (self.springdamper != [0.0; 2]).then_some(self.springdamper)
     }
 
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", KIND, &mut self.kind)?;
         e.array("pos", &mut self.pos)?;
         e.array("axis", &mut self.axis)?;
@@ -112,12 +112,12 @@ impl JointSpec {
         Ok(())
     }
 
-    pub fn kind(&self) -> JointKind {
+    pub(crate) fn kind(&self) -> JointKind {
         self.kind
     }
 
     /// The range as it stands in the file ((m) or (rad)), whether it is a limit or not.
-    pub fn given_range(&self, compiler: &Compiler) -> [f64; 2] {
+    pub(crate) fn given_range(&self, compiler: &Compiler) -> [f64; 2] {
         match self.kind {
             JointKind::Slide => self.range,
             _ => self.range.map(|x| compiler.radians(x)),
@@ -125,7 +125,7 @@ impl JointSpec {
     }
 
     /// The joint in its body's frame; addresses are given later.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         e: &Element,
         frame: Pose,

@@ -38,7 +38,7 @@ pub(super) type Materials = BTreeMap<String, MaterialSpec>;
 
 impl MaterialSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.array("rgba", &mut self.rgba)?;
         if let Err(fault) = self.texture(e) {
             self.fault = Some(Rc::new(fault));
@@ -62,14 +62,14 @@ impl MaterialSpec {
     }
 
     /// Puts `prefix` before the name of its texture.
-    pub fn prefix_assets(&mut self, prefix: &str) {
+    pub(crate) fn prefix_assets(&mut self, prefix: &str) {
         if let Some(name) = &mut self.texture {
             name.insert_str(0, prefix);
         }
     }
 
     /// The colour.
-    pub fn colour(&self) -> [f32; 4] {
+    pub(crate) fn colour(&self) -> [f32; 4] {
         self.rgba.map(|c| c as f32)
     }
 }

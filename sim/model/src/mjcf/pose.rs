@@ -30,7 +30,7 @@ impl Default for PoseSpec {
 
 impl PoseSpec {
     /// Reads the attributes that are there; the others stay.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.array("pos", &mut self.pos)?;
         let given = ["quat", "axisangle", "euler", "xyaxes", "zaxis"]
             .into_iter()
@@ -62,12 +62,12 @@ impl PoseSpec {
     }
 
     /// True if an orientation was given in another way than `quat`.
-    pub fn has_alternative(&self) -> bool {
+    pub(crate) fn has_alternative(&self) -> bool {
         self.alternative.is_some()
     }
 
     /// The pose in the parent's frame.
-    pub fn resolve(&self, compiler: &Compiler, e: &Element) -> Read<Pose> {
+    pub(crate) fn resolve(&self, compiler: &Compiler, e: &Element) -> Read<Pose> {
         let no_direction = |what: &str| Fault::new(e.at, format!("{what} has no direction (zero)"));
         let quat = match self.alternative {
             None => self.quat,

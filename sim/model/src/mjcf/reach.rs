@@ -53,19 +53,19 @@ pub(super) enum By {
 
 impl By {
     /// Whether another file may be meant.
-    pub fn is_guess(&self) -> bool {
+    pub(crate) fn is_guess(&self) -> bool {
         matches!(self, By::Last | By::Package { known: false, .. })
     }
 }
 
 impl Candidate {
-    pub fn named(path: PathBuf) -> Self {
+    pub(crate) fn named(path: PathBuf) -> Self {
         Self { path, by: By::Name }
     }
 }
 
 impl Reach {
-    pub fn new(main: &Path, within: Option<&Path>) -> Self {
+    pub(crate) fn new(main: &Path, within: Option<&Path>) -> Self {
         let within = within.map(Path::to_path_buf);
         let mut met = Met::default();
         met.naming.within.clone_from(&within);
@@ -78,7 +78,7 @@ impl Reach {
 
     /// Where the files of a model in this reach may lie: names count from its folder and
     /// stay within the same bound.
-    pub fn of(&self, file: &Path) -> Self {
+    pub(crate) fn of(&self, file: &Path) -> Self {
         Self {
             folder: file.parent().unwrap_or(Path::new("")).to_path_buf(),
             within: Some(self.bound().to_path_buf()),
@@ -87,22 +87,22 @@ impl Reach {
     }
 
     /// The folder from which names count.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// How the files were named that were found so far.
-    pub fn naming(&self) -> Naming {
+    pub(crate) fn naming(&self) -> Naming {
         self.met.borrow().naming.clone()
     }
 
     /// The files that were found so far, by each of their names.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.met.borrow().files.clone()
     }
 
     /// Where the file `name` may be, seen from `folder`.
-    pub fn seen(&self, folder: &Path, name: &Path) -> Vec<Candidate> {
+    pub(crate) fn seen(&self, folder: &Path, name: &Path) -> Vec<Candidate> {
         let Ok(inner) = name.strip_prefix("/") else {
             return vec![Candidate::named(joined(folder, name))];
         };
@@ -114,7 +114,7 @@ impl Reach {
 
     /// Where the file `name` may be that stands in a file in `beside`: as MuJoCo, in the folder
     /// for its kind, else beside the file that names it.
-    pub fn candidates(
+    pub(crate) fn candidates(
         &self,
         compiler: &Compiler,
         beside: &Path,
@@ -149,7 +149,7 @@ impl Reach {
     ///
     /// # Errors
     /// It is out of reach.
-    pub fn first(&self, candidates: &[Candidate], name: &str) -> Result<Candidate, String> {
+    pub(crate) fn first(&self, candidates: &[Candidate], name: &str) -> Result<Candidate, String> {
         let files = || candidates.iter().filter(|c| c.path.is_file());
         let guess = files().all(|c| c.by.is_guess());
         let found = files().find(|c| self.has(&c.path) && (guess || !c.by.is_guess()));
@@ -176,7 +176,7 @@ impl Reach {
     ///
     /// # Errors
     /// As [`first`](Self::first).
-    pub fn file(&self, name: &str, folder: Option<&Path>) -> Result<PathBuf, String> {
+    pub(crate) fn file(&self, name: &str, folder: Option<&Path>) -> Result<PathBuf, String> {
         let mut candidates = self.seen(&self.folder, Path::new(name));
         if let Some(folder) = folder {
             candidates.extend(self.seen(folder, Path::new(name)));
@@ -185,12 +185,12 @@ impl Reach {
     }
 
     /// Whether a path lies in reach.
-    pub fn has(&self, path: &Path) -> bool {
+    pub(crate) fn has(&self, path: &Path) -> bool {
         files::lies_within(path, self.bound())
     }
 
     /// The model's folder and those above it, as far as the reach goes: for messages.
-    pub fn looked(&self) -> String {
+    pub(crate) fn looked(&self) -> String {
         let folder = files::plain(&self.folder);
         let above = folder.ancestors().take_while(|f| self.has(f));
         let above: Vec<_> = above.map(|f| f.display().to_string()).collect();

@@ -34,7 +34,7 @@ impl Default for SiteSpec {
 
 impl SiteSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         self.pose.read(e)?;
         let mut ends = [0.0; 6];
         if e.array("fromto", &mut ends)? {
@@ -46,7 +46,7 @@ impl SiteSpec {
     }
 
     /// The site in its body's frame.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         e: &Element,
         frame: Pose,

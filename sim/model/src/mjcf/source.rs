@@ -25,24 +25,24 @@ pub(super) struct At {
 
 impl At {
     /// Where the first file begins.
-    pub const START: At = At { file: 0, byte: 0 };
+    pub(crate) const START: At = At { file: 0, byte: 0 };
 
     /// Byte number `byte` of file number `file`, which [`MAX_BYTES`] bounds.
-    pub fn new(file: u32, byte: usize) -> Self {
+    pub(crate) fn new(file: u32, byte: usize) -> Self {
         At { file, byte: byte as u32 }
     }
 
-    pub fn byte(self) -> usize {
+    pub(crate) fn byte(self) -> usize {
         self.byte as usize
     }
 
     /// Key that sorts places by file and position.
-    pub fn order(self) -> (u32, u32) {
+    pub(crate) fn order(self) -> (u32, u32) {
         (self.file, self.byte)
     }
 
     /// Number of its file, in the order of reading.
-    pub fn file(self) -> usize {
+    pub(crate) fn file(self) -> usize {
         self.file as usize
     }
 }
@@ -55,7 +55,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub fn new(at: At, message: impl Into<String>) -> Self {
+    pub(crate) fn new(at: At, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
 }
@@ -78,23 +78,23 @@ pub(super) struct Attr {
 
 impl Attr {
     /// One that stands in the file; `verbatim`: its value does so as it is here.
-    pub fn read(name: &str, value: String, at: At, value_at: At, verbatim: bool) -> Self {
+    pub(crate) fn read(name: &str, value: String, at: At, value_at: At, verbatim: bool) -> Self {
         Self { name: name.to_string(), value, at, value_at, verbatim }
     }
 
     /// An attribute that does not stand in the file, for what stands at `at`.
-    pub fn made(name: &str, value: &str, at: At) -> Self {
+    pub(crate) fn made(name: &str, value: &str, at: At) -> Self {
         Self { name: name.to_string(), value: value.to_string(), at, value_at: at, verbatim: false }
     }
 
     /// Gives it another value, which does not stand in the file.
-    pub fn set(&mut self, value: String) {
+    pub(crate) fn set(&mut self, value: String) {
         self.value = value;
         self.verbatim = false;
     }
 
     /// Place of the value's byte `offset`.
-    pub fn value_at(&self, offset: usize) -> At {
+    pub(crate) fn value_at(&self, offset: usize) -> At {
         At {
             byte: self.value_at.byte + if self.verbatim { offset as u32 } else { 0 },
             ..self.value_at
@@ -119,7 +119,7 @@ pub(super) struct Element {
 
 impl Element {
     /// An element that does not stand in the file, for what stands at `at`.
-    pub fn made(name: &str, at: At) -> Self {
+    pub(crate) fn made(name: &str, at: At) -> Self {
         Self {
             name: name.to_string(),
             at,
@@ -132,18 +132,18 @@ impl Element {
     }
 
     /// Gives an attribute a value, whether it stands in the file or not.
-    pub fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         match self.attrs.iter_mut().find(|a| a.name == name) {
             Some(attr) => attr.set(value.to_string()),
             None => self.attrs.push(Attr::made(name, value, self.at)),
         }
     }
 
-    pub fn attr(&self, name: &str) -> Option<&Attr> {
+    pub(crate) fn attr(&self, name: &str) -> Option<&Attr> {
         self.attrs.iter().find(|a| a.name == name)
     }
 
-    pub fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
+    pub(crate) fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
         self.children.iter().filter(move |c| c.name == name)
     }
 }
@@ -184,12 +184,12 @@ pub(super) struct Sources {
 
 impl Sources {
     /// How many files were read.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.files.len()
     }
 
     /// The first file's text with other values of some attributes.
-    pub fn with_values(&self, mut values: Vec<(&Attr, String)>) -> String {
+    pub(crate) fn with_values(&self, mut values: Vec<(&Attr, String)>) -> String {
         let mut text = self.files.first().map_or(String::new(), |f| f.text.clone());
         values.retain(|(attr, _)| attr.value_at.file == 0);
         // From the end, so that places hold.
@@ -205,7 +205,7 @@ impl Sources {
         text
     }
 
-    pub fn paths(&self) -> Vec<PathBuf> {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| f.path.clone()).collect()
     }
 
@@ -218,25 +218,25 @@ impl Sources {
     }
 
     /// `path:line:column`, for errors.
-    pub fn place(&self, at: At) -> String {
+    pub(crate) fn place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
         format!("{}:{line}:{column}", self.files[at.file as usize].path.display())
     }
 
     /// `file:line:column`, for lists of ignored elements.
-    pub fn short_place(&self, at: At) -> String {
+    pub(crate) fn short_place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
         let path = &self.files[at.file as usize].path;
         let name = path.file_name().map_or(path.to_string_lossy(), |n| n.to_string_lossy());
         format!("{name}:{line}:{column}")
     }
 
-    pub fn error(&self, fault: Fault) -> MjcfError {
+    pub(crate) fn error(&self, fault: Fault) -> MjcfError {
         MjcfError::Invalid { place: self.place(fault.at), message: fault.message }
     }
 
     /// Parses a model's `text`, replacing `<include>` by the contents of the named file.
-    pub fn parse(
+    pub(crate) fn parse(
         &mut self,
         path: &Path,
         text: String,

@@ -49,7 +49,7 @@ impl Default for TendonSpec {
 
 impl TendonSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("limited", LIMITED, &mut self.limited)?;
         e.ends("range", &mut self.range)?;
         e.keyword("actuatorfrclimited", LIMITED, &mut self.actfrc_limited)?;
@@ -83,12 +83,12 @@ impl TendonSpec {
     }
 
     /// The range as it stands in the file (m), whether it is a limit or not.
-    pub fn given_range(&self) -> [f64; 2] {
+    pub(crate) fn given_range(&self) -> [f64; 2] {
         self.range
     }
 
     /// The tendon; its lengths are still to be found: see `derive`.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         e: &Element,
         compiler: &Compiler,

@@ -22,13 +22,13 @@ const TARGETS: [&str; 5] = ["joint", "jointinparent", "tendon", "cranksite", "si
 
 impl TransmissionSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.scalar("cranklength", &mut self.crank_length)?;
         Ok(())
     }
 
     /// The transmission, with its parts looked up in `model`.
-    pub fn resolve(&self, e: &Element, model: &Model) -> Read<Transmission> {
+    pub(crate) fn resolve(&self, e: &Element, model: &Model) -> Read<Transmission> {
         let mut given = TARGETS.iter().filter_map(|n| e.attr(n));
         let target = given.next().ok_or_else(|| {
             let why = format!(

@@ -50,7 +50,7 @@ impl TreeReader<'_, '_> {
     ///
     /// Geoms and sites of bodies stand in body order, so that a second
     /// `<worldbody>` with geoms of its own cannot be appended: `sections` are all.
-    pub fn world(&mut self, sections: &[&Element]) -> Read<()> {
+    pub(crate) fn world(&mut self, sections: &[&Element]) -> Read<()> {
         let mut items = Vec::new();
         for section in sections {
             if let Some(attr) = section.attrs.first() {

@@ -24,17 +24,17 @@ pub(super) struct VisualGeoms {
 
 impl VisualGeoms {
     /// None so far; `looks` takes their looks, if wanted.
-    pub fn new(looks: Option<Looks>) -> Self {
+    pub(crate) fn new(looks: Option<Looks>) -> Self {
         Self { order: Vec::new(), looks, faults: Vec::new(), plain: BTreeMap::new() }
     }
 
     /// Counts a geom of `body`.
-    pub fn count(&mut self, body: usize, kept: bool) {
+    pub(crate) fn count(&mut self, body: usize, kept: bool) {
         self.order.push((body, kept));
     }
 
     /// Adds the look of a shape, or why it is not known.
-    pub fn show(&mut self, name: String, body: usize, look: Result<Look, Fault>) {
+    pub(crate) fn show(&mut self, name: String, body: usize, look: Result<Look, Fault>) {
         match (&mut self.looks, look) {
             (Some(looks), Ok(look)) => looks.shapes.push(look),
             (Some(_), Err(fault)) => self.faults.push((name, body, fault)),
@@ -43,7 +43,7 @@ impl VisualGeoms {
     }
 
     /// The texture of a geom, if it has one and pictures are wanted.
-    pub fn paint(
+    pub(crate) fn paint(
         &mut self,
         spec: &GeomSpec,
         materials: &Materials,
@@ -73,12 +73,12 @@ impl VisualGeoms {
     }
 
     /// The texture coordinates of a mesh are wrong.
-    pub fn no_coordinates(&mut self, mesh: &str, fault: Fault) {
+    pub(crate) fn no_coordinates(&mut self, mesh: &str, fault: Fault) {
         self.plain.insert(mesh.to_string(), Rc::new(fault));
     }
 
     /// Gives all shapes of `body` another pose: `of` the one they had.
-    pub fn place(&mut self, body: usize, of: impl Fn(Pose) -> Pose) {
+    pub(crate) fn place(&mut self, body: usize, of: impl Fn(Pose) -> Pose) {
         let shapes = self.looks.iter_mut().flat_map(|l| &mut l.shapes);
         for look in shapes.filter(|l| l.body == body) {
             let pose = of(Pose { pos: look.pos, quat: look.quat });
@@ -88,7 +88,7 @@ impl VisualGeoms {
 
     /// Bodies became parts of others: `shift` are their frames in those, `target` their
     /// numbers.
-    pub fn fuse(&mut self, shift: &[Pose], target: &[usize]) {
+    pub(crate) fn fuse(&mut self, shift: &[Pose], target: &[usize]) {
         for (body, _) in &mut self.order {
             *body = target[*body];
         }
@@ -109,13 +109,13 @@ impl VisualGeoms {
     }
 
     /// Numbers that MuJoCo gives the geoms that the model lacks.
-    pub fn numbers(&self) -> Vec<usize> {
+    pub(crate) fn numbers(&self) -> Vec<usize> {
         let all = self.order.iter().enumerate();
         all.filter(|(_, (_, kept))| !kept).map(|(i, _)| i).collect()
     }
 
     /// Visible geoms, with the places of faults.
-    pub fn looks(self, sources: &Sources) -> Option<Looks> {
+    pub(crate) fn looks(self, sources: &Sources) -> Option<Looks> {
         let mut looks = self.looks?;
         let missing = self.faults.into_iter().map(|(name, body, fault)| Missing {
             name,

@@ -24,24 +24,24 @@ pub(super) const LIMITED: Keywords<Limited> =
 
 impl Element {
     /// The attribute's text; an empty one counts as absent.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.attr(name).map(|a| a.value.as_str()).filter(|v| !v.is_empty())
     }
 
     /// A text that must be there.
-    pub fn required(&self, name: &str) -> Read<&str> {
+    pub(crate) fn required(&self, name: &str) -> Read<&str> {
         self.text(name)
             .ok_or_else(|| Fault::new(self.at, format!("<{}> needs {name}=\"...\"", self.name)))
     }
 
     /// Any number of numbers.
-    pub fn numbers(&self, name: &str) -> Read<Option<Vec<f64>>> {
+    pub(crate) fn numbers(&self, name: &str) -> Read<Option<Vec<f64>>> {
         self.attr(name).map(|a| numbers(a, number)).transpose()
     }
 
     /// Writes the first `n >= least` entries of `to`, as many as are given; the
     /// others keep the value of a default class or of MJCF.
-    pub fn fill(&self, name: &str, least: usize, to: &mut [f64]) -> Read<bool> {
+    pub(crate) fn fill(&self, name: &str, least: usize, to: &mut [f64]) -> Read<bool> {
         self.fill_with(name, least, to, number)
     }
 
@@ -69,27 +69,27 @@ impl Element {
     }
 
     /// Exactly `N` numbers.
-    pub fn array<const N: usize>(&self, name: &str, to: &mut [f64; N]) -> Read<bool> {
+    pub(crate) fn array<const N: usize>(&self, name: &str, to: &mut [f64; N]) -> Read<bool> {
         self.fill(name, N, to)
     }
 
     /// One number.
-    pub fn scalar(&self, name: &str, to: &mut f64) -> Read<bool> {
+    pub(crate) fn scalar(&self, name: &str, to: &mut f64) -> Read<bool> {
         self.fill(name, 1, std::slice::from_mut(to))
     }
 
     /// One end of a range: a number, or `inf` where there is none.
-    pub fn end(&self, name: &str, to: &mut f64) -> Read<bool> {
+    pub(crate) fn end(&self, name: &str, to: &mut f64) -> Read<bool> {
         self.fill_with(name, 1, std::slice::from_mut(to), end)
     }
 
     /// Both ends of a range.
-    pub fn ends(&self, name: &str, to: &mut [f64; 2]) -> Read<bool> {
+    pub(crate) fn ends(&self, name: &str, to: &mut [f64; 2]) -> Read<bool> {
         self.fill_with(name, 2, to, end)
     }
 
     /// One whole number.
-    pub fn integer(&self, name: &str, to: &mut i32) -> Read<()> {
+    pub(crate) fn integer(&self, name: &str, to: &mut i32) -> Read<()> {
         if let Some(attr) = self.attr(name) {
             let values = numbers(attr, whole_number)?;
             let [value] = values[..] else {
@@ -101,7 +101,7 @@ impl Element {
     }
 
     /// One whole number that is not negative.
-    pub fn unsigned(&self, name: &str, to: &mut u32) -> Read<()> {
+    pub(crate) fn unsigned(&self, name: &str, to: &mut u32) -> Read<()> {
         let mut value = i32::try_from(*to).unwrap_or(i32::MAX);
         self.integer(name, &mut value)?;
         if let Some(attr) = self.attr(name) {
@@ -111,7 +111,7 @@ impl Element {
     }
 
     /// One of a few words.
-    pub fn keyword<T: Copy>(&self, name: &str, words: Keywords<T>, to: &mut T) -> Read<()> {
+    pub(crate) fn keyword<T: Copy>(&self, name: &str, words: Keywords<T>, to: &mut T) -> Read<()> {
         if let Some(attr) = self.attr(name) {
             let found = words.iter().find(|(w, _)| *w == attr.value);
             *to = found.ok_or_else(|| unknown_word(attr, words.iter().map(|w| w.0)))?.1;

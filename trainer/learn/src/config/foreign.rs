@@ -89,7 +89,7 @@ const NAMES: &[Foreign] = &[
 ];
 
 /// Our key for `name`: `num_actors is called env.num_envs here`.
-pub fn recognise(name: &str) -> Option<String> {
+pub(crate) fn recognise(name: &str) -> Option<String> {
     file::recognise(file::NAMES, name).or_else(|| file::recognise(NAMES, name))
 }
 

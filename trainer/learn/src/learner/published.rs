@@ -11,7 +11,7 @@ use tch::{Device, TchError, Tensor};
 
 /// The task as a copy of a policy sees it that acts for `envs` environments: no critic acts,
 /// and so none of its observations are needed.
-pub fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
+pub(crate) fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
     EnvSpec {
         num_envs: envs,
         obs: Groups { policy: spec.obs.policy, critic: None },
@@ -26,7 +26,11 @@ pub fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
 ///
 /// # Errors
 /// No memory; the device refuses.
-pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError> {
+pub(crate) fn publish(
+    tensors: &[Tensor],
+    out: &mut Vec<f32>,
+    crossed: &Counts,
+) -> Result<(), TchError> {
     let total: usize = tensors.iter().map(Tensor::numel).sum();
     out.clear();
     out.try_reserve_exact(total).map_err(|_| {
@@ -46,7 +50,7 @@ pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>, crossed: &Counts) -> Resu
 ///
 /// # Errors
 /// They are not as many in all: they are of other policies.
-pub fn take_each<'a>(
+pub(crate) fn take_each<'a>(
     copies: impl Iterator<Item = &'a mut Box<dyn Replica>>,
     counts: &[usize],
     weights: &[f32],
@@ -69,7 +73,7 @@ pub fn take_each<'a>(
 ///
 /// # Errors
 /// They are not as many: they are of another policy.
-pub fn take(tensors: Vec<Tensor>, weights: &[f32]) -> Result<(), TchError> {
+pub(crate) fn take(tensors: Vec<Tensor>, weights: &[f32]) -> Result<(), TchError> {
     let total: usize = tensors.iter().map(Tensor::numel).sum();
     if total != weights.len() {
         return Err(TchError::Shape(format!(

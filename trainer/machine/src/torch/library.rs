@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// A library that stays loaded for the life of the process.
 #[derive(Debug)]
-pub struct Library(*mut c_void);
+pub(crate) struct Library(*mut c_void);
 
 impl Library {
     /// Loads a library by name or path; `flags` as of `dlopen`.
     ///
     /// # Errors
     /// The loader's words, in one line.
-    pub fn open(name: &CStr, flags: c_int) -> Result<Self, String> {
+    pub(crate) fn open(name: &CStr, flags: c_int) -> Result<Self, String> {
         // SAFETY: the name is a terminated string. The libraries are the driver's and libtorch's
         // own, whose constructors may run at any time.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
@@ -26,7 +26,7 @@ impl Library {
     ///
     /// # Errors
     /// Likewise.
-    pub fn open_path(path: &Path, flags: c_int) -> Result<Self, String> {
+    pub(crate) fn open_path(path: &Path, flags: c_int) -> Result<Self, String> {
         use std::os::unix::ffi::OsStrExt;
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
         Self::open(&name, flags)
@@ -39,7 +39,7 @@ impl Library {
     ///
     /// # Errors
     /// The loader's words: it has no such function.
-    pub unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, String> {
+    pub(crate) unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, String> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         // SAFETY: the handle is of a library that stays loaded, the name terminated.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
@@ -52,7 +52,7 @@ impl Library {
 }
 
 /// The file that defines a symbol of this process, as the loader opened it.
-pub fn file_of(symbol: &CStr) -> Option<PathBuf> {
+pub(crate) fn file_of(symbol: &CStr) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: the name is terminated; RTLD_DEFAULT looks through all that is loaded.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };

@@ -7,7 +7,12 @@ use ostler_sim::task::deploy::{DeployedTerm, Measured, comment};
 use std::fmt::Write as _;
 
 /// The text of the header; names begin with `prefix`. `about`: lines for its first comment.
-pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[String]) -> String {
+pub(crate) fn print(
+    measured: &Measured<'_>,
+    network: &Network,
+    prefix: &str,
+    about: &[String],
+) -> String {
     let of = measured.deployment();
     let parts = measured.c(prefix);
     let p = prefix;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const VERSION: u32 = 1;
 
 /// All that is said of a policy.
-pub struct About<'a> {
+pub(crate) struct About<'a> {
     run: &'a LoadedRun,
     of: &'a Deployment<'a>,
     name: &'a str,
@@ -32,7 +32,12 @@ pub struct About<'a> {
 
 impl<'a> About<'a> {
     /// Of a run's policy.
-    pub fn new(run: &'a LoadedRun, env: &BatchEnv, of: &'a Deployment<'a>, name: &'a str) -> Self {
+    pub(crate) fn new(
+        run: &'a LoadedRun,
+        env: &BatchEnv,
+        of: &'a Deployment<'a>,
+        name: &'a str,
+    ) -> Self {
         let model = env.model();
         let rows = [of.rows(), Deployment::idle(env.compiled(), model)].concat();
         let bytes = std::fs::read(&run.file).unwrap_or_default();
@@ -48,7 +53,7 @@ impl<'a> About<'a> {
     }
 
     /// The first lines of a header.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
                 "Policy \"{}\" of robot \"{}\", exported by ostler {}.",
@@ -74,7 +79,7 @@ impl<'a> About<'a> {
     /// `actions`; joints that are none of theirs alone have lists of their own.
     ///
     /// A list with a name that has a comma is left out, since nobody could read it.
-    pub fn metadata(&self) -> Vec<(String, String)> {
+    pub(crate) fn metadata(&self) -> Vec<(String, String)> {
         let (entries, others) = (self.of.entries(), self.of.others());
         let numbers = |each: &dyn Fn(&Entry<'_>) -> f64| {
             entries.iter().map(|e| each(e).to_string()).collect::<Vec<_>>()
@@ -134,7 +139,7 @@ impl<'a> About<'a> {
     }
 
     /// Where a program that knows mjlab's keys alone would go wrong: one line each.
-    pub fn beyond_mjlab(&self) -> Vec<String> {
+    pub(crate) fn beyond_mjlab(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let entries = self.of.entries();
         // A joint of two actuators is seen once.
@@ -177,7 +182,7 @@ impl<'a> About<'a> {
     }
 
     /// The manifest.
-    pub fn manifest(&self, graph: &Graph, network: &Network, vectors: &[Vector]) -> Value {
+    pub(crate) fn manifest(&self, graph: &Graph, network: &Network, vectors: &[Vector]) -> Value {
         let of = self.of;
         let config = &self.run.config;
         let joints = of.joints.iter().map(|j| {

@@ -94,7 +94,7 @@ fn value(name: &str, width: usize) -> Vec<u8> {
 }
 
 /// The bytes of a file with these metadata.
-pub fn print(graph: &Graph, metadata: &[(String, String)]) -> Vec<u8> {
+pub(crate) fn print(graph: &Graph, metadata: &[(String, String)]) -> Vec<u8> {
     let mut file = File::default();
     let names: Vec<String> = graph
         .nodes

@@ -74,7 +74,7 @@ impl Node {
 }
 
 /// A policy's graph.
-pub struct OnnxModel {
+pub(crate) struct OnnxModel {
     nodes: Vec<Node>,
     constants: HashMap<String, Tensor>,
     /// Inputs: names, and the columns of the last dimension (0: any).
@@ -103,7 +103,7 @@ impl OnnxModel {
     ///
     /// # Errors
     /// In words: it is no ONNX file, or has something that is not supported.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
         let model = ModelFile::decode(bytes).map_err(not_onnx)?;
         let mut metadata = model.metadata_props.into_iter();
         let action_names = metadata.find(|entry| entry.key == "action_names");
@@ -160,7 +160,10 @@ impl OnnxModel {
     ///
     /// # Errors
     /// libtorch refuses; a value is missing.
-    pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<HashMap<String, Tensor>, TchError> {
+    pub(crate) fn run(
+        &self,
+        inputs: &[(&str, &Tensor)],
+    ) -> Result<HashMap<String, Tensor>, TchError> {
         let mut values: HashMap<&str, Tensor> = HashMap::new();
         for (name, tensor) in &self.constants {
             values.insert(name, tensor.shallow_clone());

@@ -16,14 +16,14 @@ const MOST_EXTRA: u64 = 1 << 20;
 /// The numbers of a graph as tensors. They are made before anything is traced: a tensor that is
 /// made in a trace is recorded as an operation without its numbers.
 #[derive(Debug)]
-pub struct Constants(Vec<Vec<Tensor>>);
+pub(crate) struct Constants(Vec<Vec<Tensor>>);
 
 impl Constants {
     /// Of a graph, node by node.
     ///
     /// # Errors
     /// There is no memory.
-    pub fn new(graph: &Graph) -> Result<Self, TchError> {
+    pub(crate) fn new(graph: &Graph) -> Result<Self, TchError> {
         let row = |x: &[f32]| Tensor::f_from_slice(x)?.f_view([1, -1]);
         let of = |node: &Node| -> Result<Vec<Tensor>, TchError> {
             Ok(match &node.op {
@@ -55,7 +55,7 @@ impl Constants {
 ///
 /// # Errors
 /// libtorch refuses; an input is missing; `constants` are not the graph's.
-pub fn run(
+pub(crate) fn run(
     graph: &Graph,
     constants: &Constants,
     inputs: &[Tensor],
@@ -109,7 +109,11 @@ pub fn run(
 ///
 /// # Errors
 /// libtorch refuses, or the file cannot be written.
-pub fn write(graph: &Graph, metadata: &[(String, String)], path: &Path) -> Result<(), ExportError> {
+pub(crate) fn write(
+    graph: &Graph,
+    metadata: &[(String, String)],
+    path: &Path,
+) -> Result<(), ExportError> {
     let _no_grad = tch::no_grad_guard();
     let examples = graph
         .inputs()
@@ -161,7 +165,7 @@ fn describe(path: &Path, metadata: &[(String, String)]) -> std::io::Result<()> {
 }
 
 /// An extra file of a TorchScript file's bytes, if it has it.
-pub fn extra(bytes: &[u8], key: &str) -> Option<String> {
+pub(crate) fn extra(bytes: &[u8], key: &str) -> Option<String> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).ok()?;
     let end = format!("/extra/{key}");
     let name = archive.file_names().find(|n| n.ends_with(&end))?.to_string();

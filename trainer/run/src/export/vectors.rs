@@ -12,7 +12,7 @@ use tch::{Device, Kind, Tensor};
 
 /// One control step.
 #[derive(Debug, Clone, Serialize)]
-pub struct Vector {
+pub(crate) struct Vector {
     /// An episode begins.
     first: bool,
     /// Observations before scaling `[K]`.
@@ -27,7 +27,7 @@ pub struct Vector {
 ///
 /// # Errors
 /// libtorch refuses, or memory does not suffice.
-pub fn record(
+pub(crate) fn record(
     env: &mut BatchEnv,
     policy: &mut dyn TrainedPolicy,
     of: &Deployment<'_>,

@@ -190,7 +190,7 @@ fn enough(loaded: &Loaded, fit: Fit) -> Result<Fit, RunError> {
 
 /// Forecast of a run's memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Foreseen {
+pub struct Foreseen {
     /// In a line.
     pub note: String,
     /// The task's sizes, of one environment.

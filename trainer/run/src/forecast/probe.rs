@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Largest resident size over the number of environments: a straight line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Without any environment (bytes).
     pub base: f64,
     /// For each environment (bytes).
@@ -31,7 +31,7 @@ pub struct Line {
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
+pub(crate) enum ProbeError {
     /// A folder or the process cannot be had.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -64,7 +64,7 @@ impl Line {
     ///
     /// # Errors
     /// More environments took no more memory.
-    pub fn through(a: (usize, u64), b: (usize, u64)) -> Result<Self, ProbeError> {
+    pub(crate) fn through(a: (usize, u64), b: (usize, u64)) -> Result<Self, ProbeError> {
         let each = (b.1 as f64 - a.1 as f64) / (b.0 as f64 - a.0 as f64);
         match each.is_finite() && each > 0.0 {
             true => Ok(Self { base: a.1 as f64 - each * a.0 as f64, each }),
@@ -73,13 +73,13 @@ impl Line {
     }
 
     /// Largest resident size with `num_envs` environments (bytes).
-    pub fn at(&self, num_envs: usize) -> u64 {
+    pub(crate) fn at(&self, num_envs: usize) -> u64 {
         (self.base + self.each * num_envs as f64).max(0.0) as u64
     }
 }
 
 /// The numbers of environments of the two runs, where rollouts have `steps` steps.
-pub fn sizes(steps: usize) -> (usize, usize) {
+pub(crate) fn sizes(steps: usize) -> (usize, usize) {
     let few = (SAMPLES / steps.max(1)).next_multiple_of(16).max(16);
     (few, FACTOR * few)
 }
@@ -89,7 +89,7 @@ pub fn sizes(steps: usize) -> (usize, usize) {
 ///
 /// # Errors
 /// One of the two runs did not end well; a signal came.
-pub fn measure(
+pub(crate) fn measure(
     path: &Path,
     overrides: &[Override],
     steps: usize,

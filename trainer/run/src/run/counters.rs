@@ -4,11 +4,11 @@ use ostler_sim::EpisodeStats;
 use std::collections::VecDeque;
 
 /// Episodes in the rolling mean.
-pub const WINDOW: usize = 100;
+pub(crate) const WINDOW: usize = 100;
 
 /// Counters that survive a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Iterations done.
     pub iteration: u64,
     /// Environment steps done, warm-up included.
@@ -23,11 +23,11 @@ pub struct Counters {
 
 /// Returns and lengths of the last [`WINDOW`] episodes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Window(VecDeque<[f32; 2]>);
+pub(crate) struct Window(VecDeque<[f32; 2]>);
 
 impl Window {
     /// Adds the episodes of one collection.
-    pub fn add(&mut self, stats: &EpisodeStats) {
+    pub(crate) fn add(&mut self, stats: &EpisodeStats) {
         for e in &stats.finished {
             if self.0.len() == WINDOW {
                 self.0.pop_front();
@@ -37,24 +37,24 @@ impl Window {
     }
 
     /// Mean return and length; NaN without episodes.
-    pub fn means(&self) -> (f64, f64) {
+    pub(crate) fn means(&self) -> (f64, f64) {
         let n = self.0.len() as f64;
         let sum = |k: usize| self.0.iter().map(|e| f64::from(e[k])).sum::<f64>();
         (sum(0) / n, sum(1) / n)
     }
 
     /// Whether the mean is over as many episodes as it is meant to be.
-    pub fn full(&self) -> bool {
+    pub(crate) fn full(&self) -> bool {
         self.0.len() == WINDOW
     }
 
     /// Oldest first, for a checkpoint.
-    pub fn to_vec(&self) -> Vec<[f32; 2]> {
+    pub(crate) fn to_vec(&self) -> Vec<[f32; 2]> {
         self.0.iter().copied().collect()
     }
 
     /// The reverse of [`to_vec`](Self::to_vec).
-    pub fn from_slice(episodes: &[[f32; 2]]) -> Self {
+    pub(crate) fn from_slice(episodes: &[[f32; 2]]) -> Self {
         let skip = episodes.len().saturating_sub(WINDOW);
         Self(episodes[skip..].iter().copied().collect())
     }

@@ -53,13 +53,19 @@ fn value(schedule: &Schedule, reached: Option<f64>) -> f64 {
 
 impl Schedules {
     /// As far as `progress`, of a checkpoint, has come.
-    pub fn new(progress: Progress, pace: Pace) -> Self {
+    pub(crate) fn new(progress: Progress, pace: Pace) -> Self {
         Self { progress, applied: Vec::new(), looked_at: false, pace }
     }
 
     /// Notes how far the schedules have come; after an iteration's numbers are logged in
     /// `record`, so that a checkpoint knows it. `evaluated`: whether evaluations are made.
-    pub fn measure(&mut self, setup: &Setup, iteration: u64, record: &Record, evaluated: bool) {
+    pub(crate) fn measure(
+        &mut self,
+        setup: &Setup,
+        iteration: u64,
+        record: &Record,
+        evaluated: bool,
+    ) {
         self.note(setup, iteration, record);
         if !self.looked_at {
             self.looked_at = true;
@@ -71,7 +77,7 @@ impl Schedules {
     }
 
     /// The same of a record with some of an iteration's numbers.
-    pub fn note(&mut self, setup: &Setup, iteration: u64, record: &Record) {
+    pub(crate) fn note(&mut self, setup: &Setup, iteration: u64, record: &Record) {
         let schedules = &setup.config().curriculum;
         self.progress.resize(schedules.len(), None);
         for (schedule, x) in schedules.iter().zip(&mut self.progress) {
@@ -84,7 +90,7 @@ impl Schedules {
     ///
     /// # Errors
     /// The task does not take a value.
-    pub fn follow(
+    pub(crate) fn follow(
         &mut self,
         setup: &Setup,
         counters: &Counters,
@@ -123,7 +129,7 @@ impl Schedules {
     }
 
     /// Number of environments by the schedule of `env.num_envs`, if there is one.
-    pub fn num_envs(&self, config: &Config, iteration: u64) -> Option<usize> {
+    pub(crate) fn num_envs(&self, config: &Config, iteration: u64) -> Option<usize> {
         let (_, n) = self.values(config, iteration).find(|(s, _)| s.key == NUM_ENVS)?;
         Some(n as usize)
     }

@@ -37,7 +37,7 @@ pub(super) struct Death {
 
 /// The decision.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub(crate) enum Next {
     /// End as it ended.
     Pass(End),
     /// It has died too often.
@@ -66,12 +66,12 @@ pub(super) struct Restarts {
 
 impl Restarts {
     /// `most`: `runner.max_restarts`.
-    pub fn new(most: u32, back_off: BackOffConfig) -> Self {
+    pub(crate) fn new(most: u32, back_off: BackOffConfig) -> Self {
         Self { most, back_off, without_progress: 0, newest: None, max_envs: None }
     }
 
     /// Decides.
-    pub fn after(&mut self, death: &Death) -> Next {
+    pub(crate) fn after(&mut self, death: &Death) -> Next {
         if !death.restartable() {
             return Next::Pass(death.ended.end);
         }
@@ -110,7 +110,7 @@ impl Death {
     }
 
     /// Whether it was neither its own decision nor somebody's wish.
-    pub fn is_a_fault(&self) -> bool {
+    pub(crate) fn is_a_fault(&self) -> bool {
         self.restartable() || self.ended.end == End::Code(PANICKED)
     }
 
@@ -123,7 +123,7 @@ impl Death {
     /// Whether memory was the cause: the kernel or the process itself says so, or it was
     /// killed or gave up while memory was tight, by its own last word or by its largest
     /// size.
-    pub fn of_memory(&self) -> bool {
+    pub(crate) fn of_memory(&self) -> bool {
         let killed = [libc::SIGKILL, libc::SIGABRT].map(End::Signal);
         let large =
             self.limit.is_some_and(|limit| self.ended.peak as f64 >= self.warn * limit as f64);
@@ -132,7 +132,7 @@ impl Death {
     }
 
     /// `died of SIGKILL, with memory at 97 % of its limit`.
-    pub fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         let how = match self.ended.end {
             End::Signal(s) => format!("died of {}", signal_name(s)),
             End::Code(POISONED) => "lost its GPU".into(),

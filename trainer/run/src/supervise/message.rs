@@ -80,7 +80,7 @@ pub(crate) struct Lines {
 impl Lines {
     /// Adds the bytes that were read; gives every whole message to `each`. Other lines are
     /// dropped: the other end may have died in the middle of one.
-    pub fn add(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) {
+    pub(crate) fn add(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) {
         self.rest.extend_from_slice(bytes);
         while let Some(end) = self.rest.iter().position(|&b| b == b'\n') {
             let line: Vec<u8> = self.rest.drain(..=end).collect();

@@ -54,7 +54,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system has no descriptor left.
-    pub fn take() -> Result<Self> {
+    pub(crate) fn take() -> Result<Self> {
         // SAFETY: a signal set is plain data that sigemptyset fills before anything
         // reads it; the pointers are those of live values, and null where nothing is
         // to be set or told.
@@ -87,7 +87,7 @@ impl Signals {
     }
 
     /// The next signal that came, if one did.
-    pub fn next(&self) -> Option<i32> {
+    pub(crate) fn next(&self) -> Option<i32> {
         // SAFETY: the structure is plain data; read writes at most its size into it, and
         // it is used only if all of it was written.
         unsafe {
@@ -99,7 +99,7 @@ impl Signals {
     }
 
     /// Restores the earlier handlers of signals.
-    pub fn restore(&self) {
+    pub(crate) fn restore(&self) {
         // SAFETY: `before` was filled by sigprocmask.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }

@@ -27,7 +27,7 @@ const DRAWS: usize = 32;
 /// Flags of `ostler bench`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     #[command(subcommand)]
     only: Option<Only>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ enum Only {
 }
 
 /// Measures and prints.
-pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &BenchArgs) -> Result<i32, RunError> {
     if let Some(Only::Physics(args)) = &args.only {
         return bench_physics::run(args);
     }

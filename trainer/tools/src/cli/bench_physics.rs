@@ -27,7 +27,7 @@ pub(super) const SLICE: usize = 10;
 
 /// Flags of `ostler bench physics`.
 #[derive(Debug, Args)]
-pub struct BenchPhysicsArgs {
+pub(crate) struct BenchPhysicsArgs {
     /// Any MJCF file
     #[arg(value_name = "MODEL.xml")]
     model: PathBuf,
@@ -105,7 +105,7 @@ pub(super) struct Figures {
 }
 
 /// Measures and prints.
-pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
         return Err(RunError::Usage("--seconds takes a number above 0 and up to 3600".into()));
     }

@@ -19,7 +19,7 @@ const DIFFERENT: i32 = 1;
 
 /// Flags of `ostler compare`.
 #[derive(Debug, Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Any MJCF or URDF file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
@@ -48,7 +48,7 @@ pub struct CompareArgs {
 }
 
 /// Compares and prints; the exit code is 1 where they differ.
-pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
     let within = args.folder.as_deref();
     let reading = Reading { within, ..Reading::default() };
     let model = Arc::new(reading.read(&args.model)?.0);

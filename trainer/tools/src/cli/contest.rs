@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Returns of every agent, episode by episode.
 #[derive(Debug, Default)]
-pub struct Contest {
+pub(crate) struct Contest {
     /// The agents; none without `[agents]`, and nothing is counted then.
     names: Vec<String>,
     /// Rewards since the episode began `[N*M]`.
@@ -16,7 +16,7 @@ pub struct Contest {
 
 /// Results of the episodes for one agent.
 #[derive(Debug, PartialEq)]
-pub struct Standing<'a> {
+pub(crate) struct Standing<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its mean return.
@@ -28,7 +28,7 @@ pub struct Standing<'a> {
 
 impl Contest {
     /// Nothing counted yet.
-    pub fn new(spec: &EnvSpec) -> Self {
+    pub(crate) fn new(spec: &EnvSpec) -> Self {
         let rows = spec.num_envs * spec.agents.len();
         Self {
             names: spec.agents.iter().map(|a| a.name.clone()).collect(),
@@ -38,13 +38,13 @@ impl Contest {
     }
 
     /// A step's rewards `[N*M]`.
-    pub fn add(&mut self, rewards: &[f32]) {
+    pub(crate) fn add(&mut self, rewards: &[f32]) {
         let each = self.sums.iter_mut().zip(rewards);
         each.for_each(|(sum, r)| *sum += f64::from(*r));
     }
 
     /// The episode of environment `e` is over; `counts`: it is one of those judged.
-    pub fn end(&mut self, e: usize, counts: bool) {
+    pub(crate) fn end(&mut self, e: usize, counts: bool) {
         let m = self.names.len();
         if let Some(own) = self.sums.get_mut(e * m..(e + 1) * m) {
             if counts {
@@ -55,7 +55,7 @@ impl Contest {
     }
 
     /// How every agent fared.
-    pub fn standings(&self) -> Vec<Standing<'_>> {
+    pub(crate) fn standings(&self) -> Vec<Standing<'_>> {
         let m = self.names.len().max(1);
         let episodes = (self.returns.len() / m) as f64;
         let of_one = |(i, name)| {
@@ -72,7 +72,7 @@ impl Contest {
     }
 
     /// A line for every agent, each with a line break in front.
-    pub fn lines(&self) -> String {
+    pub(crate) fn lines(&self) -> String {
         let mut text = String::new();
         for s in self.standings() {
             let _ = write!(

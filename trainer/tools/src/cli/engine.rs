@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// `--backend`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
+pub(crate) enum EngineArg {
     /// MuJoCo's semantics, batched
     Native,
     /// rapier3d multibodies
@@ -22,7 +22,7 @@ pub enum EngineArg {
 
 /// `--backend`, where a policy is watched or judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum JudgeArg {
+pub(crate) enum JudgeArg {
     /// MuJoCo's semantics, batched
     Native,
     /// rapier3d multibodies
@@ -33,7 +33,7 @@ pub enum JudgeArg {
 
 impl JudgeArg {
     /// The engine of ours that is meant; none for MuJoCo.
-    pub fn backend(self) -> Option<Backend> {
+    pub(crate) fn backend(self) -> Option<Backend> {
         match self {
             Self::Native => Some(Backend::Native),
             Self::Rapier => Some(Backend::Rapier),
@@ -42,14 +42,14 @@ impl JudgeArg {
     }
 
     /// As it is written.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         self.backend().map_or("mujoco", Backend::name)
     }
 }
 
 impl EngineArg {
     /// The same as a value of `sim.backend`.
-    pub fn backend(self) -> Backend {
+    pub(crate) fn backend(self) -> Backend {
         match self {
             Self::Native => Backend::Native,
             Self::Rapier => Backend::Rapier,
@@ -57,7 +57,7 @@ impl EngineArg {
     }
 
     /// As it is written in `sim.backend`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         self.backend().name()
     }
 
@@ -65,7 +65,7 @@ impl EngineArg {
     ///
     /// # Errors
     /// The engine cannot be set up for this model.
-    pub fn worlds(
+    pub(crate) fn worlds(
         self,
         model: &Arc<Model>,
         num_envs: usize,
@@ -93,7 +93,7 @@ impl EngineArg {
     ///
     /// # Errors
     /// The engine cannot be set up for this model.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         self,
         model: &Arc<Model>,
         precision: Precision,

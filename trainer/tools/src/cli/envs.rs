@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 /// Flags of `ostler envs`.
 #[derive(Debug, Args)]
-pub struct EnvsArgs {
+pub(crate) struct EnvsArgs {
     /// Folder to look in; that of the shipped configurations without it
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
 /// Lists `*.toml` with their descriptions.
-pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &EnvsArgs) -> Result<i32, RunError> {
     let dir = args.dir.clone().unwrap_or_else(super::shipped::folder);
     let folder = std::fs::read_dir(&dir).map_err(|e| {
         RunError::Usage(format!(

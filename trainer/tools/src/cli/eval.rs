@@ -21,7 +21,7 @@ const ENVS: usize = 256;
 
 /// Flags of `ostler eval`.
 #[derive(Debug, Args)]
-pub struct EvalArgs {
+pub(crate) struct EvalArgs {
     /// A run's folder, runs/NAME/latest, or one checkpoint file
     run: PathBuf,
     /// Episodes; every environment plays the same number of them
@@ -75,7 +75,7 @@ struct Outcome {
 }
 
 /// Evaluates and prints.
-pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &EvalArgs) -> Result<i32, RunError> {
     let mut backends: Vec<Option<JudgeArg>> = Vec::new();
     for backend in &args.backend {
         if !backends.contains(&Some(*backend)) {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Flags of `ostler export`.
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// A run's folder, runs/NAME/latest, or one checkpoint file
     run: PathBuf,
     /// Kinds of files
@@ -32,7 +32,7 @@ pub struct ExportArgs {
 }
 
 /// Exports and prints the files' paths.
-pub fn run(args: &ExportArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &ExportArgs) -> Result<i32, RunError> {
     let mut run = load_run(&args.run)?;
     run.settle(None)?;
     ostler_machine::torch::init(run.config.learner_threads())?;

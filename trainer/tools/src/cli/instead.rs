@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// Who acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
+pub(crate) enum Who {
     /// Zeros.
     Zero,
     /// Uniform in -1..1.
@@ -21,7 +21,7 @@ pub enum Who {
 
 /// One agent, and who acts for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instead {
+pub(crate) struct Instead {
     /// The agent's name.
     pub agent: String,
     /// Who acts for it.
@@ -29,7 +29,7 @@ pub struct Instead {
 }
 
 /// Whether a name is that of an exported policy.
-pub fn is_policy_file(path: &Path) -> bool {
+pub(crate) fn is_policy_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "onnx" || e == "pt")
 }
 
@@ -58,7 +58,7 @@ impl Instead {
     ///
     /// # Errors
     /// There is none of that name.
-    pub fn place(&self, spec: &EnvSpec) -> Result<usize, RunError> {
+    pub(crate) fn place(&self, spec: &EnvSpec) -> Result<usize, RunError> {
         let names = || spec.agents.iter().map(|a| a.name.as_str());
         if let Some(place) = names().position(|n| n == self.agent) {
             return Ok(place);

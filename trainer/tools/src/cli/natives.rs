@@ -7,7 +7,7 @@ use ostler_sim::env::BatchEnv;
 use ostler_sim::task::expr::Unit;
 
 /// Prints functions with what they get, give and remember.
-pub fn print(env: &BatchEnv) {
+pub(crate) fn print(env: &BatchEnv) {
     let (task, config) = (env.compiled(), env.task());
     for (i, native) in task.natives.functions.iter().enumerate() {
         if i == 0 {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// Flags of `ostler play`.
 #[derive(Debug, Args)]
-pub struct PlayArgs {
+pub(crate) struct PlayArgs {
     /// A run's folder, a checkpoint file, or (with --agent zero|random) a configuration
     run: PathBuf,
     /// Who acts [default: policy]
@@ -95,7 +95,7 @@ const DRAWN_S: f64 = 20.0;
 const PAGE_S: f64 = 120.0;
 
 /// Plays, prints, draws.
-pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
     check(args)?;
     let overrides: Vec<Override> = args.set.iter().map(Override::set).collect();
     let envs = args.num_envs as usize;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Flags of `ostler plot`.
 #[derive(Debug, Args)]
-pub struct PlotArgs {
+pub(crate) struct PlotArgs {
     /// Folders of runs (or runs/NAME: its newest), each as LABEL=RUN or RUN; runs of one
     /// label are seeds of one thing and drawn as their interquartile mean with its 95 %
     /// bootstrap interval. Without a label the run's name is taken
@@ -27,7 +27,7 @@ pub struct PlotArgs {
 }
 
 /// Draws and says where.
-pub fn run(args: &PlotArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &PlotArgs) -> Result<i32, RunError> {
     let curves = args.runs.iter().map(|run| curve_of(run));
     let curves = curves.collect::<Result<Vec<_>, _>>()?;
     let drawn = draw(&curves, args.return_of, &args.png, &args.title)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Flags of `ostler regress`.
 #[derive(Debug, Args)]
-pub struct RegressArgs {
+pub(crate) struct RegressArgs {
     /// A folder of regression files (docs/regress.md)
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -55,7 +55,7 @@ enum MayMiss {
 }
 
 /// Runs the cases; exit code 1 where one fails.
-pub fn run(args: &RegressArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &RegressArgs) -> Result<i32, RunError> {
     let found = find(&args.dir, &args.only, args.short)?;
     if !found.without_short.is_empty() {
         errln!("without a [short] part, not run: {}", found.without_short.join(", "));

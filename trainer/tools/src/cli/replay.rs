@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Flags of `ostler replay`.
 #[derive(Debug, Args)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// A report: RUN/failure/iter_00000012_broken_envs
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -19,7 +19,7 @@ pub struct ReplayArgs {
 }
 
 /// Replays; exit code 0 if the same environments broke in the same way.
-pub fn run(args: &ReplayArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<i32, RunError> {
     let mut replay = Replay::open(&args.folder)?;
     let report = replay.report().clone();
     outln!("iteration {}: {}", report.iteration, report.what);

@@ -19,7 +19,7 @@ const FPS: f64 = 20.0;
 
 /// Flags of `ostler report`.
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Folders of runs (or runs/NAME: its newest), each as LABEL=RUN or RUN; runs of one label are
     /// seeds of one thing. Without a label the run's name is taken
     #[arg(required = true, value_name = "[LABEL=]RUN")]
@@ -36,7 +36,7 @@ pub struct ReportArgs {
 }
 
 /// Writes the page and says where.
-pub fn run(args: &ReportArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &ReportArgs) -> Result<i32, RunError> {
     let mut runs = Vec::new();
     for text in &args.runs {
         let curve = curve_of(text)?;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where it listens unless an address is given.
-pub const ADDRESS: &str = "127.0.0.1:8321";
+pub(crate) const ADDRESS: &str = "127.0.0.1:8321";
 /// The checkpoint that is always the newest.
 const NEWEST: &str = "newest";
 /// Rows a second.
@@ -34,7 +34,7 @@ const ECHO: usize = 100;
 const CHOICE: usize = 1000;
 
 /// Reads `PORT`, `ADDRESS:PORT` or `localhost:PORT`.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     let whole = match text.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => text.replacen("localhost:", "127.0.0.1:", 1),
@@ -67,7 +67,7 @@ struct Show {
 }
 
 /// Serves until the program is ended.
-pub fn run(
+pub(crate) fn run(
     target: Target,
     looks: &Looks,
     geoms: Geoms,

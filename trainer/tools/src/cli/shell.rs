@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Flags of `ostler completions`.
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     shell: Shell,
@@ -20,7 +20,7 @@ pub struct CompletionsArgs {
 
 /// Flags of `ostler man`.
 #[derive(Debug, Args)]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// Folder for ostler.1 and a page of each command; made if it is missing
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -30,7 +30,7 @@ pub struct ManArgs {
 ///
 /// # Errors
 /// None: a reader that goes away ends it quietly.
-pub fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ostler", &mut text);
     let _ = std::io::stdout().lock().write_all(&text);
@@ -41,7 +41,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
 ///
 /// # Errors
 /// None: a reader that goes away ends it quietly.
-pub fn schema() -> Result<i32, RunError> {
+pub(crate) fn schema() -> Result<i32, RunError> {
     outln!("{:#}", ostler_learn::config::schema::for_editors());
     Ok(0)
 }
@@ -50,7 +50,7 @@ pub fn schema() -> Result<i32, RunError> {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn man(args: &ManArgs) -> Result<i32, RunError> {
+pub(crate) fn man(args: &ManArgs) -> Result<i32, RunError> {
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(&args.folder)?;
         // Written aside: a page of this name may be a link.

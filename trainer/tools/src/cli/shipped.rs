@@ -7,7 +7,7 @@ const VARIABLE: &str = "OSTLER_CONFIGS";
 
 /// Their folder: the one that is named, as an installed package does; `configs` here, as in a
 /// checkout; `configs` beside the program's folder, as in the tarball.
-pub fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     let here = PathBuf::from("configs");
     if let Some(named) = std::env::var_os(VARIABLE).filter(|n| !n.is_empty()) {
         return named.into();
@@ -22,7 +22,7 @@ pub fn folder() -> PathBuf {
 
 /// The file that is meant by `given`: itself or, where there is none of that name, the
 /// configuration that comes with the program and is called so.
-pub fn find(given: &str) -> PathBuf {
+pub(crate) fn find(given: &str) -> PathBuf {
     in_folder(given, &folder())
 }
 

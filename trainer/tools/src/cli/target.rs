@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Who decides on actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AgentKind {
+pub(crate) enum AgentKind {
     /// The trained policy, mean actions
     Policy,
     /// Zeros
@@ -28,7 +28,7 @@ pub enum AgentKind {
 
 /// Whether the task's events happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Events {
+pub(crate) enum Events {
     /// As in training
     On,
     /// The robot of its file, no pushes
@@ -59,7 +59,7 @@ pub(super) struct Target {
 
 /// Options beside the run or configuration itself.
 #[derive(Debug, Default)]
-pub struct Wish<'a> {
+pub(crate) struct Wish<'a> {
     /// The policy of a run unless given.
     pub agent: Option<AgentKind>,
     /// `--set`, for configurations.
@@ -86,7 +86,7 @@ impl Target {
     ///
     /// # Errors
     /// There is none: `what` needs one.
-    pub fn robot(&self, what: &str) -> Result<&BatchEnv, RunError> {
+    pub(crate) fn robot(&self, what: &str) -> Result<&BatchEnv, RunError> {
         self.env.robot().ok_or_else(|| no_robot(what))
     }
 }

@@ -9,7 +9,7 @@ use ostler_run::log::progress::{duration, thousands};
 use ostler_run::log::{errln, outln};
 use ostler_run::run::dir::CONFIG;
 use ostler_run::run::error::{DISK_FULL, FAILED, OK, POISONED};
-pub use ostler_run::run::{
+pub(crate) use ostler_run::run::{
     Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished,
 };
 use ostler_run::supervise::{Attempt, Wish, supervise};
@@ -22,7 +22,7 @@ const INJECT: &str =
 
 /// Flags of `ostler train`.
 #[derive(Debug, Args)]
-pub struct TrainArgs {
+pub(crate) struct TrainArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// The run's folder [default: runs/NAME/DATE_TIME]
@@ -47,7 +47,7 @@ pub struct TrainArgs {
 
 /// Trains, in a process of its own where that is configured, and says where everything
 /// is. `log_level`: what the command line or the environment wants to be logged.
-pub fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, RunError> {
+pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, RunError> {
     let (config, mut overrides) = args.config.split()?;
     if let Some(level) = log_level {
         overrides.push(Override::flag("--log-level", "log.level", level));

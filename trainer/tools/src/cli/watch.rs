@@ -13,7 +13,7 @@ use ostler_sim::model::looks::Looks;
 use std::path::Path;
 
 /// Appearance of the robot; read for pictures alone.
-pub fn looks(target: &Target) -> Result<Looks, RunError> {
+pub(crate) fn looks(target: &Target) -> Result<Looks, RunError> {
     target.robot("a picture")?;
     let (model, looks) = target.loaded.looks()?;
     if model.bodies == target.model.bodies {
@@ -28,7 +28,7 @@ pub fn looks(target: &Target) -> Result<Looks, RunError> {
 
 /// A page in the making.
 #[derive(Debug)]
-pub struct Shot {
+pub(crate) struct Shot {
     title: String,
     about: Vec<(String, String)>,
     sim: SimConfig,
@@ -39,7 +39,7 @@ pub struct Shot {
 
 impl Shot {
     /// Of the robot of `target`.
-    pub fn new(target: &Target, looks: &Looks, geoms: Geoms) -> Self {
+    pub(crate) fn new(target: &Target, looks: &Looks, geoms: Geoms) -> Self {
         let mut blob = Blob::default();
         let scene = Scene::new(&target.model, looks, geoms);
         let scene = SceneData::new(&target.model, &scene, &mut blob);
@@ -65,13 +65,13 @@ impl Shot {
     }
 
     /// Records environment `env`, up to `seconds` of simulated time.
-    pub fn begin(&mut self, stage: &Stage, env: usize, fps: f64, seconds: f64) {
+    pub(crate) fn begin(&mut self, stage: &Stage, env: usize, fps: f64, seconds: f64) {
         let feed = self.feed(stage, env);
         self.recorder = Some(Recorder::new(stage, feed, env, fps, seconds));
     }
 
     /// The parts of a page whose rows come later, and who makes them.
-    pub fn live(mut self, stage: &Stage, env: usize) -> (PageData, Blob, Feed) {
+    pub(crate) fn live(mut self, stage: &Stage, env: usize) -> (PageData, Blob, Feed) {
         let feed = self.feed(stage, env);
         let subtitle = format!("control step {} s", stage.env().spec().step_dt);
         let (data, blob) = self.data(&feed, subtitle, true);
@@ -104,14 +104,14 @@ impl Shot {
     }
 
     /// Before a step.
-    pub fn before(&mut self, stage: &Stage) {
+    pub(crate) fn before(&mut self, stage: &Stage) {
         if let Some(recorder) = &mut self.recorder {
             recorder.before(stage);
         }
     }
 
     /// After it; `more`: a next episode is wanted.
-    pub fn after(&mut self, stage: &Stage, more: bool) -> Result<(), RunError> {
+    pub(crate) fn after(&mut self, stage: &Stage, more: bool) -> Result<(), RunError> {
         match &mut self.recorder {
             Some(recorder) => recorder.after(stage, more).map_err(unwritten),
             None => Ok(()),
@@ -119,7 +119,7 @@ impl Shot {
     }
 
     /// Writes the page of what was recorded; returns a line about it.
-    pub fn write(mut self, path: &Path) -> Result<String, RunError> {
+    pub(crate) fn write(mut self, path: &Path) -> Result<String, RunError> {
         let Some(recorder) = self.recorder.take() else {
             return Err(unwritten(ViewError::Empty(path.to_path_buf())));
         };

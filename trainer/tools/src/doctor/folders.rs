@@ -7,7 +7,7 @@ use ostler_sim::physics::native::specialize::Cache;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub fn findings(wanted: &Wanted) -> [Finding; 2] {
+pub(crate) fn findings(wanted: &Wanted) -> [Finding; 2] {
     [cache(), runs(wanted)]
 }
 

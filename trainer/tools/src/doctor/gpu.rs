@@ -2,14 +2,14 @@
 
 use super::{Finding, Wanted};
 use ostler_learn::config::Device;
-pub use ostler_machine::memory::GpuWatch;
+pub(crate) use ostler_machine::memory::GpuWatch;
 use ostler_machine::torch::cuda::driver::Driver;
 use ostler_machine::torch::cuda::libtorch::LibtorchFolder;
 use ostler_machine::torch::cuda::{self, NoCuda};
 use ostler_run::log::progress::bytes;
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
 
-pub fn findings(wanted: &Wanted) -> Vec<Finding> {
+pub(crate) fn findings(wanted: &Wanted) -> Vec<Finding> {
     if wanted.device == Device::Cpu {
         // Looking would load the driver.
         return vec![Finding::ok("GPU", "not looked for: device = \"cpu\"")];

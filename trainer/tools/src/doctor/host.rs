@@ -10,7 +10,7 @@ use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::native::specialize::Compiler;
 use ostler_sim::physics::pool::Pool;
 
-pub fn program() -> Finding {
+pub(crate) fn program() -> Finding {
     let version = env!("CARGO_PKG_VERSION");
     match cfg!(debug_assertions) {
         false => Finding::ok("ostler", format!("{version}, release build")),
@@ -23,7 +23,7 @@ pub fn program() -> Finding {
     }
 }
 
-pub fn libtorch() -> Finding {
+pub(crate) fn libtorch() -> Finding {
     let place = LibtorchFolder::of_this_process();
     let part = match (place.has_cuda(), place.built_for()) {
         (Ok(()), Some(cuda)) => format!("with a part for CUDA {cuda}"),
@@ -34,7 +34,7 @@ pub fn libtorch() -> Finding {
     Finding::ok("libtorch", format!("{version} in {folder}, {part}"))
 }
 
-pub fn processor() -> Finding {
+pub(crate) fn processor() -> Finding {
     let usable = Pool::available();
     let all = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let all = all.lines().filter(|l| l.starts_with("processor")).count();
@@ -55,7 +55,7 @@ pub fn processor() -> Finding {
     }
 }
 
-pub fn compiler() -> Finding {
+pub(crate) fn compiler() -> Finding {
     match Compiler::find(&|name| std::env::var_os(name)) {
         Ok(c) => Finding::ok("compiler", format!("{} ({})", c.path.display(), c.version)),
         Err(e) => Finding::lack(
@@ -67,7 +67,7 @@ pub fn compiler() -> Finding {
     }
 }
 
-pub fn memory() -> Finding {
+pub(crate) fn memory() -> Finding {
     let sample = Sources::host(None).sample();
     let Some(tightest) = sample.tightest() else {
         let found = "the system does not say how much there is";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Pinned memory that the device copies into.
 #[derive(Debug)]
-pub struct PinnedStaging {
+pub(crate) struct PinnedStaging {
     pinned: Pinned,
     event: Event,
     /// How much of the pinned memory, which is never empty, was asked for.
@@ -75,7 +75,7 @@ impl Drop for PinnedStaging {
 
 /// Where bytes wait for their copy to the device, so that the host may change its own.
 #[derive(Debug)]
-pub struct Ring {
+pub(crate) struct Ring {
     pinned: Pinned,
     /// Of each slot's last copy.
     events: [Event; Self::SLOTS],

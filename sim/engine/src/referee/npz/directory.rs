@@ -22,7 +22,7 @@ const LOCATOR: usize = 20;
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn refusal(file: &mut (impl Read + Seek)) -> Result<Option<String>> {
+pub(crate) fn refusal(file: &mut (impl Read + Seek)) -> Result<Option<String>> {
     let length = file.seek(SeekFrom::End(0))?;
     if length > ARCHIVE {
         return Ok(Some(format!("{length} bytes, more than 2 GiB")));

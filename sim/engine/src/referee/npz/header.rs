@@ -16,7 +16,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Numbers that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// float32.
     F4,
     /// float64.
@@ -27,7 +27,7 @@ pub enum Kind {
 
 impl Kind {
     /// Bytes of one number.
-    pub fn width(self) -> usize {
+    pub(crate) fn width(self) -> usize {
         match self {
             Self::F4 | Self::I4 => 4,
             Self::F8 => 8,
@@ -37,7 +37,7 @@ impl Kind {
 
 /// Content of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// The numbers' type as it is written: `'<f8'`.
     pub descr: String,
     /// That type, where it is one that is read.
@@ -55,7 +55,7 @@ pub struct Header {
 impl Header {
     /// Reads the head of an array; the reader stands at the first number then. An error is
     /// a sentence.
-    pub fn read(reader: &mut impl Read) -> Result<Self, String> {
+    pub(crate) fn read(reader: &mut impl Read) -> Result<Self, String> {
         let mut start = [0; 8];
         read(reader, &mut start)?;
         if !start.starts_with(MAGIC) {
@@ -83,7 +83,7 @@ impl Header {
     }
 
     /// Numbers in all; `None` where that is no number.
-    pub fn count(&self) -> Option<u64> {
+    pub(crate) fn count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d))
     }
 }

@@ -62,7 +62,7 @@ fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
 
 impl Blocks {
     /// For `n` environments; `numbers`: bytes of the task's.
-    pub fn new(
+    pub(crate) fn new(
         memory: &dyn Memory,
         s: &Sizes,
         n: usize,
@@ -80,14 +80,14 @@ impl Blocks {
         })
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let (number, limits) = (self.numbers.bytes(), self.limits.bytes());
         let kept = self.state.bytes() + self.captured.bytes() + self.work.bytes();
         kept + self.totals.bytes() + number + limits
     }
 
     /// Enters every address that does not change from step to step.
-    pub fn enter(&self, a: &mut EnvArgs, s: &Sizes, n: usize) {
+    pub(crate) fn enter(&self, a: &mut EnvArgs, s: &Sizes, n: usize) {
         let chunks = chunks(n);
         let mut p = Parts { next: self.state.address() };
         a.episode = EpisodeAddresses::laid(s, n, |bytes| p.take(bytes, 1));

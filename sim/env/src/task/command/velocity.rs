@@ -24,7 +24,7 @@ pub(in crate::task) struct Course {
 }
 
 impl Course {
-    pub fn compile(
+    pub(crate) fn compile(
         model: &Model,
         term: &CommandTerm,
         frame: Option<&str>,

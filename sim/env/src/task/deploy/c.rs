@@ -3,7 +3,7 @@
 use super::controls::{Control, Mapping};
 use super::measured::Measured;
 use crate::env::ActionSpace;
-pub use crate::task::expr::{Cell, Code, Seen, Source, literal};
+pub(crate) use crate::task::expr::{Cell, Code, Seen, Source, literal};
 use ostler_base::text::obeyed;
 use ostler_model::JointKind;
 use std::collections::BTreeMap;

@@ -6,15 +6,15 @@
 //! with them makes a value depend on them for good.
 
 use super::measured::Missing;
-pub use crate::task::expr::{Code, Op, Source, Step};
+pub(crate) use crate::task::expr::{Code, Op, Source, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A number of a base that is not measured: its body, whether it is a velocity, its axis.
-pub type Unknown = (usize, bool, usize);
+pub(crate) type Unknown = (usize, bool, usize);
 
 /// What a value depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Dependence {
+pub(crate) struct Dependence {
     /// Its bits, where it is a constant.
     constant: Option<f32>,
     /// Coefficients of unknown numbers.
@@ -25,27 +25,27 @@ pub struct Dependence {
 
 impl Dependence {
     /// On nothing that is missing.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self::default()
     }
 
     /// On one unknown number, by a factor of 1.
-    pub fn unknown(unknown: Unknown) -> Self {
+    pub(crate) fn unknown(unknown: Unknown) -> Self {
         Self { linear: BTreeMap::from([(unknown, 1.0)]), ..Self::default() }
     }
 
     /// On something that is missing.
-    pub fn missing(missing: Missing) -> Self {
+    pub(crate) fn missing(missing: Missing) -> Self {
         Self::missing_all(BTreeSet::from([missing]))
     }
 
     /// On all of these.
-    pub fn missing_all(other: BTreeSet<Missing>) -> Self {
+    pub(crate) fn missing_all(other: BTreeSet<Missing>) -> Self {
         Self { other, ..Self::default() }
     }
 
     /// All that is missing for it.
-    pub fn all(&self) -> BTreeSet<Missing> {
+    pub(crate) fn all(&self) -> BTreeSet<Missing> {
         let unknown = |(body, velocity, _): &Unknown| match velocity {
             true => Missing::Velocity(*body),
             false => Missing::Position(*body),
@@ -99,7 +99,7 @@ impl Dependence {
     }
 
     /// Of every output of `code`, whose inputs depend on what `load` says.
-    pub fn of_code(code: &Code, mut load: impl FnMut(Source, usize) -> Self) -> Vec<Self> {
+    pub(crate) fn of_code(code: &Code, mut load: impl FnMut(Source, usize) -> Self) -> Vec<Self> {
         let mut registers = vec![Self::none(); code.registers];
         for (step, to) in &code.steps {
             let value = match *step {

@@ -8,7 +8,7 @@
 use super::depend::Dependence;
 use super::rows::is_instrument;
 use super::{DeployError, Deployment};
-pub use crate::task::expr::{Cell, Code, Seen, Source, Step};
+pub(crate) use crate::task::expr::{Cell, Code, Seen, Source, Step};
 use ostler_base::names::nearest;
 use ostler_model::{Joint, JointKind, Model, PathPart, TendonKind, Transmission};
 use std::collections::{BTreeMap, BTreeSet};

@@ -79,7 +79,7 @@ pub struct Command {
 }
 
 /// What the agent's policy sees, in the order of its row.
-pub fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTerm> {
+pub(crate) fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTerm> {
     let all = task.observations.terms.iter().enumerate();
     let mut own: Vec<DeployedTerm> = all
         .filter(|(_, t)| t.agent == agent)
@@ -128,7 +128,7 @@ fn named(model: &Model, kind: ElementKind, index: usize) -> String {
 }
 
 /// The agent's outputs.
-pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
+pub(crate) fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
     let actions = &task.actions;
     let names = actions.names(model, &task.team);
     let own = actions.own[agent].clone();
@@ -144,7 +144,7 @@ pub fn outputs(task: &Task, model: &Model, agent: usize) -> Vec<Output> {
 }
 
 /// Commands of the task.
-pub fn commands(task: &Task) -> Vec<Command> {
+pub(crate) fn commands(task: &Task) -> Vec<Command> {
     let Commands { scope, .. } = &task.commands;
     let ranges = task.commands.ranges();
     let mut first = 0;
@@ -163,7 +163,7 @@ pub fn commands(task: &Task) -> Vec<Command> {
 }
 
 /// Whether a robot has such a sensor, which no state computes.
-pub fn is_instrument(kind: &SensorKind) -> bool {
+pub(crate) fn is_instrument(kind: &SensorKind) -> bool {
     matches!(
         kind,
         SensorKind::Accelerometer(_)

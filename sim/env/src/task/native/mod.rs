@@ -11,10 +11,8 @@ mod print;
 
 pub use library::Library;
 
-use super::expr::{
-    Code, Declared, Definitions, History, Inputs, Program, Scope, Scratch, Unit, is_name,
-};
-use super::team::{AgentIndex, Team};
+use super::expr::{Code, Declared, History, Inputs, Program, Scope, Scratch, Unit, is_name};
+use super::team::Team;
 use super::{metrics::Metrics, observe::Observations, score::Score, unique};
 use crate::config::{ConfigError, Header, Leave, NativeCode, NativeTerm, NativeUnit, TaskConfig};
 use ostler_model::Model;

@@ -85,7 +85,7 @@ fn not_negative(size: f64, path: &str) -> Result<f32, ConfigError> {
 
 impl Sight {
     /// Of the term's own group, whose options are `group`.
-    pub fn own(
+    pub(crate) fn own(
         term: &ObservationTerm,
         group: Option<&GroupOptions>,
         path: &str,
@@ -101,7 +101,7 @@ impl Sight {
     }
 
     /// Of a policy's term in the critics' rows; none where it is not in them.
-    pub fn copied(
+    pub(crate) fn copied(
         copy: Option<&CriticCopy>,
         group: Option<&GroupOptions>,
         path: &str,
@@ -158,13 +158,13 @@ impl Sight {
     }
 
     /// Numbers that an environment remembers for it, of `len` components.
-    pub fn kept(&self, len: usize) -> usize {
+    pub(crate) fn kept(&self, len: usize) -> usize {
         let on_the_way = self.lag.map_or(0, |lag| lag.most as usize);
         len * (on_the_way + self.frames - 1)
     }
 
     /// For `ostler check`; empty where nothing is special.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut all = Vec::new();
         all.extend(self.noise.as_ref().map(|d| format!("noise {}", text(d))));
         let once = if self.bias_once { ", once for an environment" } else { "" };

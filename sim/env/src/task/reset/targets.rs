@@ -44,7 +44,7 @@ pub(super) enum Target {
 
 impl Target {
     /// Units of the numbers that it takes; none of keyframes.
-    pub fn units(&self, model: &Model) -> Option<Vec<Unit>> {
+    pub(crate) fn units(&self, model: &Model) -> Option<Vec<Unit>> {
         let of = |place: ResetPlace| unit(model, &place);
         Some(match self {
             Self::Places(places) => places.iter().map(|p| unit(model, p)).collect(),

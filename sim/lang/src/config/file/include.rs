@@ -30,7 +30,7 @@ const PATHS: [[&str; 2]; 2] = [["task", "robot"], ["task", "robot_folder"]];
 ///
 /// # Errors
 /// A file cannot be read, is no TOML, or asks for itself.
-pub fn expand(
+pub(crate) fn expand(
     root: &mut Node,
     sources: &mut Sources,
     path: &Path,

@@ -4,7 +4,7 @@ use super::source::{Node, Origin, Sources, Value};
 
 /// The end of a path.
 #[derive(Debug, Clone)]
-pub struct Located {
+pub(crate) struct Located {
     /// Where.
     pub origin: Origin,
     /// False: the key is not written, `origin` is the nearest table that holds it.
@@ -12,7 +12,7 @@ pub struct Located {
 }
 
 /// The node at `path`, or the innermost that encloses it.
-pub fn locate(root: &Node, path: &str) -> Option<Located> {
+pub(crate) fn locate(root: &Node, path: &str) -> Option<Located> {
     let mut node = root;
     let mut place = None;
     let mut exact = true;
@@ -45,7 +45,7 @@ pub fn locate(root: &Node, path: &str) -> Option<Located> {
 }
 
 /// The path of the value that was written at `origin`.
-pub fn path_of(root: &Node, origin: &Origin) -> Option<String> {
+pub(crate) fn path_of(root: &Node, origin: &Origin) -> Option<String> {
     let deeper = |name: String, node: &Node, join: &str| {
         if node.origin == *origin {
             return Some(name);
@@ -68,7 +68,7 @@ pub fn path_of(root: &Node, origin: &Origin) -> Option<String> {
 ///
 /// TOML writes text in four ways; escapes and line-ending backslashes make the
 /// written form longer than the value.
-pub fn inside(sources: &Sources, origin: &Origin, inner: std::ops::Range<usize>) -> Origin {
+pub(crate) fn inside(sources: &Sources, origin: &Origin, inner: std::ops::Range<usize>) -> Origin {
     let Some(raw) = sources.0.get(origin.source).and_then(|s| s.text.get(origin.span.clone()))
     else {
         return origin.clone();

@@ -31,7 +31,11 @@ impl Override {
 /// A segment of the path is a key; in a list of tables it is an index or the
 /// `name` of an element: `task.reward.forward.weight=2`. A value that is not TOML
 /// is taken as text, so that quotes need not survive the shell.
-pub fn apply(root: &mut Node, sources: &mut Sources, given: &Override) -> Result<(), Diagnostic> {
+pub(crate) fn apply(
+    root: &mut Node,
+    sources: &mut Sources,
+    given: &Override,
+) -> Result<(), Diagnostic> {
     let source = sources.add(&given.flag, &given.text, true);
     let text = given.text.as_str();
     let Some(equals) = text.find('=') else {

@@ -8,12 +8,12 @@ use super::walk::Rules;
 use ostler_base::names::nearest;
 
 /// The table of profiles, and the key that chooses one: `profile=NAME`.
-pub const KEY: &str = "profile";
+pub(crate) const KEY: &str = "profile";
 
 /// Takes the profiles out of the tree and merges the one that is asked for into it.
 /// Returns the overrides that are left. Mistakes in the profiles that are not asked for
 /// are found too.
-pub fn apply(
+pub(crate) fn apply(
     root: &mut Node,
     sources: &mut Sources,
     overrides: &[Override],

@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// Values nested deeper than this are refused: all that reads them recurses. A table's dotted keys
 /// count, each of which TOML's reader bounds alone.
-pub const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Of a longer text that is a mistake, so many characters are shown.
 const SHOWN: usize = 100;

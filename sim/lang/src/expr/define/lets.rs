@@ -25,7 +25,7 @@ pub struct Let<'a> {
 
 /// A parsed expression.
 #[derive(Debug)]
-pub struct LetBody<'a> {
+pub(crate) struct LetBody<'a> {
     pub(in crate::expr) tree: Tree<'a>,
     pub(in crate::expr) root: NodeRef,
 }

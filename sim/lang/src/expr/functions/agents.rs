@@ -4,7 +4,7 @@ use super::{Body, Function, Kind, Rule, one};
 use crate::expr::ExprError;
 
 /// Functions of lists of parts.
-pub const LISTS: &[Function] = &[Function {
+pub(crate) const LISTS: &[Function] = &[Function {
     name: "each",
     params: &[one("list", Kind::Word), one("expr", Kind::Value)],
     gives: "expr of every entry",
@@ -15,7 +15,7 @@ pub const LISTS: &[Function] = &[Function {
 }];
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "each",
         params: &[one("expr", Kind::Value)],

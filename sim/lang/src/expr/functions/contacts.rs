@@ -11,7 +11,7 @@ use ostler_model::{ContactReading, ContactSensor};
 const TOUCHING: &[Param] = &[one("name", Kind::Touch), optional("with", Kind::Touch)];
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "contact_force",
         params: TOUCHING,

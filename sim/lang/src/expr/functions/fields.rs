@@ -39,7 +39,7 @@ macro_rules! of_all {
 }
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "gravity",
         params: &[],
@@ -226,7 +226,7 @@ fn number(c: &mut Checker<'_>, field: Field, element: usize, k: usize) -> Id {
 }
 
 /// The first numbers of a field.
-pub fn field<const K: usize>(c: &mut Checker<'_>, field: Field, element: usize) -> [Id; K] {
+pub(crate) fn field<const K: usize>(c: &mut Checker<'_>, field: Field, element: usize) -> [Id; K] {
     std::array::from_fn(|k| number(c, field, element, k))
 }
 
@@ -247,12 +247,12 @@ fn numbers(
 }
 
 /// Whether an event changes the field.
-pub fn varies(c: &Checker<'_>, field: Field, element: usize) -> bool {
+pub(crate) fn varies(c: &Checker<'_>, field: Field, element: usize) -> bool {
     c.scope.model.varied_row(field, element).is_some()
 }
 
 /// Inertia of a body about its centre of mass, in its frame's axes: xx yy zz xy xz yz.
-pub fn tensor(c: &mut Checker<'_>, body: usize) -> [Id; 6] {
+pub(crate) fn tensor(c: &mut Checker<'_>, body: usize) -> [Id; 6] {
     if !varies(c, Field::Moments, body) {
         return field(c, Field::Tensor, body);
     }
@@ -270,7 +270,7 @@ pub fn tensor(c: &mut Checker<'_>, body: usize) -> [Id; 6] {
 }
 
 /// Mass of a body.
-pub fn mass_of(c: &mut Checker<'_>, body: usize) -> Id {
+pub(crate) fn mass_of(c: &mut Checker<'_>, body: usize) -> Id {
     number(c, Field::Mass, body, 0)
 }
 

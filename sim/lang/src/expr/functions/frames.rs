@@ -24,20 +24,20 @@ fn fixed(c: &Checker<'_>, e: Element) -> (usize, [f64; 3], [f64; 4]) {
 }
 
 /// A body's quantity.
-pub fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) -> [Id; K] {
+pub(crate) fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) -> [Id; K] {
     c.reads(Element { kind: ElementKind::Body, index: body });
     std::array::from_fn(|k| c.dag.load(source, K * body + k))
 }
 
 /// A place in a body's frame; none is its origin.
-pub type Place = Option<[Id; 3]>;
+pub(crate) type Place = Option<[Id; 3]>;
 
 fn placed(c: &mut Checker<'_>, at: [f64; 3]) -> Place {
     (at != [0.0; 3]).then(|| at.map(|x| c.dag.constant(x)))
 }
 
 /// The centre of mass of a body, in its frame: an environment's own where events move it.
-pub fn centre_of(c: &mut Checker<'_>, body: usize) -> Place {
+pub(crate) fn centre_of(c: &mut Checker<'_>, body: usize) -> Place {
     match varies(c, Field::Com, body) {
         true => Some(field(c, Field::Com, body)),
         false => placed(c, c.scope.model.bodies[body].ipos),
@@ -52,13 +52,13 @@ fn offset(c: &mut Checker<'_>, body: usize, at: Place) -> Place {
 }
 
 /// World position of a point fixed to a body.
-pub fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
+pub(crate) fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
     let at = placed(c, at);
     point_at(c, body, at)
 }
 
 /// The same, of a place that may be an environment's own.
-pub fn point_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
+pub(crate) fn point_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
     let origin: [Id; 3] = load(c, Source::World(Seen::BodyPos), body);
     match offset(c, body, at) {
         None => origin,
@@ -67,13 +67,13 @@ pub fn point_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
 }
 
 /// v + omega x r
-pub fn point_vel(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
+pub(crate) fn point_vel(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
     let at = placed(c, at);
     point_vel_at(c, body, at)
 }
 
 /// The same, of a place that may be an environment's own.
-pub fn point_vel_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
+pub(crate) fn point_vel_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
     let origin: [Id; 3] = load(c, Source::World(Seen::BodyLinVel), body);
     let Some(r) = offset(c, body, at) else {
         return origin;
@@ -84,35 +84,35 @@ pub fn point_vel_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
 }
 
 /// Position of an element in the world.
-pub fn pos(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
+pub(crate) fn pos(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
     c.reads(e);
     let (body, at, _) = fixed(c, e);
     point(c, body, at)
 }
 
 /// Linear velocity of an element, world frame.
-pub fn lin_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
+pub(crate) fn lin_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
     c.reads(e);
     let (body, at, _) = fixed(c, e);
     point_vel(c, body, at)
 }
 
 /// Angular velocity of an element, world frame.
-pub fn ang_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
+pub(crate) fn ang_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
     c.reads(e);
     let body = fixed(c, e).0;
     load(c, Source::World(Seen::BodyAngVel), body)
 }
 
 /// Orientation in the world: the body's times the element's own.
-pub fn quat(c: &mut Checker<'_>, e: Element) -> [Id; 4] {
+pub(crate) fn quat(c: &mut Checker<'_>, e: Element) -> [Id; 4] {
     c.reads(e);
     let (body, _, own) = fixed(c, e);
     turned(c, body, own)
 }
 
 /// Orientation of what has the orientation `own` in a body's frame.
-pub fn turned(c: &mut Checker<'_>, body: usize, own: [f64; 4]) -> [Id; 4] {
+pub(crate) fn turned(c: &mut Checker<'_>, body: usize, own: [f64; 4]) -> [Id; 4] {
     let a: [Id; 4] = load(c, Source::World(Seen::BodyQuat), body);
     if own == [1.0, 0.0, 0.0, 0.0] {
         return a;
@@ -122,7 +122,7 @@ pub fn turned(c: &mut Checker<'_>, body: usize, own: [f64; 4]) -> [Id; 4] {
 }
 
 /// First b, then a.
-pub fn product(c: &mut Checker<'_>, a: [Id; 4], b: [Id; 4]) -> [Id; 4] {
+pub(crate) fn product(c: &mut Checker<'_>, a: [Id; 4], b: [Id; 4]) -> [Id; 4] {
     let d = &mut c.dag;
     // Hamilton's product: (s, u)(t, v) = (s t - u.v, s v + t u + u x v).
     let (u, v) = ([a[1], a[2], a[3]], [b[1], b[2], b[3]]);
@@ -137,7 +137,7 @@ pub fn product(c: &mut Checker<'_>, a: [Id; 4], b: [Id; 4]) -> [Id; 4] {
 }
 
 /// The element's x (0) or z (2) axis in the world.
-pub fn axis(c: &mut Checker<'_>, e: Element, k: usize) -> [Id; 3] {
+pub(crate) fn axis(c: &mut Checker<'_>, e: Element, k: usize) -> [Id; 3] {
     let q = quat(c, e);
     match k {
         // The columns of the rotation matrix.
@@ -156,14 +156,14 @@ pub fn axis(c: &mut Checker<'_>, e: Element, k: usize) -> [Id; 3] {
 }
 
 /// Heading.
-pub fn yaw(c: &mut Checker<'_>, e: Element) -> Id {
+pub(crate) fn yaw(c: &mut Checker<'_>, e: Element) -> Id {
     let [w, x, y, z] = quat(c, e);
     let (above, beside) = (twice(c, [w, z], [x, y], false), one_minus(c, y, z));
     c.dag.two(Op::Atan2, above, beside)
 }
 
 /// 2 (a0 a1 +- b0 b1)
-pub fn twice(c: &mut Checker<'_>, a: [Id; 2], b: [Id; 2], minus: bool) -> Id {
+pub(crate) fn twice(c: &mut Checker<'_>, a: [Id; 2], b: [Id; 2], minus: bool) -> Id {
     let d = &mut c.dag;
     let (p, q) = (d.mul(a[0], a[1]), d.mul(b[0], b[1]));
     let sum = if minus { d.sub(p, q) } else { d.add(p, q) };
@@ -172,7 +172,7 @@ pub fn twice(c: &mut Checker<'_>, a: [Id; 2], b: [Id; 2], minus: bool) -> Id {
 }
 
 /// 1 - 2 (a^2 + b^2)
-pub fn one_minus(c: &mut Checker<'_>, a: Id, b: Id) -> Id {
+pub(crate) fn one_minus(c: &mut Checker<'_>, a: Id, b: Id) -> Id {
     let double = twice(c, [a, a], [b, b], false);
     let one = c.dag.constant(1.0);
     c.dag.sub(one, double)

@@ -34,7 +34,7 @@ macro_rules! per_frame {
 const FRAMES: &[Param] = &[one("name", Kind::Frame), more(Kind::Frame)];
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     per_frame!("pos", "3", "m", "position in the world", |c, e| pos(c, e)),
     per_frame!("height", "1", "m", "world z of the position", |c, e| [pos(c, e)[2]]),
     Function {

@@ -7,7 +7,7 @@ use crate::expr::history::{self, Kind as Remembered};
 use crate::expr::{ExprError, unit::Unit};
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "previous",
         params: &[one("x", Kind::Value)],

@@ -7,7 +7,7 @@ use crate::expr::ops::Op;
 use crate::expr::{ExprError, unit::Unit};
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "if",
         params: &[one("condition", Kind::Bool), one("a", Kind::Value), one("b", Kind::Value)],

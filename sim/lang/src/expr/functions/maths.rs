@@ -36,7 +36,7 @@ macro_rules! reduction {
 }
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "pi",
         params: &[],

@@ -185,7 +185,7 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 13] = [
+pub(crate) const SECTIONS: [(&str, &[Function]); 13] = [
     ("The robot", robot::TABLE),
     ("Numbers of the robot", fields::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
@@ -202,12 +202,12 @@ pub const SECTIONS: [(&str, &[Function]); 13] = [
 ];
 
 /// All functions.
-pub fn all() -> impl DoubleEndedIterator<Item = &'static Function> {
+pub(crate) fn all() -> impl DoubleEndedIterator<Item = &'static Function> {
     SECTIONS.iter().flat_map(|(_, table)| table.iter())
 }
 
 /// The function of this name.
-pub fn find(name: &str) -> Option<&'static Function> {
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
     all().find(|f| f.name == name)
 }
 

@@ -7,7 +7,7 @@ use crate::expr::ops::Op;
 use crate::expr::{ExprError, unit::Unit};
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "quat_mul",
         params: &[one("a", Kind::Quat), one("b", Kind::Quat)],

@@ -8,7 +8,7 @@ use crate::expr::{ExprError, unit::Unit};
 use std::f64::consts::TAU;
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "uniform",
         params: &[one("lo", Kind::Value), one("hi", Kind::Value)],

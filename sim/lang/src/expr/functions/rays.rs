@@ -21,7 +21,7 @@ struct Ray {
 ///
 /// # Errors
 /// Objects that a ray might meet and cannot: a mesh, a height field, a shape that was not kept.
-pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
+pub(crate) fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
     let model = c.scope.model;
     let site = &model.sites[site];
     let from = point(c, site.body, site.pos);

@@ -35,7 +35,7 @@ macro_rules! per_element {
 }
 
 /// The table.
-pub const TABLE: &[Function] = &[
+pub(crate) const TABLE: &[Function] = &[
     Function {
         name: "qpos",
         params: &[],

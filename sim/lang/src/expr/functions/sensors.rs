@@ -14,7 +14,7 @@ use ostler_model::{
 };
 
 /// The one function.
-pub const SENSOR: Function = Function {
+pub(crate) const SENSOR: Function = Function {
     name: "sensor",
     params: &[one("name", Kind::Sensor), more(Kind::Sensor)],
     gives: "as the sensor",

@@ -9,7 +9,7 @@ use ostler_base::names::nearest;
 use std::f64::consts::PI;
 
 /// The table.
-pub const TABLE: &[Function] = &[Function {
+pub(crate) const TABLE: &[Function] = &[Function {
     name: "tolerance",
     params: &[
         one("x", Kind::Value),

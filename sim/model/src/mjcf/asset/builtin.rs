@@ -83,7 +83,7 @@ impl Side<'_> {
 
 impl Pattern {
     /// A picture, `[height][width][3]`; both at least 1.
-    pub fn flat(&self, width: usize, height: usize) -> Vec<u8> {
+    pub(crate) fn flat(&self, width: usize, height: usize) -> Vec<u8> {
         let mut data = vec![0; 3 * width * height];
         let pixels = &mut data[..];
         let mut side = Side { width, pixels };
@@ -102,7 +102,7 @@ impl Pattern {
     }
 
     /// Six sides of a cube, one below the other, `[6][width][width][3]`.
-    pub fn cube(&self, width: usize) -> Vec<u8> {
+    pub(crate) fn cube(&self, width: usize) -> Vec<u8> {
         let square = 3 * width * width;
         let mut data = vec![0; 6 * square];
         for (k, pixels) in data.chunks_exact_mut(square).enumerate() {

@@ -18,7 +18,7 @@ impl Coords {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn settle(&mut self, e: &Element, vertices: usize) -> Read<()> {
+    pub(crate) fn settle(&mut self, e: &Element, vertices: usize) -> Read<()> {
         let done = self.checked(e, vertices);
         if done.is_err() {
             *self = Self::default();

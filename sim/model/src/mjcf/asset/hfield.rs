@@ -107,7 +107,7 @@ impl Grid {
     ///
     /// # Errors
     /// Elevations that are not finite.
-    pub fn field(mut self, name: String, size: [f64; 4]) -> Result<HField, String> {
+    pub(crate) fn field(mut self, name: String, size: [f64; 4]) -> Result<HField, String> {
         if self.data.iter().any(|x| !x.is_finite()) {
             return Err("an elevation is not finite".into());
         }

@@ -52,7 +52,7 @@ impl Default for MeshSpec {
 
 impl MeshSpec {
     /// Overwrites the values that the element sets.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
+    pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.array("scale", &mut self.scale)?;
         e.keyword("inertia", FILLING, &mut self.filling)?;
         e.integer("maxhullvert", &mut self.most_corners)?;
@@ -66,7 +66,7 @@ impl MeshSpec {
     }
 
     /// Puts `prefix` before the name of its material.
-    pub fn prefix_assets(&mut self, prefix: &str) {
+    pub(crate) fn prefix_assets(&mut self, prefix: &str) {
         if let Some(name) = &mut self.material {
             name.insert_str(0, prefix);
         }
@@ -105,7 +105,11 @@ const MAX_VERTICES: usize = 10_000_000;
 
 impl<'a> Assets<'a> {
     /// Lists the assets of `root`.
-    pub fn new(root: &'a Element, settings: &'a Settings, classes: &'a Classes) -> Read<Self> {
+    pub(crate) fn new(
+        root: &'a Element,
+        settings: &'a Settings,
+        classes: &'a Classes,
+    ) -> Read<Self> {
         let list = |kind: &'static str| -> Read<BTreeMap<String, &'a Element>> {
             let mut found = BTreeMap::new();
             for e in root.children_named("asset").flat_map(|a| a.children_named(kind)) {
@@ -139,7 +143,7 @@ impl<'a> Assets<'a> {
     }
 
     /// The mesh `name` and its index in `model`, which it enters on first use.
-    pub fn mesh(&mut self, name: &str, at: At, model: &mut Model) -> Read<(usize, &Solid)> {
+    pub(crate) fn mesh(&mut self, name: &str, at: At, model: &mut Model) -> Read<(usize, &Solid)> {
         if let Some(known) = model.meshes.iter().position(|m| m.name == name) {
             return Ok((known, &self.solids[known]));
         }
@@ -157,7 +161,7 @@ impl<'a> Assets<'a> {
     }
 
     /// The mesh `name` as a solid, for a primitive that is fitted to it.
-    pub fn fitted(&mut self, name: &str, at: At) -> Read<Rc<Solid>> {
+    pub(crate) fn fitted(&mut self, name: &str, at: At) -> Read<Rc<Solid>> {
         if let Some(known) = self.fitted.get(name) {
             return Ok(Rc::clone(known));
         }
@@ -195,13 +199,13 @@ impl<'a> Assets<'a> {
     }
 
     /// The material of mesh `name`; none of one that cannot be read, which may not be needed.
-    pub fn material(&self, name: &str) -> Option<String> {
+    pub(crate) fn material(&self, name: &str) -> Option<String> {
         let e = self.meshes.get(name)?;
         self.spec(name, e.at).ok()?.1.material
     }
 
     /// The triangles of mesh `name`, placed as its geoms have them, for pictures.
-    pub fn triangles(&mut self, name: &str, at: At) -> Read<looks::Surface> {
+    pub(crate) fn triangles(&mut self, name: &str, at: At) -> Read<looks::Surface> {
         let (e, spec) = self.spec(name, at)?;
         let placing = placing(e, &spec)?;
         let mut surface = self.surface(e, true)?;
@@ -266,7 +270,7 @@ impl<'a> Assets<'a> {
     }
 
     /// Index in `hfields` of the height field `name`, which it enters on first use.
-    pub fn hfield(&mut self, name: &str, at: At, hfields: &mut Vec<HField>) -> Read<usize> {
+    pub(crate) fn hfield(&mut self, name: &str, at: At, hfields: &mut Vec<HField>) -> Read<usize> {
         if let Some(known) = hfields.iter().position(|h| h.name == name) {
             return Ok(known);
         }
@@ -317,7 +321,7 @@ impl<'a> Assets<'a> {
     }
 
     /// Lists what no geom that touches or weighs something uses.
-    pub fn unused(&self, model: &Model, notes: &mut Vec<Note>) {
+    pub(crate) fn unused(&self, model: &Model, notes: &mut Vec<Note>) {
         let meshes = self.meshes.iter().filter(|(name, _)| {
             !model.meshes.iter().any(|m| m.name == **name) && !self.fitted.contains_key(*name)
         });

@@ -19,12 +19,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { read: MAX_READ_IN_ALL, kept: MAX_KEPT_IN_ALL }
     }
 
     /// Pixels that the next texture may keep: less, the less is left.
-    pub fn most(&self) -> Result<usize, String> {
+    pub(crate) fn most(&self) -> Result<usize, String> {
         match MAX_KEPT.min(self.kept / 2) {
             most if most < LEAST => {
                 Err("the model's textures have too many pixels in all; use smaller ones".into())
@@ -34,7 +34,7 @@ impl Budget {
     }
 
     /// That many pixels are kept.
-    pub fn keep(&mut self, pixels: usize) {
+    pub(crate) fn keep(&mut self, pixels: usize) {
         self.kept = self.kept.saturating_sub(pixels);
     }
 
@@ -179,7 +179,7 @@ impl Shrink {
 
 impl Picture {
     /// With at most `most` pixels.
-    pub fn shrunk(self, most: usize) -> Picture {
+    pub(crate) fn shrunk(self, most: usize) -> Picture {
         let divisor = divisor(self.width, self.height, most);
         if divisor == 1 {
             return self;
@@ -192,7 +192,7 @@ impl Picture {
     }
 
     /// Mirrors it.
-    pub fn flip(&mut self, horizontally: bool, vertically: bool) {
+    pub(crate) fn flip(&mut self, horizontally: bool, vertically: bool) {
         let row = 3 * self.width;
         if horizontally {
             for row in self.data.chunks_exact_mut(row) {
@@ -212,7 +212,7 @@ impl Picture {
     }
 
     /// The square of `side` pixels whose upper left corner is at column `x` and row `y`.
-    pub fn square(&self, x: usize, y: usize, side: usize) -> impl Iterator<Item = u8> + '_ {
+    pub(crate) fn square(&self, x: usize, y: usize, side: usize) -> impl Iterator<Item = u8> + '_ {
         let rows = self.data.chunks_exact(3 * self.width).skip(y).take(side);
         rows.flat_map(move |r| r[3 * x..3 * (x + side)].iter().copied())
     }

@@ -70,7 +70,7 @@ impl Placing {
     ///
     /// # Errors
     /// Numbers that are not finite, faces without vertices, nothing to draw.
-    pub fn triangles(&self, surface: Surface) -> Result<looks::Surface, String> {
+    pub(crate) fn triangles(&self, surface: Surface) -> Result<looks::Surface, String> {
         let points = self.points(&surface)?;
         let faces = match &surface.faces[..] {
             [] => convex_hull(&points)?,
@@ -198,7 +198,7 @@ impl Solid {
 
     /// Size of the primitive that stands for the solid, and its centre: with the same
     /// inertia, or with `aabb` the least whose bounding box holds the solid's.
-    pub fn fit(&self, kind: GeomKind, aabb: bool, scale: f64) -> (Vec3, Vec3) {
+    pub(crate) fn fit(&self, kind: GeomKind, aabb: bool, scale: f64) -> (Vec3, Vec3) {
         let [low, high] = self.bounds;
         let centre = [0, 1, 2].map(|i| 0.5 * (low[i] + high[i]));
         let [a, b, c] = if aabb { minus(high, centre) } else { self.inertia_box };

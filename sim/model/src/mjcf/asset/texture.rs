@@ -38,7 +38,12 @@ impl Assets<'_> {
     ///
     /// # Errors
     /// There is none, or it cannot be drawn.
-    pub fn texture(&mut self, name: &str, at: At, textures: &mut Vec<Texture>) -> Read<usize> {
+    pub(crate) fn texture(
+        &mut self,
+        name: &str,
+        at: At,
+        textures: &mut Vec<Texture>,
+    ) -> Read<usize> {
         if let Some(known) = textures.iter().position(|t| t.name == name) {
             return Ok(known);
         }

@@ -70,7 +70,7 @@ impl std::iter::Sum for Size {
 
 impl Size {
     /// The same so many times.
-    pub fn times(self, count: usize) -> Self {
+    pub(crate) fn times(self, count: usize) -> Self {
         Self {
             elements: self.elements.saturating_mul(count),
             bytes: self.bytes.saturating_mul(count),

@@ -33,7 +33,7 @@ pub(super) struct Grower<'a> {
 }
 
 impl<'a> Grower<'a> {
-    pub fn new(
+    pub(crate) fn new(
         compiler: &'a Compiler,
         classes: Classes,
         models: &'a mut BTreeMap<String, Whole>,
@@ -56,7 +56,7 @@ impl<'a> Grower<'a> {
     }
 
     /// The whole of the model `root`.
-    pub fn grow(mut self, mut root: Element, options: Options) -> Read<Whole> {
+    pub(crate) fn grow(mut self, mut root: Element, options: Options) -> Read<Whole> {
         let mut attaches = Vec::new();
         find_all(&root, "attach", &mut attaches);
         for e in attaches.iter().filter(|e| e.text("model").is_none()) {

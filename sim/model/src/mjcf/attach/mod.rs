@@ -72,7 +72,7 @@ pub(super) struct Limits {
 }
 
 impl<'a> Assembler<'a> {
-    pub fn new(
+    pub(crate) fn new(
         sources: &'a mut Sources,
         settings: &'a mut Settings,
         notes: &'a mut Vec<Note>,
@@ -89,7 +89,12 @@ impl<'a> Assembler<'a> {
     }
 
     /// The model that `text` in `path` describes.
-    pub fn model(&mut self, path: &Path, text: String, reach: &Reach) -> Result<Whole, MjcfError> {
+    pub(crate) fn model(
+        &mut self,
+        path: &Path,
+        text: String,
+        reach: &Reach,
+    ) -> Result<Whole, MjcfError> {
         let root = self.sources.parse(path, text, reach)?;
         let (mut root, compiler) =
             self.understand(root, reach).map_err(|f| self.sources.error(f))?;

@@ -25,29 +25,29 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub fn has(&self, kind: &'static str, name: &str) -> bool {
+    pub(crate) fn has(&self, kind: &'static str, name: &str) -> bool {
         kind == "body" && name == "world" || self.count.contains_key(&(kind, name.to_string()))
     }
 
-    pub fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &str> {
+    pub(crate) fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &str> {
         let all = self.count.keys().filter(move |(k, _)| *k == kind);
         all.map(|(_, name)| name.as_str())
     }
 
     /// How many names there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count.len()
     }
 
     /// Adds one name.
-    pub fn add(&mut self, kind: &'static str, name: Option<&str>) {
+    pub(crate) fn add(&mut self, kind: &'static str, name: Option<&str>) {
         if let Some(name) = name {
             *self.count.entry((kind, name.to_string())).or_default() += 1;
         }
     }
 
     /// Takes one name away.
-    pub fn remove(&mut self, kind: &'static str, name: Option<&str>) {
+    pub(crate) fn remove(&mut self, kind: &'static str, name: Option<&str>) {
         let Some(name) = name else { return };
         let key = (kind, name.to_string());
         if let Some(count) = self.count.get_mut(&key) {
@@ -59,20 +59,20 @@ impl Names {
     }
 
     /// Adds the element of the tree alone.
-    pub fn add_element(&mut self, e: &Element) {
+    pub(crate) fn add_element(&mut self, e: &Element) {
         if let Some(kind) = kind(e) {
             self.add(kind, e.text("name"));
         }
     }
 
     /// Adds the element and all in it.
-    pub fn add_tree(&mut self, e: &Element) {
+    pub(crate) fn add_tree(&mut self, e: &Element) {
         self.add_element(e);
         e.children.iter().for_each(|c| self.add_tree(c));
     }
 
     /// Takes the element and all in it away.
-    pub fn remove_tree(&mut self, e: &Element) {
+    pub(crate) fn remove_tree(&mut self, e: &Element) {
         if let Some(kind) = kind(e) {
             self.remove(kind, e.text("name"));
         }
@@ -90,7 +90,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    pub fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         format!("{}{name}{}", self.prefix, self.suffix)
     }
 
@@ -99,7 +99,7 @@ impl Naming {
     }
 
     /// The other model's class `name`.
-    pub fn class(&self, name: &str) -> String {
+    pub(crate) fn class(&self, name: &str) -> String {
         let prefix = self.classes.as_deref().unwrap_or_default();
         format!("{prefix}{name}")
     }
@@ -113,7 +113,7 @@ impl Naming {
     }
 
     /// Renames an element of the tree and all in it.
-    pub fn tree(&self, e: &mut Element) {
+    pub(crate) fn tree(&self, e: &mut Element) {
         Self::rename(e, "name", |n| self.name(n));
         if self.classes.is_some() {
             for attr in ["class", "childclass"] {
@@ -127,7 +127,7 @@ impl Naming {
     }
 
     /// Gives an element outside the tree its name and, from another model, its class.
-    pub fn listed(&self, e: &mut Element) {
+    pub(crate) fn listed(&self, e: &mut Element) {
         Self::rename(e, "name", |n| self.name(n));
         if self.classes.is_some() && !matches!(e.name.as_str(), "exclude") {
             self.own_class(e);
@@ -141,7 +141,7 @@ impl Naming {
 
     /// Renames the meshes, height fields, materials and textures of `<asset>`, and what these
     /// refer to.
-    pub fn assets(&self, e: &mut Element) -> Read<()> {
+    pub(crate) fn assets(&self, e: &mut Element) -> Read<()> {
         match (e.name.as_str(), asset::name_of(e)) {
             // A sky needs no name.
             ("material", _) | ("texture", Err(_)) => Self::rename(e, "name", |n| self.asset(n)),

@@ -34,7 +34,7 @@ fn kind(list: &str) -> Option<&'static str> {
 
 impl Sections {
     /// Takes the sections out of `root`.
-    pub fn take(root: &mut Element, names: &mut Names) -> Self {
+    pub(crate) fn take(root: &mut Element, names: &mut Names) -> Self {
         let mut lists: [Vec<Element>; LISTS.len()] = Default::default();
         for (name, list) in LISTS.iter().zip(&mut lists) {
             for whole in root.children.iter_mut().filter(|c| c.name == section(name)) {
@@ -54,7 +54,7 @@ impl Sections {
     }
 
     /// Puts the sections into `root`.
-    pub fn put(self, root: &mut Element) {
+    pub(crate) fn put(self, root: &mut Element) {
         for (name, list) in LISTS.iter().zip(self.lists) {
             if let Some(first) = list.first() {
                 let mut whole = Element::made(section(name), first.at);
@@ -65,7 +65,7 @@ impl Sections {
     }
 
     /// Adds elements that refer to a copy: of `other`'s elements, or of its own.
-    pub fn copy(
+    pub(crate) fn copy(
         &mut self,
         mut other: Option<&mut Self>,
         naming: &Naming,
@@ -109,12 +109,12 @@ impl Sections {
     }
 
     /// Elements in all lists.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lists.iter().map(Vec::len).sum()
     }
 
     /// Removes elements that refer to something that was there `before` and is no more.
-    pub fn forget(&mut self, before: &Names, names: &mut Names) {
+    pub(crate) fn forget(&mut self, before: &Names, names: &mut Names) {
         for (list, elements) in LISTS.into_iter().zip(&mut self.lists) {
             elements.retain(|e| {
                 let stays = refs::resolved(list, e, names) || !refs::resolved(list, e, before);
@@ -147,7 +147,7 @@ impl Limits {
         Ok(())
     }
 
-    pub fn look(&mut self, elements: usize, at: At) -> Read<()> {
+    pub(crate) fn look(&mut self, elements: usize, at: At) -> Read<()> {
         self.looks = self.looks.checked_sub(elements).ok_or_else(|| {
             let why = "too many copies of too many actuators, sensors and the like; attach or \
                        replicate less";
@@ -157,7 +157,7 @@ impl Limits {
     }
 
     /// A slot that nothing has.
-    pub fn slot(&mut self) -> u32 {
+    pub(crate) fn slot(&mut self) -> u32 {
         self.slot += 1;
         self.slot
     }

@@ -9,7 +9,7 @@ use crate::rotation::Pose;
 impl GeomSpec {
     /// A shape that is only seen, in its body's frame.
     #[allow(clippy::too_many_arguments)]
-    pub fn look(
+    pub(crate) fn look(
         &self,
         e: &Element,
         frame: Pose,
@@ -59,7 +59,7 @@ impl GeomSpec {
     }
 
     /// Name of a shape without a place in the model.
-    pub fn shown_name(&self, e: &Element) -> String {
+    pub(crate) fn shown_name(&self, e: &Element) -> String {
         let name = e.text("name").or(self.mesh.as_deref());
         name.or(self.hfield.as_deref()).unwrap_or("geom").to_string()
     }

@@ -32,7 +32,7 @@ pub(super) struct MeshFiles<'a> {
 
 impl<'a> MeshFiles<'a> {
     /// `model`: with the `<compiler>`s that count.
-    pub fn new(model: &Element, reach: &'a Reach) -> Self {
+    pub(crate) fn new(model: &Element, reach: &'a Reach) -> Self {
         let mut compiler = Compiler::default();
         for e in model.children_named("compiler") {
             // What is wrong with it is said where the model is read.
@@ -45,7 +45,7 @@ impl<'a> MeshFiles<'a> {
     ///
     /// # Errors
     /// It is out of reach.
-    pub fn find(&self, name: &str) -> Result<Candidate, String> {
+    pub(crate) fn find(&self, name: &str) -> Result<Candidate, String> {
         let (reach, folder) = (self.reach, self.reach.folder());
         let candidates = reach.candidates(&self.compiler, folder, Dir::Mesh, name);
         reach.first(&candidates, name)
@@ -69,7 +69,7 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    pub fn new(root: &Element, discard: bool, files: MeshFiles<'a>) -> Read<Self> {
+    pub(crate) fn new(root: &Element, discard: bool, files: MeshFiles<'a>) -> Read<Self> {
         let mut links = Self {
             discard,
             colours: BTreeMap::new(),
@@ -96,14 +96,19 @@ impl<'a> Links<'a> {
     }
 
     /// The meshes that were met.
-    pub fn assets(self, at: At) -> Element {
+    pub(crate) fn assets(self, at: At) -> Element {
         let mut asset = made("asset", at);
         asset.children = self.meshes;
         asset
     }
 
     /// Inertia and geoms of a link.
-    pub fn content(&mut self, e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
+    pub(crate) fn content(
+        &mut self,
+        e: &Element,
+        body: &mut Element,
+        notes: &mut Vec<Note>,
+    ) -> Read<()> {
         let mut colour: Option<String> = None;
         list_others(e, &["inertial", "visual", "collision"], notes);
         for part in &e.children {

@@ -36,7 +36,7 @@ pub enum Explore {
 /// Trunk, head for the mean and, for [`Explore::Squashed`], one for the logarithm of the
 /// standard deviation.
 #[derive(Debug)]
-pub struct ActorNet {
+pub(crate) struct ActorNet {
     trunk: Trunk,
     mean: Linear,
     log_std: Option<Linear>,
@@ -46,7 +46,7 @@ pub struct ActorNet {
 
 /// Buffers of one pass over `B` rows.
 #[derive(Debug)]
-pub struct ActorSpace {
+pub(crate) struct ActorSpace {
     trunk: TrunkSpace,
     /// Before squashing `[B,A]`.
     pub mean: Tensor,
@@ -64,7 +64,7 @@ impl ActorNet {
     ///
     /// # Errors
     /// The task's actions are choices, or memory does not suffice.
-    pub fn new(
+    pub(crate) fn new(
         config: &ActorConfig,
         spec: &EnvSpec,
         explore: Explore,
@@ -117,7 +117,7 @@ impl ActorNet {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn space(
+    pub(crate) fn space(
         &self,
         rows: i64,
         backward: bool,
@@ -142,7 +142,7 @@ impl ActorNet {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn forward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+    pub(crate) fn forward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
         self.trunk.forward(x, &space.trunk)?;
         let features = space.trunk.output(x);
         self.mean.forward(features, &space.mean)?;
@@ -177,7 +177,7 @@ impl ActorNet {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn backward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+    pub(crate) fn backward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
         let (features, d_features) = (space.trunk.output(x), space.trunk.d_output());
         self.mean.backward(features, &space.d_mean)?;
         if let Some(d) = d_features {

@@ -13,7 +13,7 @@ const TARGETS: [&str; 2] = ["target_critic.1", "target_critic.2"];
 /// Twin critics (Fujimoto et al. 2018). Inputs are `[B,C+A]`: the observation as the
 /// critics see it and the action; outputs `[B,K]`.
 #[derive(Debug)]
-pub struct Critics {
+pub(crate) struct Critics {
     /// All parameters of both, flat.
     pub params: Params,
     /// Those of the slow copies.
@@ -31,7 +31,7 @@ struct Critic {
 
 /// Buffers of one pass of both critics over `B` rows.
 #[derive(Debug)]
-pub struct CriticSpace {
+pub(crate) struct CriticSpace {
     trunks: [TrunkSpace; 2],
     /// Outputs `[B,K]`.
     pub out: [Tensor; 2],
@@ -50,7 +50,7 @@ impl Critics {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(
+    pub(crate) fn new(
         config: &CriticConfig,
         inputs: i64,
         outputs: i64,
@@ -87,7 +87,7 @@ impl Critics {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn space(
+    pub(crate) fn space(
         &self,
         rows: i64,
         backward: bool,
@@ -109,7 +109,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn forward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
+    pub(crate) fn forward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
         forward(&self.online, x, space)
     }
 
@@ -117,7 +117,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn forward_slow(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
+    pub(crate) fn forward_slow(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
         forward(&self.slow, x, space)
     }
 
@@ -125,7 +125,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn backward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
+    pub(crate) fn backward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
         for (i, critic) in self.online.iter().enumerate() {
             let (trunk, d_out) = (&space.trunks[i], &space.d_out[i]);
             critic.head.backward(trunk.output(x), d_out)?;
@@ -143,7 +143,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn backward_action(
+    pub(crate) fn backward_action(
         &self,
         space: &CriticSpace,
         d_action: &Tensor,
@@ -170,7 +170,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn follow(&mut self, tau: f64) -> Result<(), TchError> {
+    pub(crate) fn follow(&mut self, tau: f64) -> Result<(), TchError> {
         let _ = self.target.theta.f_lerp_(&self.params.theta, tau)?;
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Critics {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn declare(&self, state: &mut State) -> Result<(), TchError> {
+    pub(crate) fn declare(&self, state: &mut State) -> Result<(), TchError> {
         self.params.declare(state)?;
         self.target.declare(state)
     }

@@ -12,7 +12,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
 #[derive(Debug)]
-pub struct Inputs {
+pub(crate) struct Inputs {
     /// Inputs of the actor `[B,O]`.
     pub obs: Tensor,
     /// Its next inputs `[B,O]`.
@@ -41,7 +41,7 @@ pub struct Inputs {
 
 /// Inputs of a critic in one tensor, and views of its parts.
 #[derive(Debug)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// Both `[B,C+A]`.
     pub all: Tensor,
     /// Observation `[B,C]`.
@@ -62,7 +62,12 @@ impl Inputs {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(rows: usize, spec: &EnvSpec, seed: u64, device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(
+        rows: usize,
+        spec: &EnvSpec,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
         let (rows, width) = (rows as i64, spec.action.width() as i64);
         let obs = spec.obs.policy as i64;
         let critic = spec.critic.map_or(obs, |c| c as i64);
@@ -87,7 +92,7 @@ impl Inputs {
     }
 
     /// On a device: draws noise with its kernels.
-    pub fn with_kernels(&mut self, kernels: &LearnKernels) {
+    pub(crate) fn with_kernels(&mut self, kernels: &LearnKernels) {
         self.draws.with_kernels(kernels);
     }
 
@@ -96,7 +101,12 @@ impl Inputs {
     ///
     /// # Errors
     /// It is not of this task, or libtorch refuses.
-    pub fn fill(&mut self, batch: &Batch, norm: &Norms, step: u64) -> Result<(), LearnError> {
+    pub(crate) fn fill(
+        &mut self,
+        batch: &Batch,
+        norm: &Norms,
+        step: u64,
+    ) -> Result<(), LearnError> {
         // A field of one number has no second dimension of its own.
         let rows = self.obs.size2()?.0;
         let of =

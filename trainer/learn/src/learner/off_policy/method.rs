@@ -10,7 +10,7 @@ use tch::{Kind, TchError, Tensor};
 
 /// The networks.
 #[derive(Debug)]
-pub struct Nets {
+pub(crate) struct Nets {
     /// Actor, normalisers.
     pub policy: ContinuousPolicy,
     /// Critics and their slow copies.
@@ -18,7 +18,7 @@ pub struct Nets {
 }
 
 /// Losses, their gradients, and other learnt parameters of a method.
-pub trait Method: std::fmt::Debug {
+pub(crate) trait Method: std::fmt::Debug {
     /// Losses of the critics, into the section, with their mean target; their gradient,
     /// into the critics' parameters'.
     ///

@@ -14,7 +14,7 @@ const FOUR: i64 = 4;
 
 /// Numbers for `B` rows.
 #[derive(Debug)]
-pub struct Noise {
+pub(crate) struct Noise {
     /// `[B,W]`
     numbers: Tensor,
     by: By,
@@ -36,7 +36,11 @@ impl Noise {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new((rows, width): (i64, i64), seed: u64, device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(
+        (rows, width): (i64, i64),
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
         let numbers = zeros("noise", &[rows, width], Kind::Float, device)?;
         let by = match device {
             // SAFETY: zeros that only this value has. `draw` alone borrows the slice and writes;
@@ -48,12 +52,12 @@ impl Noise {
     }
 
     /// Draws on a device, with its kernels.
-    pub fn with_kernels(&mut self, kernels: &LearnKernels) {
+    pub(crate) fn with_kernels(&mut self, kernels: &LearnKernels) {
         self.by = By::Device(kernels.clone());
     }
 
     /// The numbers `[B,W]` on their device: the same memory after every [`Self::draw`].
-    pub fn numbers(&self) -> &Tensor {
+    pub(crate) fn numbers(&self) -> &Tensor {
         &self.numbers
     }
 
@@ -61,7 +65,7 @@ impl Noise {
     ///
     /// # Errors
     /// The device fails, now or in something that was started before.
-    pub fn draw(&mut self, step: u64) -> Result<(), LearnError> {
+    pub(crate) fn draw(&mut self, step: u64) -> Result<(), LearnError> {
         let (rows, width) = self.numbers.size2()?;
         match &mut self.by {
             By::None => return Err(not_loaded()),

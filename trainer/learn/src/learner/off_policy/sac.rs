@@ -21,7 +21,7 @@ const LN_2: f64 = std::f64::consts::LN_2;
 
 /// Soft actor-critic.
 #[derive(Debug)]
-pub struct Sac {
+pub(crate) struct Sac {
     auto_alpha: bool,
     rate: f64,
     /// Entropy aimed at, of all actions together (nat).
@@ -54,7 +54,7 @@ impl Sac {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(config: &SacConfig, nets: &Nets, device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(config: &SacConfig, nets: &Nets, device: Device) -> Result<Self, LearnError> {
         let rows = config.batch_size as i64;
         let mut layout = Layout::default();
         layout.add("alpha.log", &[1]);

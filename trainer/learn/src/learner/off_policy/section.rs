@@ -23,7 +23,7 @@ const OWN: usize = 5;
 
 /// Losses, the gradient's judge and the sums of one network.
 #[derive(Debug)]
-pub struct Section {
+pub(crate) struct Section {
     /// One gradient step, float32 `[OWN + own]`.
     row: Tensor,
     /// Its entries, without dimensions.
@@ -48,7 +48,7 @@ struct Host {
 
 /// Statistics of a section after an update.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Steps that were to be taken.
     pub tried: u64,
     /// Steps taken.
@@ -75,7 +75,7 @@ impl Section {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(own: usize, limit: f64, device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(own: usize, limit: f64, device: Device) -> Result<Self, LearnError> {
         let width = (OWN + own) as i64;
         let row = Tensor::f_ones([width], (Kind::Float, device))?;
         let double = (Kind::Double, device);
@@ -108,7 +108,7 @@ impl Section {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn begin(&mut self) -> Result<(), TchError> {
+    pub(crate) fn begin(&mut self) -> Result<(), TchError> {
         self.tried = 0;
         let _ = self.sum.f_zero_()?;
         let _ = self.passed.f_zero_()?;
@@ -120,7 +120,7 @@ impl Section {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn losses(&mut self, weights: &Tensor, loss: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn losses(&mut self, weights: &Tensor, loss: &Tensor) -> Result<(), TchError> {
         self.entries[VALID].f_copy_(weights)?;
         self.entries[LOSS].f_copy_(loss)
     }
@@ -129,12 +129,12 @@ impl Section {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn own(&mut self, which: usize, value: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn own(&mut self, which: usize, value: &Tensor) -> Result<(), TchError> {
         self.entries[OWN + which].f_copy_(value)
     }
 
     /// The loss as it is judged and logged.
-    pub fn loss(&self) -> &Tensor {
+    pub(crate) fn loss(&self) -> &Tensor {
         &self.entries[LOSS]
     }
 
@@ -143,7 +143,7 @@ impl Section {
     ///
     /// # Errors
     /// libtorch or the device refuses.
-    pub fn step(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), LearnError> {
+    pub(crate) fn step(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), LearnError> {
         self.tried += 1;
         if let Some(device) = adam.on_device(self.limit) {
             self.entries[NORM].f_copy_(&params.grad.f_norm()?)?;
@@ -180,12 +180,12 @@ impl Section {
     }
 
     /// Numbers to be read back, float64; the reverse is [`tally`](Self::tally).
-    pub fn sums(&self) -> [&Tensor; 2] {
+    pub(crate) fn sums(&self) -> [&Tensor; 2] {
         [&self.sum, &self.passed]
     }
 
     /// Takes the numbers of [`sums`](Self::sums) from the front of `rest`.
-    pub fn tally(&self, rest: &mut &[f64]) -> Tally {
+    pub(crate) fn tally(&self, rest: &mut &[f64]) -> Tally {
         let width = self.entries.len();
         let (x, others) = rest.split_at(width.min(rest.len()));
         let (passed, others) = others.split_at(DECISIVE.min(others.len()));

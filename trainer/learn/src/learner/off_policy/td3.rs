@@ -17,7 +17,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// Twin delayed deterministic policy gradient with distributional critics.
 #[derive(Debug)]
-pub struct Td3 {
+pub(crate) struct Td3 {
     policy_noise: f64,
     noise_clip: f64,
     use_cdq: bool,
@@ -93,7 +93,7 @@ impl Td3 {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(config: &Td3Config, nets: &Nets, device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(config: &Td3Config, nets: &Nets, device: Device) -> Result<Self, LearnError> {
         let rows = config.batch_size as i64;
         let width = nets.policy.width();
         let matrix = || zeros("action gradients", &[rows, width], Kind::Float, device);

@@ -9,7 +9,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// Widths of the columns of [`Samples::packed`].
 #[derive(Debug, Clone, Copy)]
-pub struct Columns {
+pub(crate) struct Columns {
     /// Action, `A`.
     pub action: i64,
     /// Mean or logits, `D`.
@@ -23,12 +23,12 @@ pub struct Columns {
 impl Columns {
     /// All columns: action, dist, std, a teacher's dist, then one each for log-probability,
     /// advantage, return, value, validity, and the weight of the advantage.
-    pub fn total(self) -> i64 {
+    pub(crate) fn total(self) -> i64 {
         self.action + self.dist + self.std + self.target + 6
     }
 
     /// Widths and kinds for the loss.
-    pub fn shape(self, config: &PpoConfig) -> LossShape {
+    pub(crate) fn shape(self, config: &PpoConfig) -> LossShape {
         LossShape {
             actions: self.action as usize,
             dists: self.dist as usize,
@@ -42,7 +42,7 @@ impl Columns {
 
 /// Source of minibatches, `M = T N` rows.
 #[derive(Debug)]
-pub struct Samples {
+pub(crate) struct Samples {
     /// Inputs of the actor `[M,O]`.
     pub x_actor: Tensor,
     /// Inputs of the critic `[M,O']`, if they differ from the actor's.
@@ -55,7 +55,7 @@ pub struct Samples {
 
 /// Further columns of a recurrent actor's samples.
 #[derive(Debug)]
-pub struct Remembered {
+pub(crate) struct Remembered {
     /// Hidden states before each step `[M,H]`.
     pub hidden: Tensor,
     /// 1 where they come from the step before, 0 where an episode begins `[M,1]`.
@@ -65,7 +65,7 @@ pub struct Remembered {
 impl Remembered {
     /// Those of sequences of `steps` steps whose samples are `index [L B]`: states before the
     /// first steps `[B,H]`; `keep [L B,1]`.
-    pub fn gather(&self, index: &Tensor, steps: i64) -> Result<Self, TchError> {
+    pub(crate) fn gather(&self, index: &Tensor, steps: i64) -> Result<Self, TchError> {
         let first = index.f_narrow(0, 0, index.size1()? / steps)?;
         Ok(Self {
             hidden: self.hidden.f_index_select(0, &first)?,
@@ -76,7 +76,7 @@ impl Remembered {
 
 /// Buffers and views of one minibatch of `B` samples. Columns are `[B,1]` unless noted.
 #[derive(Debug)]
-pub struct MiniBatch {
+pub(crate) struct MiniBatch {
     /// Samples, `B`.
     pub rows: i64,
     x_actor: Tensor,
@@ -111,7 +111,7 @@ pub struct MiniBatch {
 impl MiniBatch {
     /// Allocates for `rows` samples; `x_critic` is the critic's input width if it has
     /// inputs of its own.
-    pub fn new(
+    pub(crate) fn new(
         net: &Net,
         columns: Columns,
         rows: i64,
@@ -170,7 +170,7 @@ impl MiniBatch {
     }
 
     /// The same over the first `rows` rows, sharing memory.
-    pub fn narrow(&self, columns: Columns, rows: i64) -> Result<Self, TchError> {
+    pub(crate) fn narrow(&self, columns: Columns, rows: i64) -> Result<Self, TchError> {
         Self::over(
             columns,
             rows,
@@ -182,7 +182,7 @@ impl MiniBatch {
     }
 
     /// Fills the buffers with the samples `index [B]`.
-    pub fn gather(&self, samples: &Samples, index: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn gather(&self, samples: &Samples, index: &Tensor) -> Result<(), TchError> {
         let _ = samples.x_actor.f_index_select_out(&self.x_actor, 0, index)?;
         if let (Some(from), Some(to)) = (&samples.x_critic, &self.x_critic) {
             let _ = from.f_index_select_out(to, 0, index)?;
@@ -192,18 +192,18 @@ impl MiniBatch {
     }
 
     /// Runs both networks on the gathered inputs.
-    pub fn forward(&self, net: &Net) -> Result<(), TchError> {
+    pub(crate) fn forward(&self, net: &Net) -> Result<(), TchError> {
         net.forward_actor(&self.x_actor, &self.space)?;
         net.forward_critic(self.x_critic(), &self.space)
     }
 
     /// Runs both networks backward from the gradients of their outputs.
-    pub fn backward(&self, net: &Net) -> Result<(), TchError> {
+    pub(crate) fn backward(&self, net: &Net) -> Result<(), TchError> {
         net.backward(&self.x_actor, self.x_critic(), &self.space)
     }
 
     /// Inputs of the actor and of the critic.
-    pub fn inputs(&self) -> (&Tensor, &Tensor) {
+    pub(crate) fn inputs(&self) -> (&Tensor, &Tensor) {
         (&self.x_actor, self.x_critic())
     }
 
@@ -213,7 +213,7 @@ impl MiniBatch {
 }
 
 /// Start and length of part `i` of `parts` nearly equal parts of `total`.
-pub fn part(total: i64, parts: i64, i: i64) -> (i64, i64) {
+pub(crate) fn part(total: i64, parts: i64, i: i64) -> (i64, i64) {
     let start = |i: i64| (i128::from(total) * i128::from(i) / i128::from(parts)) as i64;
     (start(i), start(i + 1) - start(i))
 }

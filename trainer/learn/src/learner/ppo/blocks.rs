@@ -33,7 +33,7 @@ const CHUNK: usize = 1 << 14;
 
 /// Means to compute minibatches: threads, and room for each.
 #[derive(Debug)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     net: BlockNet,
     shape: LossShape,
     columns: Columns,
@@ -62,7 +62,7 @@ struct Part {
 
 /// A rollout's samples and the parameters, to read.
 #[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     /// All parameters.
     pub theta: &'a [f32],
     /// Inputs of the actor `[M,O]`.
@@ -82,7 +82,7 @@ impl Blocks {
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
-    pub fn new(
+    pub(crate) fn new(
         net: BlockNet,
         config: &PpoConfig,
         columns: Columns,
@@ -123,19 +123,19 @@ impl Blocks {
     }
 
     /// Draws the order of the samples or sequences for an epoch.
-    pub fn draw_order(&mut self, seed: u64, update: u64, epoch: u32) {
+    pub(crate) fn draw_order(&mut self, seed: u64, update: u64, epoch: u32) {
         self.vectors.order(seed, update, epoch, &mut self.order);
     }
 
     /// Puts those of `drawn` into the order in place of all.
-    pub fn replace(&mut self, drawn: Option<&[i64]>) {
+    pub(crate) fn replace(&mut self, drawn: Option<&[i64]>) {
         if let Some(drawn) = drawn {
             self.order.iter_mut().for_each(|i| *i = drawn[*i as usize]);
         }
     }
 
     /// Takes a range of the present order as the next minibatch.
-    pub fn take(&mut self, range: Range<usize>) {
+    pub(crate) fn take(&mut self, range: Range<usize>) {
         let (sequences, steps) = (self.sequences, self.sequences.steps);
         let taken = &self.order[range];
         let parts = parts_of(taken.len(), steps);
@@ -150,12 +150,12 @@ impl Blocks {
     }
 
     /// The samples that were taken, block by block, and in a block step by step.
-    pub fn samples(&self) -> &[i64] {
+    pub(crate) fn samples(&self) -> &[i64] {
         &self.index
     }
 
     /// How many samples count, and how their advantages are normalised.
-    pub fn terms(
+    pub(crate) fn terms(
         &self,
         config: &PpoConfig,
         [value_clip, imitation_coef]: [f32; 2],
@@ -199,7 +199,7 @@ impl Blocks {
     /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
     /// where none is valid. Without `policy` only the value part is computed, and
     /// gradients of the actor's own parameters mean nothing.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         inputs: Inputs<'_>,
         index: &[i64],
@@ -309,7 +309,7 @@ fn in_order(total: usize) -> Result<Vec<i64>, MemoryError> {
 }
 
 /// Parts of so many sequences: more threads are of no use.
-pub fn parts_of(sequences: usize, steps: usize) -> usize {
+pub(crate) fn parts_of(sequences: usize, steps: usize) -> usize {
     (sequences * steps / PART).clamp(1, PARTS.min(sequences.max(1)))
 }
 
@@ -322,7 +322,7 @@ fn block_rows(steps: usize) -> usize {
 }
 
 /// Samples whose activations are in memory at a time, and gradients of parts.
-pub fn working_set(sequences: usize, steps: usize, threads: usize) -> (usize, usize) {
+pub(crate) fn working_set(sequences: usize, steps: usize, threads: usize) -> (usize, usize) {
     let parts = parts_of(sequences, steps);
     let at_once = block_rows(steps) * threads.min(parts);
     ((sequences * steps).min(at_once), parts + 1)

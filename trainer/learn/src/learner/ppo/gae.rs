@@ -5,7 +5,7 @@ use tch::{Kind, TchError, Tensor};
 
 /// Inputs of the estimate, each `[T,N]` unless noted.
 #[derive(Debug)]
-pub struct Trace<'a> {
+pub(crate) struct Trace<'a> {
     /// Rewards.
     pub reward: &'a Tensor,
     /// 1 where the task ended: the value beyond is 0.
@@ -29,7 +29,7 @@ pub struct Trace<'a> {
 /// (that of the state before it, where that observation found no room), else
 /// `V[t+1]`. The trace is cut where an episode ends. A broken transition has
 /// advantage 0 and cuts the trace too: the step before it bootstraps `V[t+1]`.
-pub fn advantages(
+pub(crate) fn advantages(
     trace: &Trace<'_>,
     gamma: f64,
     lambda: f64,
@@ -47,7 +47,7 @@ pub fn advantages(
 /// `correction [T,N]` the corrections of the values `V`: `w[t] = rho[t] d[t] + gamma lambda c[t]
 /// w[t+1]`, and into `out [T,N]` advantages of the actions, `A[t] = d[t] + gamma lambda w[t+1]`,
 /// which are yet to be weighed by rho. With all weights 1 both are those of [`advantages`].
-pub fn vtrace(
+pub(crate) fn vtrace(
     trace: &Trace<'_>,
     weight: &Tensor,
     gamma: f64,

@@ -9,7 +9,7 @@ use tch::{Kind, TchError, Tensor};
 
 /// A trained policy, and where its decisions go.
 #[derive(Debug)]
-pub struct Teacher {
+pub(crate) struct Teacher {
     policy: Box<dyn TrainedPolicy>,
     /// For the samples of a rollout, once there was one.
     desk: Option<TeacherDecisions>,
@@ -25,7 +25,7 @@ struct TeacherDecisions {
 }
 
 impl Teacher {
-    pub fn new(policy: Box<dyn TrainedPolicy>) -> Self {
+    pub(crate) fn new(policy: Box<dyn TrainedPolicy>) -> Self {
         Self { policy, desk: None }
     }
 

@@ -13,7 +13,7 @@ use tch::{Kind, TchError, Tensor};
 
 /// The kernel, loaded, and room for its results for every sample.
 #[derive(Debug)]
-pub struct LossKernel {
+pub(crate) struct LossKernel {
     kernels: LearnKernels,
     shape: LossShape,
     /// Statistics of the samples `[STATS * B]`.
@@ -29,7 +29,7 @@ impl LossKernel {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(
+    pub(crate) fn new(
         kernels: &LearnKernels,
         shape: LossShape,
         rows: i64,
@@ -53,7 +53,7 @@ impl LossKernel {
     ///
     /// # Errors
     /// The device refuses.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         config: &PpoConfig,
         mb: &MiniBatch,

@@ -8,18 +8,18 @@ use tch::{Kind, TchError, Tensor};
 pub(super) const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// Means over a minibatch that the loss gives, in order.
-pub const KL: usize = shared::OSTLER_KL;
+pub(crate) const KL: usize = shared::OSTLER_KL;
 /// Finite unless no sample was valid.
-pub const CLIP_FRACTION: usize = shared::OSTLER_CLIP_FRACTION;
-pub const SURROGATE: usize = shared::OSTLER_SURROGATE;
-pub const VALUE: usize = shared::OSTLER_VALUE;
-pub const ENTROPY: usize = shared::OSTLER_ENTROPY;
-pub const IMITATION: usize = shared::OSTLER_IMITATION;
+pub(crate) const CLIP_FRACTION: usize = shared::OSTLER_CLIP_FRACTION;
+pub(crate) const SURROGATE: usize = shared::OSTLER_SURROGATE;
+pub(crate) const VALUE: usize = shared::OSTLER_VALUE;
+pub(crate) const ENTROPY: usize = shared::OSTLER_ENTROPY;
+pub(crate) const IMITATION: usize = shared::OSTLER_IMITATION;
 /// How many there are.
-pub const STATS: usize = shared::OSTLER_STATS;
+pub(crate) const STATS: usize = shared::OSTLER_STATS;
 
 /// Log-probability `[M,1]` of the actions under the distribution that drew them.
-pub fn old_log_prob(
+pub(crate) fn old_log_prob(
     action: &Tensor,
     dist: &Tensor,
     std: Option<&Tensor>,
@@ -35,14 +35,14 @@ pub fn old_log_prob(
 }
 
 /// Shifts and scales `x` to mean 0 and standard deviation 1 over the samples that are valid.
-pub fn standardize(x: &Tensor, valid: &Tensor) -> Result<Tensor, TchError> {
+pub(crate) fn standardize(x: &Tensor, valid: &Tensor) -> Result<Tensor, TchError> {
     let (centred, deviation) = centred(x, valid)?;
     centred.f_div(&deviation.f_add_scalar(1e-8)?)
 }
 
 /// `x` without its mean over the samples that are valid, and its standard deviation, without
 /// dimensions. The variance is that of a sample (n - 1), as in rsl_rl.
-pub fn centred(x: &Tensor, valid: &Tensor) -> Result<(Tensor, Tensor), TchError> {
+pub(crate) fn centred(x: &Tensor, valid: &Tensor) -> Result<(Tensor, Tensor), TchError> {
     let n = valid.f_sum(Kind::Float)?;
     let mean = x.f_mul(valid)?.f_sum(Kind::Float)?.f_div(&n)?;
     let centred = x.f_sub(&mean)?;

@@ -19,7 +19,7 @@ const LEAST: f64 = 1e-6;
 
 /// Probabilities of a rollout's sequences.
 #[derive(Debug)]
-pub struct Priorities {
+pub(crate) struct Priorities {
     /// Their sums from the first to each `[S]`, float64.
     sums: Tensor,
     /// Factors of the samples' advantages `[M,1]`.
@@ -31,7 +31,7 @@ impl Priorities {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn new(
+    pub(crate) fn new(
         advantage: &Tensor,
         valid: &Tensor,
         sequences: Sequences,
@@ -59,7 +59,7 @@ impl Priorities {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn draw(&self, at: f64) -> Result<Tensor, TchError> {
+    pub(crate) fn draw(&self, at: f64) -> Result<Tensor, TchError> {
         let count = self.sums.size1()?;
         let options = (Kind::Double, self.sums.device());
         let places = Tensor::f_arange(count, options)?.f_add_scalar(at)?;

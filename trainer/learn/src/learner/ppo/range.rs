@@ -10,26 +10,26 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// The range of rewards that a run has seen, 0 included.
 #[derive(Debug)]
-pub struct RewardRange {
+pub(crate) struct RewardRange {
     /// Smallest and largest, float64 `[2]`.
     seen: Tensor,
 }
 
 impl RewardRange {
     /// Nothing seen yet.
-    pub fn new(device: Device) -> Result<Self, TchError> {
+    pub(crate) fn new(device: Device) -> Result<Self, TchError> {
         let seen = Tensor::f_zeros([2], (Kind::Double, device))?;
         Ok(Self { seen })
     }
 
     /// The state.
-    pub fn seen(&self) -> &Tensor {
+    pub(crate) fn seen(&self) -> &Tensor {
         &self.seen
     }
 
     /// Takes in the rewards `[T,N]` of samples with 1 in `valid [T,N]`; numbers that are not
     /// finite count as 0.
-    pub fn merge(&mut self, reward: &Tensor, valid: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn merge(&mut self, reward: &Tensor, valid: &Tensor) -> Result<(), TchError> {
         let counted = reward.f_mul(valid)?.f_nan_to_num(0.0, 0.0, 0.0)?;
         let (low, high) = counted.f_aminmax(None, false)?;
         let now = Tensor::f_stack(&[low, high], 0)?.f_to_kind(Kind::Double)?;
@@ -40,7 +40,7 @@ impl RewardRange {
 
     /// Holds values within the bounds of these rewards with the discount `gamma`, in place;
     /// without a discount every value is possible.
-    pub fn hold(&self, value: &Tensor, gamma: f64) -> Result<(), TchError> {
+    pub(crate) fn hold(&self, value: &Tensor, gamma: f64) -> Result<(), TchError> {
         if gamma >= 1.0 {
             return Ok(());
         }

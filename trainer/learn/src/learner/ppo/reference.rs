@@ -107,7 +107,7 @@ struct BoundedLogStd {
 ///
 /// # Errors
 /// libtorch refuses.
-pub fn gradient(
+pub(crate) fn gradient(
     config: &PpoConfig,
     (net, params): (&BlockNet, &Params),
     mb: &MiniBatch,

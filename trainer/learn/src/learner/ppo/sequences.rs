@@ -8,7 +8,7 @@ use tch::{Kind, TchError, Tensor};
 
 /// Sequences of a rollout; of one step each they are its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sequences {
+pub(crate) struct Sequences {
     /// Steps of each, `L`.
     pub steps: usize,
     /// Rows of a step, `N`.
@@ -19,24 +19,24 @@ pub struct Sequences {
 
 impl Sequences {
     /// Of a rollout of `total` samples, `envs` a step; `steps` divides the rollout's.
-    pub fn new(steps: usize, envs: usize, total: usize) -> Self {
+    pub(crate) fn new(steps: usize, envs: usize, total: usize) -> Self {
         let steps = steps.max(1);
         Self { steps, envs: envs.max(1), count: total / steps }
     }
 
     /// How many there are.
-    pub fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         self.count
     }
 
     /// Sizes of a column of all samples: sequences one after the other, their steps, rows.
-    pub fn blocks(self) -> [i64; 3] {
+    pub(crate) fn blocks(self) -> [i64; 3] {
         let blocks = self.count / self.envs;
         [blocks, self.steps, self.envs].map(|n| n as i64)
     }
 
     /// The samples of some of them, step by step.
-    pub fn samples(self, sequences: &[i64]) -> impl Iterator<Item = i64> {
+    pub(crate) fn samples(self, sequences: &[i64]) -> impl Iterator<Item = i64> {
         let (steps, n) = (self.steps as i64, self.envs as i64);
         let sample = move |s: i64, t: i64| (s / n * steps + t) * n + s % n;
         (0..steps).flat_map(move |t| sequences.iter().map(move |s| sample(*s, t)))
@@ -46,7 +46,7 @@ impl Sequences {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn index(self, sequences: &Tensor) -> Result<Tensor, TchError> {
+    pub(crate) fn index(self, sequences: &Tensor) -> Result<Tensor, TchError> {
         if self.steps == 1 {
             return Ok(sequences.shallow_clone());
         }

@@ -28,7 +28,7 @@ const SHAPE: TallyShape =
 
 /// Sums over minibatches that were not skipped.
 #[derive(Debug)]
-pub struct Accumulator {
+pub(crate) struct Accumulator {
     /// One minibatch, float32 `[WIDTH]`; the last entry is 1.
     row: Tensor,
     losses: Tensor,
@@ -47,7 +47,7 @@ pub struct Accumulator {
 
 /// The same in the host's memory.
 #[derive(Debug)]
-pub struct Judge {
+pub(crate) struct Judge {
     row: HostRows<f32>,
     sum: HostRows<f64>,
     passed: HostRows<f64>,
@@ -57,7 +57,7 @@ pub struct Judge {
 impl Judge {
     /// Whether the policy takes the step of a minibatch whose losses are in place:
     /// `policy_goes_on` of `finish.cuh`.
-    pub fn policy_goes_on(&mut self, limit: f64) -> Result<bool, LearnError> {
+    pub(crate) fn policy_goes_on(&mut self, limit: f64) -> Result<bool, LearnError> {
         let kl = self.row.all()?[KL];
         let end = self.end.all_mut()?;
         let mut own = [end[0], end[1], end[2]];
@@ -67,13 +67,18 @@ impl Judge {
     }
 
     /// Whether the policy has stopped.
-    pub fn has_stopped(&self) -> Result<bool, LearnError> {
+    pub(crate) fn has_stopped(&self) -> Result<bool, LearnError> {
         Ok(self.end.all()?[1] != 0.0)
     }
 
     /// Takes in a minibatch: whether to step. `norms`: of the actor's gradient and of the
     /// critic's.
-    pub fn judge(&mut self, policy: bool, norms: [f64; 2], limit: f64) -> Result<bool, LearnError> {
+    pub(crate) fn judge(
+        &mut self,
+        policy: bool,
+        norms: [f64; 2],
+        limit: f64,
+    ) -> Result<bool, LearnError> {
         let row = self.row.all_mut()?;
         row[GRAD_NORM] = norms[0] as f32;
         row[CRITIC_NORM] = norms[1] as f32;
@@ -84,7 +89,7 @@ impl Judge {
 
 impl Accumulator {
     /// Nothing gathered yet.
-    pub fn new(device: Device) -> Result<Self, LearnError> {
+    pub(crate) fn new(device: Device) -> Result<Self, LearnError> {
         let row = Tensor::f_ones([WIDTH as i64], (Kind::Float, device))?;
         // Networks that share a trunk have one norm.
         let _ = row.f_get(CRITIC_NORM as i64)?.f_zero_()?;
@@ -99,12 +104,12 @@ impl Accumulator {
     }
 
     /// Where the means of a minibatch's losses go.
-    pub fn losses(&self) -> &Tensor {
+    pub(crate) fn losses(&self) -> &Tensor {
         &self.losses
     }
 
     /// Starts an update. All `[M,1]` but `std [M,A]`.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         valid: &Tensor,
         returns: &Tensor,
@@ -143,7 +148,7 @@ impl Accumulator {
 
     /// The update's divergence, whether it stopped the policy, and whether the policy took
     /// a step; without dimensions.
-    pub fn end(&self) -> Result<[Tensor; 3], TchError> {
+    pub(crate) fn end(&self) -> Result<[Tensor; 3], TchError> {
         let (end, steps) = (&self.end, self.sum.f_get(POLICY as i64)?);
         Ok([end.f_get(0)?, end.f_get(1)?.f_gt(0.0)?, steps.f_gt(0.0)?])
     }
@@ -154,7 +159,7 @@ impl Accumulator {
     ///
     /// # Errors
     /// The device refuses.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         adam: OnDevice<'_>,
         stop: &Tensor,
@@ -179,7 +184,7 @@ impl Accumulator {
 
     /// The numbers of minibatches in the host's memory, for as long as no
     /// tensor is replaced.
-    pub fn on_host(&self) -> Result<Judge, LearnError> {
+    pub(crate) fn on_host(&self) -> Result<Judge, LearnError> {
         // SAFETY: ones and zeros, each in memory of its own. `Judge::judge` alone borrows slices,
         // and calls nothing of libtorch's but for addresses.
         unsafe {
@@ -194,7 +199,7 @@ impl Accumulator {
 
     /// Reads everything back after an update of so many minibatches. `size` is finite
     /// if the learner's state is, float64 `[1]`.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         lr: &Tensor,
         size: &Tensor,

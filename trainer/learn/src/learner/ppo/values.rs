@@ -17,7 +17,7 @@ const CHUNK_ON_GPU: i64 = 65_536;
 
 /// Buffers for the estimates of one rollout.
 #[derive(Debug)]
-pub struct Values {
+pub(crate) struct Values {
     /// Normalised observations of the actor `[(T+1) N, O]`, or the raw ones.
     actor: Input,
     /// The critic's, if they differ.
@@ -84,7 +84,7 @@ impl Input {
 impl Values {
     /// Allocates for rollouts of `steps` steps. `same`: the critic sees exactly what
     /// the actor sees.
-    pub fn new(
+    pub(crate) fn new(
         policy: &ActorCritic,
         spec: &EnvSpec,
         steps: i64,
@@ -128,7 +128,7 @@ impl Values {
     }
 
     /// The actor's inputs from the last rollout, `[(T+1) N, O]`.
-    pub fn actor_inputs(&self) -> &Tensor {
+    pub(crate) fn actor_inputs(&self) -> &Tensor {
         &self.actor.seen
     }
 
@@ -222,7 +222,11 @@ impl Values {
     }
 
     /// Normalises the rollout's observations and estimates, in units of rewards, the values of all of them.
-    pub fn estimate(&mut self, policy: &ActorCritic, rollout: &Rollout) -> Result<(), TchError> {
+    pub(crate) fn estimate(
+        &mut self,
+        policy: &ActorCritic,
+        rollout: &Rollout,
+    ) -> Result<(), TchError> {
         let actor_norm = policy.norm.actor.as_ref();
         let critic_norm = match &policy.norm.critic {
             CriticNorm::Raw => None,

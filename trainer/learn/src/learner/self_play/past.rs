@@ -13,7 +13,7 @@ use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Who holds the present policy.
-pub trait Present {
+pub(crate) trait Present {
     /// The policy.
     fn policy(&self) -> &dyn Policy;
     /// The same, to act with.
@@ -40,7 +40,7 @@ impl Present for Box<dyn Replica> {
 
 /// A policy whose earlier versions act for some of the agents.
 #[derive(Debug)]
-pub struct WithPast<P, M> {
+pub(crate) struct WithPast<P, M> {
     pub present: P,
     pub versions: M,
     /// How many versions.
@@ -66,7 +66,7 @@ struct DecisionBuffers {
 
 impl<P: Present, M: Policies> WithPast<P, M> {
     /// For environments of `spec` with `rows`, of which `share` have one of `window` versions.
-    pub fn new(
+    pub(crate) fn new(
         (present, versions): (P, M),
         spec: &EnvSpec,
         rows: Rows,
@@ -85,7 +85,7 @@ impl<P: Present, M: Policies> WithPast<P, M> {
     }
 
     /// The rows that versions have.
-    pub fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &Rows {
         &self.rows
     }
 

@@ -13,7 +13,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// An agent in a row of environments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// The version that moves it.
     pub version: usize,
     /// The environments.
@@ -24,7 +24,7 @@ pub struct Part {
 
 /// The rows of a policy, in some or all environments.
 #[derive(Debug, Clone)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Its agents in an environment, `m`.
     agents: usize,
     /// Environments.
@@ -38,7 +38,7 @@ pub struct Rows {
 impl Rows {
     /// In the environments `here` of those of `spec`, of which `share` have one of `window`
     /// earlier versions in them.
-    pub fn new(spec: &EnvSpec, here: Range<usize>, (window, share): (usize, f64)) -> Self {
+    pub(crate) fn new(spec: &EnvSpec, here: Range<usize>, (window, share): (usize, f64)) -> Self {
         let (agents, envs) = (spec.agents_per_env(), spec.num_envs);
         // An agent's number among those of all policies.
         let of: Vec<usize> = spec.agents.iter().map(|a| a.index).collect();
@@ -75,7 +75,7 @@ impl Rows {
     }
 
     /// How many rows the present policy moves.
-    pub fn present(&self) -> usize {
+    pub(crate) fn present(&self) -> usize {
         let rows = |(envs, agent): &(Range<usize>, Option<usize>)| match agent {
             Some(_) => envs.len(),
             None => envs.len() * self.agents,
@@ -85,7 +85,7 @@ impl Rows {
 
     /// The rows `[first, last)` that a version acts for: all agents of its environments, and
     /// its parts. `None` where it has none here.
-    pub fn of_version(&self, version: usize) -> Option<(Range<usize>, &[Part])> {
+    pub(crate) fn of_version(&self, version: usize) -> Option<(Range<usize>, &[Part])> {
         let from = self.past.partition_point(|p| p.version < version);
         let to = self.past.partition_point(|p| p.version <= version);
         let parts = &self.past[from..to];
@@ -95,14 +95,19 @@ impl Rows {
     }
 
     /// A part's rows of `t [R, W]`, which has the rows `of` alone.
-    pub fn agent(&self, t: &Tensor, part: &Part, of: &Range<usize>) -> Result<Tensor, TchError> {
+    pub(crate) fn agent(
+        &self,
+        t: &Tensor,
+        part: &Part,
+        of: &Range<usize>,
+    ) -> Result<Tensor, TchError> {
         let first = of.start / self.agents;
         let envs = part.envs.start - first..part.envs.end - first;
         self.envs(t, 0, &envs)?.f_select(1, part.agent as i64)
     }
 
     /// 1 for rows of earlier versions, and for the present policy's beside them `[2, R]`.
-    pub fn beside(&self, device: Device) -> Result<Tensor, TchError> {
+    pub(crate) fn beside(&self, device: Device) -> Result<Tensor, TchError> {
         let rows: i64 = self.all as i64 * self.agents as i64;
         let marks = Tensor::f_zeros([2, rows], (Kind::Float, device))?;
         for part in &self.past {
@@ -123,7 +128,7 @@ impl Rows {
     }
 
     /// Copies the present policy's rows of `all [T, R, ..]` to `own [T, R', ..]`.
-    pub fn take(&self, all: &Tensor, own: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn take(&self, all: &Tensor, own: &Tensor) -> Result<(), TchError> {
         let mut at = 0;
         for (envs, agent) in &self.present {
             let from = self.envs(all, 1, envs)?;

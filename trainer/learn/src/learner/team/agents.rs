@@ -12,7 +12,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// The agents of one policy.
 #[derive(Debug)]
-pub struct PolicyAgents {
+pub(crate) struct PolicyAgents {
     /// The policy's name.
     pub name: String,
     /// The task as the policy sees it: its agents alone, in their own widths.
@@ -40,7 +40,7 @@ struct DecisionBuffers {
 
 impl PolicyAgents {
     /// Of every policy of a task.
-    pub fn of(spec: &EnvSpec) -> Vec<Self> {
+    pub(crate) fn of(spec: &EnvSpec) -> Vec<Self> {
         let policies = spec.policy_names.iter().enumerate();
         policies
             .filter_map(|(p, name)| {
@@ -127,7 +127,7 @@ impl PolicyAgents {
     }
 
     /// [`Policy::act`] for the policy's rows of `obs [R,O]`.
-    pub fn act(
+    pub(crate) fn act(
         &mut self,
         policy: &mut dyn Policy,
         obs: &Tensor,
@@ -175,7 +175,7 @@ impl PolicyAgents {
     }
 
     /// [`Policy::act_mean`] for the policy's rows of `obs [R,O]`.
-    pub fn act_mean(
+    pub(crate) fn act_mean(
         &mut self,
         policy: &mut dyn Policy,
         obs: &Tensor,
@@ -194,7 +194,7 @@ impl PolicyAgents {
     }
 
     /// A rollout of the policy's agents alone, without content.
-    pub fn rollout(
+    pub(crate) fn rollout(
         &self,
         policy: &dyn Policy,
         steps: i64,
@@ -204,7 +204,7 @@ impl PolicyAgents {
     }
 
     /// Copies the policy's agents from `all` to `own`.
-    pub fn take(&self, all: &Rollout, own: &Rollout) -> Result<(), TchError> {
+    pub(crate) fn take(&self, all: &Rollout, own: &Rollout) -> Result<(), TchError> {
         all.tensors().zip(own.tensors()).try_for_each(|(all, own)| self.copy(all, own, false))
     }
 }

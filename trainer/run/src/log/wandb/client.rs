@@ -28,7 +28,7 @@ const SHOWN: i64 = 1000;
 
 /// Why there is no client, or none any more.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub(crate) enum Fault {
     #[error("cannot start {python}: {source}; log.wandb.python names a Python that has wandb")]
     Start { python: String, source: std::io::Error },
     /// It has no client.
@@ -55,7 +55,7 @@ fn remedy(why: &str) -> &'static str {
 
 /// What it is to begin with.
 #[derive(Debug)]
-pub struct Begin {
+pub(crate) struct Begin {
     python: String,
     request: Value,
     timeout: Duration,
@@ -66,7 +66,7 @@ impl Begin {
     ///
     /// # Errors
     /// The file with the run's name there can neither be read nor written.
-    pub fn new(
+    pub(crate) fn new(
         config: &WandbConfig,
         folder: &Path,
         default_project: &str,
@@ -136,7 +136,7 @@ fn id(file: &Path) -> std::io::Result<String> {
 
 /// The process.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     piped: Piped,
     python: String,
     /// Its standard error.
@@ -157,7 +157,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no such Python.
-    pub fn start(begin: &Begin) -> Result<Self, Fault> {
+    pub(crate) fn start(begin: &Begin) -> Result<Self, Fault> {
         let at = |source| Fault::Start { python: begin.python.clone(), source };
         let errors = tempfile::tempfile().map_err(at)?;
         let mut command = ostler_sim::python::text(&begin.python, SCRIPT);
@@ -181,7 +181,7 @@ impl Client {
     }
 
     /// The process, for somebody else to end it.
-    pub fn handle(&self) -> Option<OwnedFd> {
+    pub(crate) fn handle(&self) -> Option<OwnedFd> {
         let pid = rustix::process::Pid::from_child(&self.piped.child);
         rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
     }
@@ -190,7 +190,7 @@ impl Client {
     ///
     /// # Errors
     /// It has no client of Weights & Biases, which refuses, or does not answer.
-    pub fn ready(&mut self) -> Result<(), Fault> {
+    pub(crate) fn ready(&mut self) -> Result<(), Fault> {
         // It has a time limit of its own, and says more about what took so long.
         let until = self.until() + Duration::from_secs(5);
         let line = self.piped.line(LONGEST_LINE, until);
@@ -216,7 +216,7 @@ impl Client {
     ///
     /// # Errors
     /// It is gone, or takes nothing any more.
-    pub fn send(&mut self, line: &str) -> Result<(), Fault> {
+    pub(crate) fn send(&mut self, line: &str) -> Result<(), Fault> {
         let until = self.until();
         let written = self.piped.write(line.as_bytes(), until);
         written.map_err(|e| self.gone(&e))
@@ -226,7 +226,7 @@ impl Client {
     ///
     /// # Errors
     /// It is gone, refuses, or does not finish.
-    pub fn finish(mut self, code: i32) -> Result<(), Fault> {
+    pub(crate) fn finish(mut self, code: i32) -> Result<(), Fault> {
         self.send(&format!("{{\"exit\":{code}}}\n"))?;
         self.piped.close();
         let until = self.until() + Duration::from_secs(5);

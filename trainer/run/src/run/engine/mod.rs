@@ -1,7 +1,7 @@
 //! Environments, and their mistakes shown where they stand in the configuration.
 
-pub mod kernel;
-pub mod mujoco;
+pub(crate) mod kernel;
+pub(crate) mod mujoco;
 
 pub use kernel::{foresee, generic, one_env, settle, settle_here};
 pub use mujoco::judged_env;

@@ -43,7 +43,7 @@ impl Default for Evaluation {
 
 /// Asked before each step of an evaluation, with the steps that are made and the most that
 /// there will be unless environments break; where it says no the evaluation is cut short.
-pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+pub(crate) type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Who evaluates, wherever the environments are.
 pub trait Evaluates: std::fmt::Debug {

@@ -7,8 +7,9 @@ mod on_device;
 mod rows;
 pub mod stage;
 
-pub use evaluator::{Evaluates, Evaluation, Evaluator, GoOn};
-pub use history::History;
+pub(crate) use evaluator::GoOn;
+pub use evaluator::{Evaluates, Evaluation, Evaluator};
+pub(crate) use history::History;
 pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
 pub use rows::Rows;
 
@@ -22,7 +23,7 @@ const EVALUATIONS_IN_TIME: u32 = 20;
 
 /// The evaluations of a run.
 #[derive(Debug)]
-pub struct Evaluations {
+pub(crate) struct Evaluations {
     /// None where `runner.eval_interval` is 0.
     evaluator: Option<Box<dyn Evaluates>>,
     /// Their results.
@@ -41,7 +42,7 @@ pub struct Evaluations {
 
 impl Evaluations {
     /// None yet in this process. `max_episode_steps`: control steps of the longest episode.
-    pub fn new(
+    pub(crate) fn new(
         evaluator: Option<Box<dyn Evaluates>>,
         history: History,
         max_episode_steps: u32,
@@ -58,12 +59,12 @@ impl Evaluations {
     }
 
     /// Whether the policy is evaluated at all.
-    pub fn are_made(&self) -> bool {
+    pub(crate) fn are_made(&self) -> bool {
         self.evaluator.is_some()
     }
 
     /// Time that those of this process took (s).
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
@@ -72,7 +73,7 @@ impl Evaluations {
     /// that keeps its share of the time small, where the training episodes' mean return
     /// (`settled`, once there are enough) has reached the goal, or where `max_time` has gone
     /// on by a twentieth.
-    pub fn due(
+    pub(crate) fn due(
         &self,
         config: &Config,
         iteration: u64,
@@ -101,7 +102,7 @@ impl Evaluations {
     ///
     /// # Errors
     /// libtorch refuses, or memory does not suffice.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &mut self,
         policy: &mut dyn Policy,
         episodes: usize,
@@ -119,7 +120,7 @@ impl Evaluations {
 
     /// Notes whether `goal` (0: none) is reached: by `evaluation` where evaluations are
     /// made, else by the training episodes' mean return, `settled`.
-    pub fn judge_goal(
+    pub(crate) fn judge_goal(
         &mut self,
         goal: f64,
         evaluation: Option<&Evaluation>,

@@ -12,11 +12,11 @@ use std::time::Instant;
 use tch::{TchError, Tensor};
 
 /// Control steps between two reads of the device.
-pub const STEPS: usize = 64;
+pub(crate) const STEPS: usize = 64;
 
 /// Environments for evaluation on a device; one agent each.
 #[derive(Debug)]
-pub struct DeviceEvaluator {
+pub(crate) struct DeviceEvaluator {
     collector: DeviceCollector<KernelEnvironments>,
     start: Snapshot,
     envs: usize,
@@ -61,7 +61,7 @@ impl DeviceEvaluator {
     ///
     /// # Errors
     /// Their state cannot be kept, or memory does not suffice.
-    pub fn new(
+    pub(crate) fn new(
         mut collector: DeviceCollector<KernelEnvironments>,
         max_steps: u32,
     ) -> Result<Self, RunError> {

@@ -125,7 +125,7 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// Writes the report. One that cannot be written is a warning: the run has other
     /// troubles.
-    pub fn report(&self, kind: &str, what: &str, remedy: &str) {
+    pub(crate) fn report(&self, kind: &str, what: &str, remedy: &str) {
         match self.write(kind, what, remedy) {
             Ok(folder) => tracing::info!("the report is {}", folder.display()),
             Err(e) => tracing::warn!("no report of this failure: {e}"),

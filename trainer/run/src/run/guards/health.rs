@@ -32,14 +32,14 @@ pub struct Record {
 }
 
 /// The same tensors once more; nothing is copied.
-pub fn same(tensors: &NamedTensors) -> NamedTensors {
+pub(crate) fn same(tensors: &NamedTensors) -> NamedTensors {
     let again = tensors.iter().map(|(n, t)| (n.clone(), t.shallow_clone()));
     again.collect()
 }
 
 /// Judges iterations.
 #[derive(Debug)]
-pub struct Health {
+pub(crate) struct Health {
     config: GuardConfig,
     record: Record,
     /// Weights and normalisers that stood the test.
@@ -50,13 +50,13 @@ pub struct Health {
 
 impl Health {
     /// `good`: weights and normalisers as they are, for want of better ones.
-    pub fn new(config: &GuardConfig, good: NamedTensors) -> Self {
+    pub(crate) fn new(config: &GuardConfig, good: NamedTensors) -> Self {
         Self { config: config.clone(), record: Record::default(), good, candidate: Vec::new() }
     }
 
     /// As a checkpoint has it. Without `good` weights (an older checkpoint) the present
     /// ones stay.
-    pub fn restore(&mut self, record: Record, good: NamedTensors, candidate: NamedTensors) {
+    pub(crate) fn restore(&mut self, record: Record, good: NamedTensors, candidate: NamedTensors) {
         self.record = record;
         if !good.is_empty() {
             self.good = good;
@@ -65,28 +65,33 @@ impl Health {
     }
 
     /// Its part of a checkpoint: counters, good weights, candidate.
-    pub fn save(&self) -> (&Record, &NamedTensors, &NamedTensors) {
+    pub(crate) fn save(&self) -> (&Record, &NamedTensors, &NamedTensors) {
         (&self.record, &self.good, &self.candidate)
     }
 
     /// The weights to go back to.
-    pub fn good(&self) -> &NamedTensors {
+    pub(crate) fn good(&self) -> &NamedTensors {
         &self.good
     }
 
     /// Whether the weights are under suspicion: nothing should go on from them.
-    pub fn doubtful(&self) -> bool {
+    pub(crate) fn doubtful(&self) -> bool {
         self.record.bad_updates > 0
     }
 
     /// Counters.
-    pub fn record(&self) -> &Record {
+    pub(crate) fn record(&self) -> &Record {
         &self.record
     }
 
     /// Looks at a collection before it is learnt from: how many of its steps broke, its
     /// faults by kind (a step can have several).
-    pub fn judge_collection(&self, broken: u64, faults: &[u64], steps: u64) -> Option<Trouble> {
+    pub(crate) fn judge_collection(
+        &self,
+        broken: u64,
+        faults: &[u64],
+        steps: u64,
+    ) -> Option<Trouble> {
         let limit = self.config.max_broken_share;
         let control = faults.get(fault::CONTROL.trailing_zeros() as usize);
         (broken as f64 > limit * steps as f64).then_some(Trouble::Broken {
@@ -98,7 +103,7 @@ impl Health {
     }
 
     /// Looks at an update. Trouble means that the policy has to roll back.
-    pub fn judge_update(&mut self, update: &UpdateStats) -> Option<Trouble> {
+    pub(crate) fn judge_update(&mut self, update: &UpdateStats) -> Option<Trouble> {
         if update.non_finite_params {
             return Some(Trouble::NotFinite);
         }
@@ -148,7 +153,7 @@ impl Health {
     ///
     /// # Errors
     /// Those of `weights`.
-    pub fn passed_probation<E>(
+    pub(crate) fn passed_probation<E>(
         &mut self,
         weights: impl FnOnce() -> Result<NamedTensors, E>,
     ) -> Result<(), E> {
@@ -171,12 +176,12 @@ impl Health {
     }
 
     /// From now on these are the weights to go back to.
-    pub fn trust(&mut self, weights: &NamedTensors) {
+    pub(crate) fn trust(&mut self, weights: &NamedTensors) {
         self.good = same(weights);
     }
 
     /// Counts a roll-back; false when there were too many.
-    pub fn roll_back(&mut self) -> bool {
+    pub(crate) fn roll_back(&mut self) -> bool {
         let r = &mut self.record;
         r.bad_updates = 0;
         r.healthy = 0;

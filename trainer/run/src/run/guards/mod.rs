@@ -1,14 +1,14 @@
 //! Whether the policy is believed, whether memory suffices, who wants the run to end, and
 //! who is told.
 
-pub mod health;
+pub(crate) mod health;
 mod suspects;
 mod trouble;
 mod watch;
 
-pub use health::Health;
-pub use trouble::Trouble;
-pub use watch::Watch;
+pub(crate) use health::Health;
+pub(crate) use trouble::Trouble;
+pub(crate) use watch::Watch;
 
 use super::signals::StopFlag;
 use crate::supervise::{Message, Reporter};
@@ -16,7 +16,7 @@ use ostler_learn::drill::RunDrill;
 use ostler_machine::memory::{Hook, Level, MemoryMonitor};
 
 /// The guards of a run.
-pub struct Guards {
+pub(crate) struct Guards {
     /// Whether the policy is believed, and the weights to go back to.
     pub health: Health,
     /// Whether memory suffices.
@@ -30,7 +30,7 @@ pub struct Guards {
 }
 
 /// Whether memory suffices.
-pub struct MemoryGuard {
+pub(crate) struct MemoryGuard {
     /// Measures it.
     pub monitor: MemoryMonitor,
     /// After how many iterations memory did not suffice the last time.
@@ -43,13 +43,13 @@ pub struct MemoryGuard {
 
 impl MemoryGuard {
     /// `last_pressure`: the last iteration with pressure, 0 if there was none.
-    pub fn new(monitor: MemoryMonitor, last_pressure: u64) -> Self {
+    pub(crate) fn new(monitor: MemoryMonitor, last_pressure: u64) -> Self {
         Self { monitor, crowded: None, last_pressure, floor_said: false }
     }
 }
 
 /// Tells the supervising process when memory is tight, and when it is no longer.
-pub fn tell_pressure(reporter: Reporter) -> Hook {
+pub(crate) fn tell_pressure(reporter: Reporter) -> Hook {
     let mut before = Level::Calm;
     Box::new(move |memory, _| {
         if memory.level != Level::Calm || before != Level::Calm {

@@ -10,7 +10,7 @@ const ENOUGH: u64 = 10;
 
 /// Counts of this process.
 #[derive(Debug, Default)]
-pub struct Suspects {
+pub(crate) struct Suspects {
     /// Broken environments by event, as [`EnvSpec::events`] has them.
     counts: Vec<u64>,
     broken: u64,
@@ -23,7 +23,7 @@ pub struct Suspects {
 impl Suspects {
     /// Adds an iteration of so many control steps of all environments; returns what is to be
     /// said about events for the first time.
-    pub fn add(&mut self, stats: &EpisodeStats, steps: u64, spec: &EnvSpec) -> Vec<String> {
+    pub(crate) fn add(&mut self, stats: &EpisodeStats, steps: u64, spec: &EnvSpec) -> Vec<String> {
         self.counts.resize(spec.events.len(), 0);
         self.said.resize(spec.events.len(), false);
         for (sum, count) in self.counts.iter_mut().zip(&stats.suspects) {
@@ -43,7 +43,7 @@ impl Suspects {
     }
 
     /// Every event that more environments broke after than chance has it.
-    pub fn lines(&self, spec: &EnvSpec) -> Vec<String> {
+    pub(crate) fn lines(&self, spec: &EnvSpec) -> Vec<String> {
         let each = spec.events.iter().enumerate();
         each.filter(|(k, event)| self.suspicious(*k, event, spec))
             .map(|(k, event)| self.line(k, event, spec))

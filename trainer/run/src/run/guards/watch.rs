@@ -16,7 +16,7 @@ const GAVE_UP: f64 = 0.01;
 
 /// Watches updates and environments.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     broken: u64,
     skipped: u64,
     skips_said: bool,
@@ -29,17 +29,17 @@ pub struct Watch {
 
 impl Watch {
     /// Environments that broke, minibatches that were skipped, in all iterations.
-    pub fn totals(&self) -> (u64, u64) {
+    pub(crate) fn totals(&self) -> (u64, u64) {
         (self.broken, self.skipped)
     }
 
     /// Events of the task that broke environments, a sentence each.
-    pub fn suspects(&self, spec: &EnvSpec) -> Vec<String> {
+    pub(crate) fn suspects(&self, spec: &EnvSpec) -> Vec<String> {
         self.suspects.lines(spec)
     }
 
     /// Looks at one iteration: its update, its episodes, its number of control steps.
-    pub fn look(
+    pub(crate) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,

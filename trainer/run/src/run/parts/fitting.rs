@@ -11,7 +11,7 @@ use ostler_sim::env::{EnvSpec, Injection, Which};
 use std::sync::Arc;
 
 /// Drills for environments that there are not: said, for nothing would be seen.
-pub(in crate::run) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
+pub(crate) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
     let most = config.most_envs();
     drills.iter().find_map(|drill| match drill {
         Drill::Env(Injection {
@@ -27,7 +27,7 @@ pub(in crate::run) fn nowhere(drills: &[Drill], config: &Config) -> Option<Strin
 
 /// Fewer environments where those that are asked for were measured not to fit: a control
 /// group kills instead of failing, so it must not come to that. Says so.
-pub(in crate::run) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option<String> {
+pub(crate) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option<String> {
     let asked = config.env.num_envs;
     let mut n = asked;
     while !foreseen.fits(n) {
@@ -45,7 +45,7 @@ pub(in crate::run) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option
 ///
 /// # Errors
 /// The task has a mistake, or memory does not suffice for any number.
-pub(in crate::run) fn fitting(
+pub(crate) fn fitting(
     loaded: &mut Loaded,
     model: &Arc<Model>,
     spec: &EnvSpec,

@@ -203,7 +203,7 @@ impl Machine {
 
 /// Gives what was freed back to the system and to the GPU, if there is one: after a
 /// back-off.
-pub fn release(config: &Config) {
+pub(crate) fn release(config: &Config) {
     ostler_machine::torch::release_free_memory();
     if config.gpu().is_some()
         && let Err(e) = ostler_machine::torch::release_device_memory()
@@ -253,7 +253,7 @@ fn kernel(
 ///
 /// # Errors
 /// Memory does not suffice, or the device refuses.
-pub fn to_evaluate(
+pub(crate) fn to_evaluate(
     machine: &Machine,
     loaded: &Loaded,
     model: &Arc<Model>,

@@ -7,9 +7,10 @@ mod machine;
 mod machine_tests;
 mod teacher;
 
-pub(super) use fitting::{fitting, nowhere, reduce};
-pub(super) use machine::release;
-pub use machine::{Machine, to_evaluate};
+pub(crate) use fitting::{fitting, nowhere, reduce};
+pub use machine::Machine;
+pub(crate) use machine::release;
+pub(crate) use machine::to_evaluate;
 pub use teacher::check_teacher;
 
 use super::error::RunError;
@@ -46,7 +47,7 @@ pub struct Parts {
 
 /// The collector's state at an iteration's start. The learner's lies beside the learner.
 #[derive(Debug)]
-pub struct IterationStart {
+pub(crate) struct IterationStart {
     /// Environments and collector.
     pub(super) collector: Snapshot,
     /// Whether there is one.

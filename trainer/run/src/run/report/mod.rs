@@ -23,7 +23,7 @@ const CURVE: &str = "curve.png";
 
 /// The logs of a run, the progress line, the learning curve, and warnings that are given
 /// once.
-pub struct Report {
+pub(crate) struct Report {
     pub sinks: Sinks,
     /// The numbers of the last iteration.
     pub record: Record,
@@ -57,7 +57,7 @@ pub(super) struct Done<'a> {
 
 impl Standing<'_> {
     /// Time of the run, earlier processes included (s).
-    pub fn wall_s(&self) -> f64 {
+    pub(crate) fn wall_s(&self) -> f64 {
         self.counters.wall_before_s + self.setup.spent_s()
     }
 
@@ -69,7 +69,7 @@ impl Standing<'_> {
 
 impl Report {
     /// Logs into `sinks`; the run goes on from `first_iteration`.
-    pub fn new(sinks: Sinks, line: Progress, first_iteration: u64) -> Self {
+    pub(crate) fn new(sinks: Sinks, line: Progress, first_iteration: u64) -> Self {
         Self {
             sinks,
             record: Record::default(),
@@ -82,7 +82,7 @@ impl Report {
     }
 
     /// Writes the iteration's numbers to all logs and the progress line.
-    pub fn log(&mut self, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
+    pub(crate) fn log(&mut self, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
         record::fill(&mut self.record, run, parts, done);
         self.success = self.record.get("Metrics/success").or(self.success);
         self.record.put("Guard/lost_log_records", self.sinks.lost as f64);
@@ -101,14 +101,14 @@ impl Report {
     }
 
     /// Adds an evaluation to what was logged of the last iteration.
-    pub fn log_evaluation(&mut self, run: Standing<'_>, evaluation: &Evaluation) {
+    pub(crate) fn log_evaluation(&mut self, run: Standing<'_>, evaluation: &Evaluation) {
         record::fill_evaluated(&mut self.record, run, evaluation);
         self.sinks.amend(&self.record);
     }
 
     /// Says in the progress line how far an evaluation is: `of` two numbers each, so many of
     /// so many.
-    pub fn evaluating(&mut self, iteration: (u64, u64), step: (u64, u64)) {
+    pub(crate) fn evaluating(&mut self, iteration: (u64, u64), step: (u64, u64)) {
         if self.line.due() {
             self.line.show_evaluating(iteration, step);
         }
@@ -142,13 +142,13 @@ impl Report {
     }
 
     /// Leaves the progress line as it is: an error follows.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.line.leave();
     }
 
     /// The last progress line; draws the learning curve of the run called `name` in `dir`
     /// where that is wanted.
-    pub fn finish(&mut self, run: Standing<'_>, dir: &Path, curve: bool) {
+    pub(crate) fn finish(&mut self, run: Standing<'_>, dir: &Path, curve: bool) {
         self.line.finish(&self.snapshot(run));
         if !curve {
             return;
@@ -167,17 +167,17 @@ impl Report {
     }
 
     /// The learning curve's picture, if one was drawn.
-    pub fn curve(&self) -> Option<&Path> {
+    pub(crate) fn curve(&self) -> Option<&Path> {
         self.curve.as_deref()
     }
 
     /// Events that environments broke after in this process, a sentence each.
-    pub fn suspects(&self, run: &Setup) -> Vec<String> {
+    pub(crate) fn suspects(&self, run: &Setup) -> Vec<String> {
         self.watch.suspects(&run.spec)
     }
 
     /// Environments that broke and minibatches that were skipped, in this process.
-    pub fn faults(&self) -> (u64, u64) {
+    pub(crate) fn faults(&self) -> (u64, u64) {
         self.watch.totals()
     }
 }

@@ -11,7 +11,7 @@ pub(super) mod wandb;
 pub use auto::{Next, newest_unfinished};
 pub use plan::Options;
 pub use plan::plan;
-pub use plan::{Plan, fresh};
+pub(crate) use plan::{Plan, fresh};
 pub use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
@@ -49,23 +49,23 @@ pub(super) struct Setup {
 
 impl Setup {
     /// The configuration in force.
-    pub fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.loaded.config
     }
 
     /// Environments now.
-    pub fn num_envs(&self) -> usize {
+    pub(crate) fn num_envs(&self) -> usize {
         self.loaded.config.env.num_envs
     }
 
     /// The configuration as the run's folder has it: with the number of environments that
     /// was asked for; what became of it is in `back_off.changes`.
-    pub fn as_asked(&self) -> Config {
+    pub(crate) fn as_asked(&self) -> Config {
         as_asked(self.config(), self.asked_envs)
     }
 
     /// The task's name in checkpoints.
-    pub fn task(&self) -> TaskMark {
+    pub(crate) fn task(&self) -> TaskMark {
         TaskMark {
             num_envs: self.num_envs(),
             ..mark(&self.model, &self.spec, &self.config().task.action)
@@ -73,25 +73,25 @@ impl Setup {
     }
 
     /// Time of this process (s).
-    pub fn spent_s(&self) -> f64 {
+    pub(crate) fn spent_s(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 
     /// Whether this process has had its time.
-    pub fn time_is_over(&self) -> bool {
+    pub(crate) fn time_is_over(&self) -> bool {
         self.max_time.is_some_and(|m| self.started.elapsed() >= m)
     }
 
     /// Whether no environment can have finished an episode of full length yet: those that
     /// have ended are the short ones.
-    pub fn short_episodes_only(&self, counters: &Counters) -> bool {
+    pub(crate) fn short_episodes_only(&self, counters: &Counters) -> bool {
         let steps = self.config().runner.num_steps_per_env as u64;
         counters.iteration.saturating_mul(steps) < u64::from(self.spec.max_episode_steps)
     }
 
     /// The mean return of the last training episodes, once there are as many as it is
     /// meant to be over, and not the short ones alone.
-    pub fn settled_return(&self, counters: &Counters) -> Option<f64> {
+    pub(crate) fn settled_return(&self, counters: &Counters) -> Option<f64> {
         let settled = counters.window.full() && !self.short_episodes_only(counters);
         settled.then(|| counters.window.means().0)
     }

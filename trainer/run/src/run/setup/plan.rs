@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 /// A configuration with its robot, resolved.
-pub struct Plan {
+pub(crate) struct Plan {
     pub(in crate::run) loaded: Loaded,
     pub(in crate::run) model: Arc<Model>,
     pub(in crate::run) notes: Vec<String>,
@@ -150,7 +150,7 @@ fn shown(loaded: &Loaded, e: RunError) -> RunError {
     loaded.places.explain(&error).into()
 }
 
-pub fn fresh(options: &Options) -> Result<Plan, RunError> {
+pub(crate) fn fresh(options: &Options) -> Result<Plan, RunError> {
     let path = options.config.as_deref().ok_or_else(|| {
         RunError::Usage(
             "which configuration? `ostler train CONFIG`; `ostler envs` lists them".into(),

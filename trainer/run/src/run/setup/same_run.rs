@@ -47,7 +47,7 @@ pub const MAY_CHANGE: &[&str] = &[
 ///
 /// # Errors
 /// Names every key that differs, with both values.
-pub fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
+pub(crate) fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
     let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
     let differing = differing(&tree(old), &tree(new));
     if differing.is_empty() {

@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 3] = ["filter.", "diff.", "core.worktree"];
 
 /// The commit of a folder, and its difference to that commit where it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub(crate) struct State {
     /// The commit's hash.
     pub commit: String,
     /// The diff; none if `log.git_diff` is off.
@@ -32,7 +32,7 @@ pub struct State {
 
 /// Result of asking for a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Diff {
+pub(crate) enum Diff {
     /// As git prints it; empty where nothing has changed.
     Text(Vec<u8>),
     /// Why there is none.
@@ -41,7 +41,7 @@ pub enum Diff {
 
 /// Asks git about `folder`; none where git is missing or the folder is in no repository
 /// that git trusts.
-pub fn ask(folder: &Path, diff: bool) -> Option<State> {
+pub(crate) fn ask(folder: &Path, diff: bool) -> Option<State> {
     let commit = output(folder, &["rev-parse", "--verify", "HEAD"], 1 << 10).ok()?;
     let commit = String::from_utf8(commit).ok()?.trim().to_string();
     let diff = diff.then(|| difference(folder).unwrap_or_else(Diff::Refused));
@@ -165,7 +165,7 @@ fn end(child: &mut Child) {
 
 impl State {
     /// Its entry in `meta.json`; `kept` is the name of the file that holds the diff.
-    pub fn describe(&self, kept: &str) -> Value {
+    pub(crate) fn describe(&self, kept: &str) -> Value {
         let diff = match &self.diff {
             None => json!(null),
             Some(Diff::Text(text)) if text.is_empty() => json!("none"),

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 /// A file longer than this is not one of ours (bytes).
-pub const MOST: u64 = 16 << 20;
+pub(crate) const MOST: u64 = 16 << 20;
 
 /// Changes that git finds, if `log.git_diff` is on.
 const DIFF: &str = "git.diff";
 
 /// The mean return with which the run ended, where it reached its goal.
-pub const REACHED: &str = "reached_return";
+pub(crate) const REACHED: &str = "reached_return";
 
 /// Writes `meta.json` and later completes it with what git says.
 #[derive(Debug)]
-pub struct MetaWriter {
+pub(crate) struct MetaWriter {
     path: PathBuf,
     value: Map<String, Value>,
     git: Option<JoinHandle<()>>,
@@ -29,7 +29,7 @@ impl MetaWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn create(dir: &Path, facts: Map<String, Value>) -> std::io::Result<Self> {
+    pub(crate) fn create(dir: &Path, facts: Map<String, Value>) -> std::io::Result<Self> {
         let mut value = Map::new();
         let line: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -81,7 +81,7 @@ impl MetaWriter {
 
     /// Asks git about the folder `of` in a thread of its own, for its `diff`, too, where
     /// that is wanted: it can take a second in a large repository.
-    pub fn ask_git(&mut self, of: PathBuf, diff: bool) {
+    pub(crate) fn ask_git(&mut self, of: PathBuf, diff: bool) {
         let mut writer = Self { path: self.path.clone(), value: self.value.clone(), git: None };
         let thread = std::thread::Builder::new().name("git".into()).spawn(move || {
             let state = git::ask(&of, diff);
@@ -102,7 +102,7 @@ impl MetaWriter {
     }
 
     /// Records that the goal was reached, for `--resume auto`; after [`finish`](Self::finish).
-    pub fn reached(&self, value: f64) {
+    pub(crate) fn reached(&self, value: f64) {
         let write = || {
             let text = files::read(&self.path, MOST)?;
             let mut value_of: Map<String, Value> = serde_json::from_slice(&text)?;
@@ -115,7 +115,7 @@ impl MetaWriter {
     }
 
     /// Waits for git's answer.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if let Some(thread) = self.git.take() {
             let _ = thread.join();
         }

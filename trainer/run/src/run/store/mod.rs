@@ -5,7 +5,7 @@ pub mod checkpoint;
 pub mod dir;
 mod git;
 pub mod keep;
-pub mod meta;
+pub(crate) mod meta;
 mod native;
 mod robot;
 mod thrift;
@@ -46,7 +46,7 @@ pub(super) struct Store {
 impl Store {
     /// `written`: the text of `config.toml` and the hash of the robot's files; `git_folder`: the folder that git is asked about; `saved_iteration`: that of the
     /// newest checkpoint.
-    pub fn new(
+    pub(crate) fn new(
         dir: RunDir,
         written: (String, String),
         meta: MetaWriter,
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// The folder.
-    pub fn dir(&self) -> &RunDir {
+    pub(crate) fn dir(&self) -> &RunDir {
         &self.dir
     }
 
@@ -75,33 +75,33 @@ impl Store {
     ///
     /// # Errors
     /// Likewise.
-    pub fn still_ours(&mut self) -> Result<(), RunError> {
+    pub(crate) fn still_ours(&mut self) -> Result<(), RunError> {
         self.dir.still_ours()
     }
 
     /// The checkpoint's file of an iteration.
-    pub fn file_of(&self, iteration: u64) -> PathBuf {
+    pub(crate) fn file_of(&self, iteration: u64) -> PathBuf {
         keep::file_of(&self.dir.checkpoints(), iteration)
     }
 
     /// Whether a checkpoint is due after `iteration`, evaluations apart.
-    pub fn due(&self, config: &Config, iteration: u64) -> bool {
+    pub(crate) fn due(&self, config: &Config, iteration: u64) -> bool {
         let every = config.runner.save_interval;
         every > 0 && iteration.is_multiple_of(every) || self.saved.elapsed() >= AUTOSAVE
     }
 
     /// A checkpoint could not be written: the next try comes when the next one is due.
-    pub fn failed(&mut self) {
+    pub(crate) fn failed(&mut self) {
         self.saved = Instant::now();
     }
 
     /// The newest checkpoint lacks something that came after it.
-    pub fn outdated(&mut self) {
+    pub(crate) fn outdated(&mut self) {
         self.saved_iteration = None;
     }
 
     /// Whether this iteration has a checkpoint with all that it should have.
-    pub fn has(&self, iteration: u64) -> bool {
+    pub(crate) fn has(&self, iteration: u64) -> bool {
         self.saved_iteration == Some(iteration) && !self.thrift.lacks_replay()
     }
 
@@ -109,14 +109,14 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&self, checkpoint: &Checkpoint) -> Result<(), RunError> {
+    pub(crate) fn write(&self, checkpoint: &Checkpoint) -> Result<(), RunError> {
         let path = self.file_of(checkpoint.meta.iteration);
         checkpoint.write(&path).map_err(RunError::Save)
     }
 
     /// The checkpoint of `iteration` is written: marks it as the `best` if it is, removes
     /// those that need not stay.
-    pub fn wrote(&mut self, config: &Config, iteration: u64, best: bool) {
+    pub(crate) fn wrote(&mut self, config: &Config, iteration: u64, best: bool) {
         let folder = self.dir.checkpoints();
         if best && let Err(e) = keep::mark_best(&folder, &self.file_of(iteration)) {
             tracing::warn!("cannot mark the best checkpoint: {e}");
@@ -128,7 +128,7 @@ impl Store {
 
     /// Writes a checkpoint that its own folder does not take into the system's temporary
     /// one, and returns its file.
-    pub fn rescue(&self, checkpoint: &Checkpoint) -> Option<PathBuf> {
+    pub(crate) fn rescue(&self, checkpoint: &Checkpoint) -> Option<PathBuf> {
         // A folder of its own: the temporary one is open to everyone.
         let folder = files::scratch("rescued").ok()?;
         let rescued = keep::file_of(folder.path(), checkpoint.meta.iteration);
@@ -139,7 +139,7 @@ impl Store {
 
     /// Makes the folder of checkpoints again if it vanished; whether the configuration is gone,
     /// with it or alone. A folder that cannot be made shows when the checkpoint is written.
-    pub fn restore_folder(&self) -> bool {
+    pub(crate) fn restore_folder(&self) -> bool {
         let folder = self.dir.checkpoints();
         if !folder.exists() {
             tracing::warn!("{} vanished and is made again", folder.display());
@@ -149,7 +149,7 @@ impl Store {
     }
 
     /// Writes the configuration into the run's folder.
-    pub fn write_config(&mut self, config: &Config, model: &Model) {
+    pub(crate) fn write_config(&mut self, config: &Config, model: &Model) {
         match self.dir.write_config(config, model) {
             Ok(text) => self.config = text,
             Err(e) => tracing::warn!("the run's config.toml is not up to date: {e}"),
@@ -160,7 +160,7 @@ impl Store {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn save_replay(
+    pub(crate) fn save_replay(
         &mut self,
         buffer: Option<&mut ReplayBuffer>,
     ) -> Result<Option<Saved>, RunError> {
@@ -171,7 +171,12 @@ impl Store {
     }
 
     /// Looks at the disk between two iterations.
-    pub fn mind_the_disk(&mut self, config: &Config, monitor: &MemoryMonitor, sinks: &mut Sinks) {
+    pub(crate) fn mind_the_disk(
+        &mut self,
+        config: &Config,
+        monitor: &MemoryMonitor,
+        sinks: &mut Sinks,
+    ) {
         let checkpoints = self.dir.checkpoints();
         if self.thrift.mind(config, monitor, &checkpoints, sinks) {
             self.prune(config);
@@ -179,7 +184,7 @@ impl Store {
     }
 
     /// Why the run ends, or was to end, for want of space on its disk; nothing if it was not.
-    pub fn disk_full(&self) -> Option<Pressure> {
+    pub(crate) fn disk_full(&self) -> Option<Pressure> {
         self.thrift.over()
     }
 
@@ -191,14 +196,14 @@ impl Store {
 
     /// Asks git about the run's sources, once: in a thread, after the first iteration, which
     /// it would delay.
-    pub fn ask_git(&mut self, diff: bool) {
+    pub(crate) fn ask_git(&mut self, diff: bool) {
         if let Some(folder) = self.git_folder.take() {
             self.meta.ask_git(folder, diff);
         }
     }
 
     /// Completes `meta.json`. `reached`: the mean return with which the goal was reached.
-    pub fn finish(&mut self, reached: Option<f64>) {
+    pub(crate) fn finish(&mut self, reached: Option<f64>) {
         self.meta.finish();
         if let Some(value) = reached {
             self.meta.reached(value);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Whether a run writes as little as it can.
 #[derive(Debug, Default)]
-pub struct Thrift {
+pub(crate) struct Thrift {
     /// Samples of the disk when it began to.
     since: Option<u64>,
     /// Why the run ends, once it does.
@@ -66,20 +66,20 @@ impl Thrift {
     }
 
     /// Why the run ends, if it does.
-    pub fn over(&self) -> Option<Pressure> {
+    pub(crate) fn over(&self) -> Option<Pressure> {
         self.over
     }
 
     /// Whether the checkpoint of this iteration lacks what the last one of the run should
     /// have.
-    pub fn lacks_replay(&self) -> bool {
+    pub(crate) fn lacks_replay(&self) -> bool {
         self.over.is_some() && self.without_replay
     }
 }
 
 impl Thrift {
     /// Looks at the disk between two iterations; whether checkpoints are to be pruned now.
-    pub fn mind(
+    pub(crate) fn mind(
         &mut self,
         config: &Config,
         monitor: &MemoryMonitor,
@@ -118,7 +118,7 @@ impl Thrift {
     }
 
     /// How many checkpoints stay, and at which multiples of iterations all do (0: none).
-    pub fn keeps(&self, config: &Config) -> (usize, u64) {
+    pub(crate) fn keeps(&self, config: &Config) -> (usize, u64) {
         match self.since {
             Some(_) => (1, 0),
             None => (config.runner.keep_checkpoints, config.runner.save_interval),
@@ -129,7 +129,7 @@ impl Thrift {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn save(&mut self, buffer: &mut ReplayBuffer) -> Result<Option<Saved>, RunError> {
+    pub(crate) fn save(&mut self, buffer: &mut ReplayBuffer) -> Result<Option<Saved>, RunError> {
         self.without_replay = true;
         if !self.spares(buffer) {
             return Ok(None);

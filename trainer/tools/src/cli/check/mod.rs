@@ -11,7 +11,7 @@ use ostler_run::export::ExportError;
 use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
 use ostler_run::log::progress::thousands;
-pub use ostler_run::run::{RunError, check_teacher, foresee_kernel, generic, one_env, plan};
+pub(crate) use ostler_run::run::{RunError, check_teacher, foresee_kernel, generic, one_env, plan};
 use ostler_sim::Groups;
 use ostler_sim::Model;
 use ostler_sim::config::{Backend, CommandKind, Resample};
@@ -21,7 +21,7 @@ use ostler_sim::task::expr::Type;
 
 /// Flags of `ostler check`.
 #[derive(Debug, Args)]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// Leave out the resolved configuration
@@ -30,7 +30,7 @@ pub struct CheckArgs {
 }
 
 /// Validates and prints.
-pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
     let (loaded, model, notes) = plan(&file, &overrides, None, Gpus::HERE)?;
     let config = &loaded.config;

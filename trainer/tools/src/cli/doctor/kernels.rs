@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Prints a row for each configuration and architecture; fails where one does not compile.
-pub fn run(
+pub(crate) fn run(
     files: &[PathBuf],
     overrides: &[Override],
     architectures: &[String],

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// Flags of `ostler doctor`.
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// Needs of configurations' programs (all in configs/) on a GPU: registers,
@@ -30,7 +30,7 @@ pub struct DoctorArgs {
 }
 
 /// Looks and prints; fails where the configuration needs what is not there.
-pub fn run(args: &DoctorArgs) -> Result<i32, RunError> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.split()?;
     if let Some(files) = &args.kernels {
         let files: Vec<PathBuf> = file.iter().chain(files).cloned().collect();

@@ -10,7 +10,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// It cannot be written as XML.
-pub fn text(suite: &Suite) -> Result<String, SerializeError> {
+pub(crate) fn text(suite: &Suite) -> Result<String, SerializeError> {
     let mut report = Report::new(format!("ostler regress {}", suite.dir));
     report.set_time(seconds(suite.seconds));
     for case in &suite.cases {

@@ -8,7 +8,7 @@ use ostler_run::log::progress::{duration, thousands};
 use std::fmt::Write as _;
 
 /// The document.
-pub fn text(suite: &Suite) -> String {
+pub(crate) fn text(suite: &Suite) -> String {
     let mut text = String::new();
     let n = &suite.counts;
     let word = match suite.passed() {

@@ -17,7 +17,7 @@ const COMPLAINT: usize = 2000;
 
 /// Everybody who looks.
 #[derive(Debug, Default)]
-pub struct Audience {
+pub(crate) struct Audience {
     state: Mutex<State>,
     news: Condvar,
 }
@@ -77,7 +77,7 @@ impl Audience {
     }
 
     /// A place among those who look.
-    pub fn join(self: &Arc<Self>) -> Seat {
+    pub(crate) fn join(self: &Arc<Self>) -> Seat {
         let mut state = self.lock();
         state.named += 1;
         let name = state.named;
@@ -86,13 +86,13 @@ impl Audience {
     }
 
     /// How many look.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.lock().lookers.len()
     }
 
     /// At most so many wishes, one of each who has some in turn; the next call goes on with the
     /// one behind.
-    pub fn wishes(&self, most: usize) -> Vec<(u64, Wish)> {
+    pub(crate) fn wishes(&self, most: usize) -> Vec<(u64, Wish)> {
         let mut state = self.lock();
         let mut taken = Vec::new();
         while taken.len() < most {
@@ -109,13 +109,13 @@ impl Audience {
     }
 
     /// Sends a row to everybody.
-    pub fn row(&self, row: Bytes) {
+    pub(crate) fn row(&self, row: Bytes) {
         self.lock().row.put(row);
         self.news.notify_all();
     }
 
     /// Sends a status to everybody.
-    pub fn status(&self, status: &Status) {
+    pub(crate) fn status(&self, status: &Status) {
         if let Ok(text) = serde_json::to_string(status) {
             self.lock().status.put(text.into());
             self.news.notify_all();
@@ -123,7 +123,7 @@ impl Audience {
     }
 
     /// Tells one of an error, or everybody.
-    pub fn complain(&self, to: Option<u64>, why: &str) {
+    pub(crate) fn complain(&self, to: Option<u64>, why: &str) {
         let error = super::short(why, COMPLAINT);
         let text = Utf8Bytes::from(serde_json::json!({ "error": error }).to_string());
         let mut state = self.lock();
@@ -139,7 +139,7 @@ impl Audience {
 
 /// The place of one who looks, until it is dropped.
 #[derive(Debug)]
-pub struct Seat {
+pub(crate) struct Seat {
     audience: Arc<Audience>,
     name: u64,
     /// Rows and statuses that there were when the last one was taken.
@@ -149,7 +149,7 @@ pub struct Seat {
 
 impl Seat {
     /// What to send next.
-    pub fn news(&mut self) -> Option<Message> {
+    pub(crate) fn news(&mut self) -> Option<Message> {
         let mut state = self.audience.lock();
         let looker = state.lookers.iter_mut().find(|l| l.name == self.name);
         if let Some(text) = looker.and_then(|l| l.told.pop_front()) {
@@ -162,7 +162,7 @@ impl Seat {
     }
 
     /// Waits for news, but not longer than this.
-    pub fn wait(&self, most: Duration) {
+    pub(crate) fn wait(&self, most: Duration) {
         let state = self.audience.lock();
         let nothing = |state: &mut State| {
             let looker = state.lookers.iter().find(|l| l.name == self.name);
@@ -175,21 +175,21 @@ impl Seat {
     }
 
     /// Whether another wish has room.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let state = self.audience.lock();
         let looker = state.lookers.iter().find(|l| l.name == self.name);
         looker.is_some_and(|l| l.wishes.len() < WAITING)
     }
 
     /// Whether all wishes have been taken.
-    pub fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         let state = self.audience.lock();
         let looker = state.lookers.iter().find(|l| l.name == self.name);
         looker.is_none_or(|l| l.wishes.is_empty())
     }
 
     /// A wish; ask first whether there is room.
-    pub fn wish(&self, wish: Wish) {
+    pub(crate) fn wish(&self, wish: Wish) {
         let mut state = self.audience.lock();
         let looker = state.lookers.iter_mut().find(|l| l.name == self.name);
         if let Some(looker) = looker {
@@ -198,7 +198,7 @@ impl Seat {
     }
 
     /// A complaint to this one.
-    pub fn complain(&self, why: &str) {
+    pub(crate) fn complain(&self, why: &str) {
         self.audience.complain(Some(self.name), why);
     }
 }

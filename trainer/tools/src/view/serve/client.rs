@@ -35,7 +35,11 @@ const ECHO: usize = 180;
 ///
 /// # Errors
 /// The browser is gone, or speaks in another way.
-pub fn answer(mut stream: TcpStream, mut visit: Visit, shared: &Shared) -> Result<(), Error> {
+pub(crate) fn answer(
+    mut stream: TcpStream,
+    mut visit: Visit,
+    shared: &Shared,
+) -> Result<(), Error> {
     bound(&stream)?;
     let head = head(&mut stream)?;
     let mut lines = [httparse::EMPTY_HEADER; LINES];

@@ -15,7 +15,7 @@ const OF_ONE: usize = 4;
 
 /// The connections there are.
 #[derive(Debug, Default)]
-pub struct Door(Mutex<Crowd>);
+pub(crate) struct Door(Mutex<Crowd>);
 
 #[derive(Debug, Default)]
 struct Crowd {
@@ -41,7 +41,7 @@ impl Door {
     ///
     /// # Errors
     /// The system has no more files.
-    pub fn enter(self: &Arc<Self>, stream: &TcpStream) -> Result<Visit> {
+    pub(crate) fn enter(self: &Arc<Self>, stream: &TcpStream) -> Result<Visit> {
         let peer = stream.peer_addr()?.ip().to_canonical();
         let stream = stream.try_clone()?;
         let mut crowd = self.lock();
@@ -63,7 +63,7 @@ impl Door {
 
 /// A connection, until it is dropped.
 #[derive(Debug)]
-pub struct Visit {
+pub(crate) struct Visit {
     door: Arc<Door>,
     number: u64,
     is_guest: bool,
@@ -71,7 +71,7 @@ pub struct Visit {
 
 impl Visit {
     /// It has asked for something that it may have; whether there is a place.
-    pub fn admit(&mut self) -> bool {
+    pub(crate) fn admit(&mut self) -> bool {
         let mut crowd = self.door.lock();
         let stranger = crowd.strangers.iter().position(|s| s.number == self.number);
         self.is_guest = stranger.is_some() && crowd.guests < GUESTS;

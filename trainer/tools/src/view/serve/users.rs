@@ -16,7 +16,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// Whether somebody but this user and root can log in here or has a program running. Where this
 /// cannot be known, others are assumed.
-pub fn others() -> bool {
+pub(crate) fn others() -> bool {
     let own = rustix::process::geteuid().as_raw();
     let read = |path: &str| {
         let bytes = files::read(Path::new(path), LONGEST).unwrap_or_default();

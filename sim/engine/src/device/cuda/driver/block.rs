@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A block of the device's memory.
 #[derive(Debug)]
-pub struct DeviceBlock {
+pub(crate) struct DeviceBlock {
     address: Address,
     context: Arc<Context>,
 }
@@ -15,7 +15,7 @@ pub struct DeviceBlock {
 impl DeviceBlock {
     /// Zeroed, in order with the stream's earlier work; at least one byte. The driver
     /// aligns to 256.
-    pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self, Refused> {
+    pub(crate) fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self, Refused> {
         context.enter()?;
         let mut address = 0;
         // SAFETY: the function writes one address, freed once, by `drop`.
@@ -29,7 +29,7 @@ impl DeviceBlock {
     }
 
     /// Where it begins.
-    pub fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         self.address
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A device's primary context, which this process shares with libtorch, kept alive.
 #[derive(Debug)]
-pub struct Context {
+pub(crate) struct Context {
     device: CUdevice,
     context: CUcontext,
 }
@@ -21,14 +21,14 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 /// `CUDA_VISIBLE_DEVICES`.
-pub fn visible() -> Option<String> {
+pub(crate) fn visible() -> Option<String> {
     let set = std::env::var_os("CUDA_VISIBLE_DEVICES")?;
     Some(set.to_string_lossy().into_owned())
 }
 
 impl Context {
     /// Of device number `ordinal`. The driver has been started.
-    pub fn open(ordinal: usize) -> Result<Arc<Self>, Unavailable> {
+    pub(crate) fn open(ordinal: usize) -> Result<Arc<Self>, Unavailable> {
         let refused = |e: Refused| e.unavailable(format!("cuda:{ordinal}"));
         let mut count = 0;
         // SAFETY: the function writes one number.
@@ -59,13 +59,13 @@ impl Context {
 
     /// Makes it the calling thread's: before every call that works in a context. It
     /// costs nothing where it is so already.
-    pub fn enter(&self) -> Result<(), Refused> {
+    pub(crate) fn enter(&self) -> Result<(), Refused> {
         // SAFETY: the context is alive as long as this.
         check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 
     /// Waits for all that any stream of the context was given.
-    pub fn synchronize(&self) -> Result<(), Refused> {
+    pub(crate) fn synchronize(&self) -> Result<(), Refused> {
         self.enter()?;
         // SAFETY: takes nothing.
         check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
@@ -75,14 +75,19 @@ impl Context {
     ///
     /// # Safety
     /// So many bytes lie behind both addresses, in live blocks that do not overlap.
-    pub unsafe fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Refused> {
+    pub(crate) unsafe fn copy(
+        &self,
+        from: Address,
+        to: Address,
+        bytes: usize,
+    ) -> Result<(), Refused> {
         self.enter()?;
         // SAFETY: the caller's promise.
         check("cuMemcpyDtoDAsync_v2", unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, STREAM) })
     }
 
     /// Free and total memory of the device (bytes).
-    pub fn memory(&self) -> Result<(usize, usize), Refused> {
+    pub(crate) fn memory(&self) -> Result<(usize, usize), Refused> {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: the function writes two numbers.
@@ -91,7 +96,7 @@ impl Context {
     }
 
     /// The device's name.
-    pub fn name(&self) -> Result<String, Refused> {
+    pub(crate) fn name(&self) -> Result<String, Refused> {
         let mut name = [0; 256];
         // SAFETY: the buffer is as long as is said; the driver ends the name with a zero.
         check("cuDeviceGetName", unsafe {
@@ -102,7 +107,7 @@ impl Context {
     }
 
     /// A number about the device.
-    pub fn attribute(&self, attribute: CUdevice_attribute) -> Result<u32, Refused> {
+    pub(crate) fn attribute(&self, attribute: CUdevice_attribute) -> Result<u32, Refused> {
         let mut value = 0;
         // SAFETY: the function writes one number.
         check("cuDeviceGetAttribute", unsafe {

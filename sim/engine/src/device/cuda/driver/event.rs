@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A mark that the host can wait for.
 #[derive(Debug)]
-pub struct Event {
+pub(crate) struct Event {
     event: CUevent,
     context: Arc<Context>,
 }
@@ -17,7 +17,7 @@ unsafe impl Send for Event {}
 
 impl Event {
     /// One that was never recorded: nothing to wait for.
-    pub fn new(context: &Arc<Context>) -> Result<Self, Refused> {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self, Refused> {
         context.enter()?;
         let mut event = std::ptr::null_mut();
         // Without times, which cost.
@@ -28,7 +28,7 @@ impl Event {
     }
 
     /// Marks the stream's work so far.
-    pub fn record(&mut self) -> Result<(), Refused> {
+    pub(crate) fn record(&mut self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive and of the context that was entered.
         check("cuEventRecord", unsafe { sys::cuEventRecord(self.event, STREAM) })
@@ -36,7 +36,7 @@ impl Event {
 
     /// Lets another stream of the device wait for the marked work; the host goes on. `stream` is
     /// its handle, as CUDA's runtime and the driver have it.
-    pub fn precede(&self, stream: u64) -> Result<(), Refused> {
+    pub(crate) fn precede(&self, stream: u64) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive; a handle that is no stream's is the driver's to refuse.
         check("cuStreamWaitEvent", unsafe {
@@ -45,7 +45,7 @@ impl Event {
     }
 
     /// Whether the marked work is done.
-    pub fn is_done(&self) -> Result<bool, Refused> {
+    pub(crate) fn is_done(&self) -> Result<bool, Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive.
         match unsafe { sys::cuEventQuery(self.event) } {
@@ -55,7 +55,7 @@ impl Event {
     }
 
     /// Waits until the marked work is done.
-    pub fn wait(&self) -> Result<(), Refused> {
+    pub(crate) fn wait(&self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive.
         check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.event) })

@@ -46,7 +46,7 @@ const FUNCTIONS: [&str; 32] = [
 
 /// Loads the driver, if that has not been done, and starts it. Returns the newest CUDA
 /// that it knows: major, minor.
-pub fn start() -> Result<(u32, u32), Unavailable> {
+pub(crate) fn start() -> Result<(u32, u32), Unavailable> {
     // cudarc panics where it finds no library: whether there is one is asked first.
     // SAFETY: the driver of the system, looked for where the system's loader looks.
     let library = unsafe { Library::open(Path::new("libcuda.so.1")) };
@@ -77,7 +77,7 @@ pub fn start() -> Result<(u32, u32), Unavailable> {
 }
 
 /// Whether the driver has a function: newer ones are used only where it has.
-pub fn has(function: &str) -> bool {
+pub(crate) fn has(function: &str) -> bool {
     // SAFETY: the library is there (`start`), and what is looked up is not called.
     unsafe { sys::culib().get::<unsafe extern "C" fn()>(function.as_bytes()) }.is_ok()
 }

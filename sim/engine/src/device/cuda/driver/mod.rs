@@ -7,15 +7,15 @@
 mod block;
 mod context;
 mod event;
-pub mod library;
+pub(crate) mod library;
 mod module;
 mod pinned;
 
-pub use block::DeviceBlock;
-pub use context::{Context, visible};
-pub use event::Event;
-pub use module::{Function, Grid, Module};
-pub use pinned::Pinned;
+pub(crate) use block::DeviceBlock;
+pub(crate) use context::{Context, visible};
+pub(crate) use event::Event;
+pub(crate) use module::{Function, Grid, Module};
+pub(crate) use pinned::Pinned;
 
 use super::Unavailable;
 use crate::device::DeviceError;
@@ -36,7 +36,7 @@ pub struct Refused {
 }
 
 /// Result of a call.
-pub fn check(call: &'static str, result: CUresult) -> Result<(), Refused> {
+pub(crate) fn check(call: &'static str, result: CUresult) -> Result<(), Refused> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
         result => Err(Refused { call, result }),

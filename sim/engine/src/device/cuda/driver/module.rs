@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A loaded cubin.
 #[derive(Debug)]
-pub struct Module {
+pub(crate) struct Module {
     module: CUmodule,
     /// To wait for its launches before it is unloaded.
     done: Event,
@@ -22,7 +22,7 @@ unsafe impl Sync for Module {}
 
 /// An entry of a module, alive as long as it.
 #[derive(Debug, Clone, Copy)]
-pub struct Function(CUfunction);
+pub(crate) struct Function(CUfunction);
 
 // SAFETY: as for `Module`.
 unsafe impl Send for Function {}
@@ -31,7 +31,7 @@ unsafe impl Sync for Function {}
 
 /// The function to launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grid {
+pub(crate) struct Grid {
     pub blocks: u32,
     /// Of a block.
     pub threads: u32,
@@ -39,7 +39,7 @@ pub struct Grid {
 
 impl Module {
     /// Loads a cubin that this program's compiler has made.
-    pub fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self, Refused> {
+    pub(crate) fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self, Refused> {
         context.enter()?;
         let done = Event::new(context)?;
         // The driver reads words.
@@ -55,7 +55,7 @@ impl Module {
     }
 
     /// An entry; `None` if there is none of that name.
-    pub fn function(&self, name: &str) -> Result<Option<Function>, Refused> {
+    pub(crate) fn function(&self, name: &str) -> Result<Option<Function>, Refused> {
         let Ok(name) = CString::new(name) else {
             return Ok(None);
         };
@@ -71,7 +71,7 @@ impl Module {
     }
 
     /// The most threads that a block of it can have.
-    pub fn max_threads(&self, function: Function) -> Result<u32, Refused> {
+    pub(crate) fn max_threads(&self, function: Function) -> Result<u32, Refused> {
         self.context.enter()?;
         let mut value = 0;
         let what = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
@@ -84,7 +84,7 @@ impl Module {
 
     /// How many bytes each of its parameters has; `None` where the driver does not know
     /// (before CUDA 12.4).
-    pub fn parameters(&self, function: Function) -> Result<Option<Vec<usize>>, Refused> {
+    pub(crate) fn parameters(&self, function: Function) -> Result<Option<Vec<usize>>, Refused> {
         if !library::has("cuFuncGetParamInfo") {
             return Ok(None);
         }
@@ -109,7 +109,7 @@ impl Module {
     /// # Safety
     /// The function is of this module and takes one parameter, of as many bytes as `args`
     /// has; its use of them is sound.
-    pub unsafe fn launch(
+    pub(crate) unsafe fn launch(
         &self,
         function: Function,
         grid: Grid,

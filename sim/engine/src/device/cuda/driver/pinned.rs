@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Who owns one keeps track of copies under way: it may be read, changed and dropped
 /// only while there are none.
 #[derive(Debug)]
-pub struct Pinned {
+pub(crate) struct Pinned {
     start: NonNull<u8>,
     bytes: usize,
     context: Arc<Context>,
@@ -24,7 +24,7 @@ unsafe impl Send for Pinned {}
 
 impl Pinned {
     /// So many bytes; at least one.
-    pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self, Refused> {
+    pub(crate) fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self, Refused> {
         context.enter()?;
         let bytes = bytes.max(1);
         let mut start: *mut c_void = std::ptr::null_mut();
@@ -45,7 +45,7 @@ impl Pinned {
     ///
     /// # Safety
     /// No copy into it is under way while the slice lives.
-    pub unsafe fn bytes(&self) -> &[u8] {
+    pub(crate) unsafe fn bytes(&self) -> &[u8] {
         // SAFETY: allocated and initialised; the caller vouches that nobody writes.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
@@ -58,7 +58,12 @@ impl Pinned {
     ///
     /// # Panics
     /// It is too short: a defect of the caller's.
-    pub unsafe fn send(&mut self, at: usize, from: &[u8], to: Address) -> Result<(), Refused> {
+    pub(crate) unsafe fn send(
+        &mut self,
+        at: usize,
+        from: &[u8],
+        to: Address,
+    ) -> Result<(), Refused> {
         self.context.enter()?;
         let Range { start, end } = at..at + from.len();
         assert!(end <= self.bytes, "{end} of {} pinned bytes", self.bytes);
@@ -84,7 +89,7 @@ impl Pinned {
     ///
     /// # Panics
     /// It is too short: a defect of the caller's.
-    pub unsafe fn fetch(&mut self, from: Address, bytes: usize) -> Result<(), Refused> {
+    pub(crate) unsafe fn fetch(&mut self, from: Address, bytes: usize) -> Result<(), Refused> {
         self.context.enter()?;
         assert!(bytes <= self.bytes, "{bytes} of {} pinned bytes", self.bytes);
         // SAFETY: the target is pinned, long enough and lives until nothing is under way

@@ -33,7 +33,7 @@ const COMPILATION: Code = 6;
 const BUILTIN_OPERATION_FAILURE: Code = 7;
 
 /// How a compilation ended.
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Well.
     Done { cubin: Vec<u8>, log: String },
     /// The program has errors.
@@ -45,7 +45,7 @@ pub enum Outcome {
 }
 
 /// The functions, of a library that they keep loaded.
-pub struct Calls {
+pub(crate) struct Calls {
     version: Function<Version>,
     architecture_count: Function<Count>,
     architectures: Function<Count>,
@@ -66,7 +66,7 @@ impl fmt::Debug for Calls {
 }
 
 impl Calls {
-    pub fn of(library: &Arc<Library>) -> Result<Self, String> {
+    pub(crate) fn of(library: &Arc<Library>) -> Result<Self, String> {
         fn get<F: Copy>(library: &Arc<Library>, name: &str) -> Result<Function<F>, String> {
             // SAFETY: each is asked for below with its type as documented.
             unsafe { library.function(name) }.map_err(|e| e.to_string())
@@ -100,7 +100,7 @@ impl Calls {
         Err(format!("{call} ends with {text}"))
     }
 
-    pub fn version(&self) -> Result<(u32, u32), String> {
+    pub(crate) fn version(&self) -> Result<(u32, u32), String> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the function writes two numbers.
         let code = unsafe { (self.version.get())(&mut major, &mut minor) };
@@ -108,7 +108,7 @@ impl Calls {
         Ok((unsigned(major), unsigned(minor)))
     }
 
-    pub fn architectures(&self) -> Result<Vec<u32>, String> {
+    pub(crate) fn architectures(&self) -> Result<Vec<u32>, String> {
         let mut count = 0;
         // SAFETY: the function writes one number.
         let code = unsafe { (self.architecture_count.get())(&mut count) };
@@ -120,7 +120,7 @@ impl Calls {
         Ok(list.into_iter().map(unsigned).collect())
     }
 
-    pub fn compile(&self, text: &str, name: &str, options: &[String]) -> Outcome {
+    pub(crate) fn compile(&self, text: &str, name: &str, options: &[String]) -> Outcome {
         self.try_compile(text, name, options).unwrap_or_else(Outcome::Broken)
     }
 

@@ -27,12 +27,12 @@ const WITHOUT_EFFECT: [&str; 8] =
 
 impl Flags {
     /// With springs and dampers both off MuJoCo computes no passive force at all.
-    pub fn passive(&self) -> bool {
+    pub(crate) fn passive(&self) -> bool {
         self.spring || self.damper
     }
 
     /// Reads the flags that are at other than their default.
-    pub fn new(set: &[(String, bool)]) -> Result<Self, LowerError> {
+    pub(crate) fn new(set: &[(String, bool)]) -> Result<Self, LowerError> {
         let mut flags = Self {
             equality: true,
             frictionloss: true,

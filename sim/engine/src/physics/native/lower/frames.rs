@@ -39,7 +39,7 @@ fn snapped(pose: Pose, frames: &[Pose]) -> Pose {
 }
 
 /// The model as kinematics see it.
-pub fn merged(model: &Model) -> Cow<'_, Model> {
+pub(crate) fn merged(model: &Model) -> Cow<'_, Model> {
     let mut seen = Cow::Borrowed(model);
     for (i, body) in model.bodies.iter().enumerate() {
         let own = (body.ipos, body.iquat);

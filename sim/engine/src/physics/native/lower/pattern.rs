@@ -13,7 +13,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// The mass matrix: each degree of freedom couples with those that move it.
-    pub fn of_tree(tree: &Tree) -> Self {
+    pub(crate) fn of_tree(tree: &Tree) -> Self {
         let rows = (0..tree.dof_parent.len())
             .map(|i| {
                 let mut row = Vec::new();
@@ -39,7 +39,7 @@ impl Pattern {
 
     /// Couples all of `dofs` with each other, once [`fill_in`](Self::fill_in) is done: the
     /// last of them with the others, from where it spreads.
-    pub fn couple(&mut self, dofs: &[usize]) {
+    pub(crate) fn couple(&mut self, dofs: &[usize]) {
         if let Some(last) = dofs.iter().max() {
             let others = dofs.iter().copied().filter(|d| d < last);
             merge(&mut self.rows[*last], others);
@@ -50,7 +50,7 @@ impl Pattern {
     /// last row to the first: eliminating row i couples all pairs of its columns. It
     /// suffices to hand them on to the last of these columns, which is eliminated next
     /// (George, Liu, Computer solution of large sparse positive definite systems, 1981).
-    pub fn fill_in(&mut self) {
+    pub(crate) fn fill_in(&mut self) {
         for i in (0..self.rows.len()).rev() {
             let (before, row) = self.rows.split_at_mut(i);
             if let [columns @ .., last] = &row[0][..] {

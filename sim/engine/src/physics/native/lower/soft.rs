@@ -49,7 +49,7 @@ impl Packer {
     ///
     /// `margin` (m or rad) is the distance at which it acts, `diag` the diagonal
     /// approximation of `J M^-1 J^T` that regularises it.
-    pub fn position(&self, spec: Spec, margin: f64, diag: f64) -> Result<Soft, LowerError> {
+    pub(crate) fn position(&self, spec: Spec, margin: f64, diag: f64) -> Result<Soft, LowerError> {
         let [low, high, width, mid, power] = clamp(spec.solimp);
         let [k, b] = self.stiffness_damping(self.safe(spec.solref), high);
         let flat = low == high || width <= MIN_VALUE;
@@ -78,7 +78,7 @@ impl Packer {
     }
 
     /// Dry friction: no position, so no stiffness and the impedance at zero.
-    pub fn friction(&self, spec: Spec, diag: f64) -> Soft {
+    pub(crate) fn friction(&self, spec: Spec, diag: f64) -> Soft {
         let [low, high, width, mid, _] = clamp(spec.solimp);
         let [_, b] = self.stiffness_damping(self.safe(spec.solref), high);
         let flat = low == high || width <= MIN_VALUE;
@@ -98,7 +98,7 @@ impl Packer {
 
     /// Damping of the friction directions of an elliptic contact: from
     /// `solref_friction` where that says something, otherwise as the normal's.
-    pub fn friction_damping(&self, spec: Spec, solref_friction: [f64; 2]) -> f64 {
+    pub(crate) fn friction_damping(&self, spec: Spec, solref_friction: [f64; 2]) -> f64 {
         let [_, high, ..] = clamp(spec.solimp);
         let mixed = (solref_friction[0] > 0.0) != (solref_friction[1] > 0.0);
         let own = if mixed { [0.0; 2] } else { solref_friction };

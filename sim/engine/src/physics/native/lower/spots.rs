@@ -15,7 +15,7 @@ pub(super) struct FixedFrame {
 }
 
 impl FixedFrame {
-    pub fn site(c: &Context, site: usize) -> Self {
+    pub(crate) fn site(c: &Context, site: usize) -> Self {
         let site = &c.model.sites[site];
         Self {
             body: c.tree.carrier[site.body].body,
@@ -23,7 +23,7 @@ impl FixedFrame {
         }
     }
 
-    pub fn geom(c: &Context, geom: usize) -> Self {
+    pub(crate) fn geom(c: &Context, geom: usize) -> Self {
         let geom = &c.model.geoms[geom];
         Self {
             body: c.tree.carrier[geom.body].body,
@@ -32,7 +32,7 @@ impl FixedFrame {
     }
 
     /// Degrees of freedom that move it.
-    pub fn chain(&self, c: &Context) -> Vec<usize> {
+    pub(crate) fn chain(&self, c: &Context) -> Vec<usize> {
         c.tree.chain(self.body)
     }
 }
@@ -57,7 +57,7 @@ fn key(spot: &FixedFrame) -> Key {
 
 impl FixedFrames {
     /// Index of a spot in the tables.
-    pub fn index(&mut self, spot: FixedFrame) -> i32 {
+    pub(crate) fn index(&mut self, spot: FixedFrame) -> i32 {
         let next = self.list.len();
         let at = *self.known.entry(key(&spot)).or_insert(next);
         if at == next {
@@ -66,7 +66,7 @@ impl FixedFrames {
         at as i32
     }
 
-    pub fn write(&self, plan: &mut RobotTables) {
+    pub(crate) fn write(&self, plan: &mut RobotTables) {
         for spot in &self.list {
             plan.spot_body.push(spot.body.map_or(-1, |b| b as i32));
             plan.spot_pos.extend(spot.pose.pos);

@@ -40,7 +40,7 @@ struct Piece {
 
 impl Tendons {
     /// Reads all of them.
-    pub fn new(c: &Context) -> Result<Self, LowerError> {
+    pub(crate) fn new(c: &Context) -> Result<Self, LowerError> {
         let rest = Rest::new(c.model, &c.model.qpos0);
         let mut entries = 0;
         let read = |(t, tendon): (usize, &Tendon)| {
@@ -82,22 +82,22 @@ impl Tendons {
 
     /// Row of the tendon's length in the initial pose: (degree of freedom, moment arm),
     /// ascending, with all that are other than zero in any pose.
-    pub fn row(&self, tendon: usize) -> &[(usize, f64)] {
+    pub(crate) fn row(&self, tendon: usize) -> &[(usize, f64)] {
         &self.list[tendon].row
     }
 
     /// Whether its moment arms change with the pose.
-    pub fn spatial(&self, tendon: usize) -> bool {
+    pub(crate) fn spatial(&self, tendon: usize) -> bool {
         !self.list[tendon].pieces.is_empty()
     }
 
     /// Inverse weight of the tendon's length.
-    pub fn weight(&self, c: &Context, tendon: usize) -> f64 {
+    pub(crate) fn weight(&self, c: &Context, tendon: usize) -> f64 {
         c.weights.inverse(self.row(tendon))
     }
 
     /// Writes lengths, springs and dampers of all tendons.
-    pub fn write(&self, c: &Context, spots: &mut FixedFrames, plan: &mut RobotTables) {
+    pub(crate) fn write(&self, c: &Context, spots: &mut FixedFrames, plan: &mut RobotTables) {
         plan.nten = self.list.len();
         plan.ten_adr.push(0);
         plan.ten_seg.push(0);

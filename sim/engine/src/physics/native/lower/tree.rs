@@ -17,7 +17,7 @@ pub(super) struct Carrier {
 
 impl Carrier {
     /// The carrier as the kernels write it: -1 is the world.
-    pub fn index(&self) -> i32 {
+    pub(crate) fn index(&self) -> i32 {
         self.body.map_or(-1, |b| b as i32)
     }
 }
@@ -41,7 +41,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Merges bodies that do not move by themselves.
-    pub fn new(model: &Model) -> Result<Self, LowerError> {
+    pub(crate) fn new(model: &Model) -> Result<Self, LowerError> {
         let mut moving = Vec::new();
         let mut carrier = Vec::with_capacity(model.bodies.len());
         let mut parent = Vec::new();
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// Degrees of freedom that move the moving body `body`, from the root, ascending.
-    pub fn chain(&self, body: Option<usize>) -> Vec<usize> {
+    pub(crate) fn chain(&self, body: Option<usize>) -> Vec<usize> {
         let mut chain = Vec::new();
         let mut dof = body.and_then(|b| self.last_dof[b]);
         while let Some(d) = dof {
@@ -94,12 +94,12 @@ impl Tree {
     }
 
     /// Pose of something fixed to the model's body `body`, in its carrier's frame.
-    pub fn fixed(&self, body: usize, pos: Vec3, quat: Quat) -> Pose {
+    pub(crate) fn fixed(&self, body: usize, pos: Vec3, quat: Quat) -> Pose {
         self.carrier[body].pose.then(Pose { pos, quat })
     }
 
     /// Writes bodies, joints, degrees of freedom and frames.
-    pub fn write(&self, model: &Model, plan: &mut RobotTables) {
+    pub(crate) fn write(&self, model: &Model, plan: &mut RobotTables) {
         plan.nq = model.nq;
         plan.nv = model.nv;
         plan.nb = self.moving.len();
@@ -204,7 +204,7 @@ pub(super) struct RigidMass {
 
 impl RigidMass {
     /// A body of the model, in the frame where it has `pose`.
-    pub fn of(model: &Model, body: usize, pose: Pose) -> Self {
+    pub(crate) fn of(model: &Model, body: usize, pose: Pose) -> Self {
         let body = &model.bodies[body];
         let (mass, com) = (body.mass, pose.point(body.ipos));
         let axes = pose.then(Pose { pos: body.ipos, quat: body.iquat });
@@ -220,7 +220,7 @@ impl RigidMass {
         Self { mass, first: com.map(|c| mass * c), inertia }
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.mass += other.mass;
         self.first = add(self.first, other.first);
         for (a, b) in self.inertia.iter_mut().zip(other.inertia) {

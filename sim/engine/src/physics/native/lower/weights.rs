@@ -77,7 +77,7 @@ fn trees(tree: &Tree) -> Vec<Range<usize>> {
 
 impl Weights {
     /// Computes all of them.
-    pub fn new(model: &Model, tree: &Tree) -> Result<Self, LowerError> {
+    pub(crate) fn new(model: &Model, tree: &Tree) -> Result<Self, LowerError> {
         let rest = Rest::new(model, &model.qpos0);
         let mass = rest.mass_matrix();
         let mean_inertia = match model.nv {
@@ -127,7 +127,7 @@ impl Weights {
     }
 
     /// `J M^-1 J^T` of one row, given as (degree of freedom, entry).
-    pub fn inverse(&self, row: &[(usize, f64)]) -> f64 {
+    pub(crate) fn inverse(&self, row: &[(usize, f64)]) -> f64 {
         // Entries of one tree stand together, as the row is ascending.
         let tree = |(dof, _): &(usize, f64)| self.block_of[*dof];
         row.chunk_by(|a, b| tree(a) == tree(b))

@@ -21,7 +21,7 @@ V<float>::type f(V<float>::type a, V<float>::type b) {
 ";
 
 /// The hash of everything that the code depends on.
-pub fn key(source: &Source, instructions: InstructionSet, compiler: &Compiler) -> String {
+pub(crate) fn key(source: &Source, instructions: InstructionSet, compiler: &Compiler) -> String {
     let mut hash = ContentHash::default();
     hash.add(FORMAT.as_bytes());
     hash.add(instructions.name().as_bytes());
@@ -45,7 +45,7 @@ pub fn key(source: &Source, instructions: InstructionSet, compiler: &Compiler) -
 
 /// All that a compilation needs.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub(crate) struct Job {
     pub cache: Cache,
     pub compiler: Compiler,
     pub source: Source,
@@ -60,7 +60,7 @@ impl Job {
     /// # Errors
     /// The cache cannot be written, the compiler fails, `progress` gave up. Nothing
     /// is left behind.
-    pub fn run(&self, progress: OnProgress<'_>) -> Result<(), SpecializeError> {
+    pub(crate) fn run(&self, progress: OnProgress<'_>) -> Result<(), SpecializeError> {
         let lock = self.cache.lock(&self.key, &mut |d| progress(Progress::Waiting(d)))?;
         if self.cache.find(&self.key).is_ok() {
             return Ok(());

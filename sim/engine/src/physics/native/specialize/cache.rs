@@ -247,17 +247,17 @@ impl Cache {
 }
 
 impl Building<'_> {
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where the compiler writes.
-    pub fn code(&self) -> PathBuf {
+    pub(crate) fn code(&self) -> PathBuf {
         self.path.join(self.cache.code)
     }
 
     /// Writes the code, where no compiler does.
-    pub fn write(&self, code: serde_json::Result<Vec<u8>>) -> Result<(), SpecializeError> {
+    pub(crate) fn write(&self, code: serde_json::Result<Vec<u8>>) -> Result<(), SpecializeError> {
         let path = self.code();
         code.map_err(io::Error::from)
             .and_then(|bytes| files::create_with(&path, &bytes))
@@ -265,7 +265,7 @@ impl Building<'_> {
     }
 
     /// Makes the compiled code an entry; `about` is for people.
-    pub fn publish(self, about: &str) -> Result<(), SpecializeError> {
+    pub(crate) fn publish(self, about: &str) -> Result<(), SpecializeError> {
         let code = self.code();
         let bytes = files::read(&code, MAX_CODE).map_err(SpecializeError::cache("read", &code))?;
         // Only what an entry consists of.
@@ -304,13 +304,13 @@ pub(crate) struct ContentHash(blake3::Hasher);
 
 impl ContentHash {
     /// One more part; where it ends is part of it.
-    pub fn add(&mut self, part: &[u8]) {
+    pub(crate) fn add(&mut self, part: &[u8]) {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
     /// In hexadecimal.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0.finalize().to_hex().to_string()
     }
 }

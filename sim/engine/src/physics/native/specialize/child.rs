@@ -16,7 +16,7 @@ const SHELL: &str = "trap 'kill -KILL 0' TERM HUP INT; \"$@\" & wait $!";
 
 /// Limits of a process.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// How long, if not for ever.
     pub time: Option<Duration>,
     /// How much it gives way to others, 1 to 19; 0 leaves it as this process is.
@@ -25,7 +25,7 @@ pub struct Limits {
 
 /// Result of a process.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     /// How it ended.
     pub status: ExitStatus,
     /// The beginning of all it printed.
@@ -57,7 +57,7 @@ impl Drop for Group {
 /// # Errors
 /// It cannot be started; it took longer than allowed (`TimedOut`) or was given up
 /// (`Interrupted`): then it and its children are gone.
-pub fn output(
+pub(crate) fn output(
     command: Command,
     limits: Limits,
     progress: &mut dyn FnMut(Duration) -> ControlFlow<()>,

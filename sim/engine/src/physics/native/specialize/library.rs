@@ -164,7 +164,7 @@ fn last_error() -> String {
 pub(super) mod float_mode {
     /// The control bits of MXCSR.
     #[cfg(target_arch = "x86_64")]
-    pub fn get() -> u32 {
+    pub(crate) fn get() -> u32 {
         let mut register = 0_u32;
         // SAFETY: the instruction writes four bytes to a variable of that size.
         unsafe {
@@ -176,7 +176,7 @@ pub(super) mod float_mode {
 
     /// Sets them again.
     #[cfg(target_arch = "x86_64")]
-    pub fn set(mode: u32) {
+    pub(crate) fn set(mode: u32) {
         // SAFETY: the value was read from the register, hence has no reserved bit.
         unsafe {
             std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, readonly));

@@ -2,7 +2,7 @@
 
 /// A hexadecimal floating literal with exactly this value; an expression where
 /// there is no literal (infinity, not a number).
-pub fn literal(value: f64) -> String {
+pub(crate) fn literal(value: f64) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     if value.is_nan() {
         return "(1e300 * 1e300) * 0.0".to_owned();

@@ -38,7 +38,7 @@ pub(super) struct Statements {
 
 impl Step {
     /// Nodes that have a value after this.
-    pub fn defines(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn defines(&self) -> impl Iterator<Item = u32> {
         let (a, b) = match *self {
             Step::Value(node) => (Some(node), None),
             Step::SinCos { sin, cos, .. } => (sin, cos),
@@ -48,7 +48,7 @@ impl Step {
     }
 
     /// Values that this needs.
-    pub fn uses(&self, program: &Program, function: &Function) -> Vec<Val> {
+    pub(crate) fn uses(&self, program: &Program, function: &Function) -> Vec<Val> {
         match *self {
             Step::Value(node) => program.graph.nodes()[node as usize].operands().to_vec(),
             Step::SinCos { of, .. } => vec![of],

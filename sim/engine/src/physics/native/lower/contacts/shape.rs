@@ -72,7 +72,7 @@ pub(super) struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    pub fn new(context: &'a Context, plan: &mut RobotTables) -> Self {
+    pub(crate) fn new(context: &'a Context, plan: &mut RobotTables) -> Self {
         plan.mesh_vert.push(0);
         plan.mesh_face.push(0);
         plan.field_adr.push(0);
@@ -86,7 +86,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// Index of the model's geom `g` among the colliding ones.
-    pub fn index(&mut self, g: usize, plan: &mut RobotTables) -> i32 {
+    pub(crate) fn index(&mut self, g: usize, plan: &mut RobotTables) -> i32 {
         if let Some(index) = self.geoms[g] {
             return index;
         }

@@ -53,32 +53,32 @@ impl Node {
     }
 
     /// A message about this node.
-    pub fn wrong(&self, why: impl std::fmt::Display) -> String {
+    pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> String {
         format!("node \"{}\" ({}) {why}", self.name, self.op)
     }
 
-    pub fn attribute(&self, name: &str) -> Option<&AttributeMessage> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeMessage> {
         self.attributes.iter().find(|a| a.name == name)
     }
 
     /// An integer attribute.
-    pub fn int(&self, name: &str, without: i64) -> i64 {
+    pub(crate) fn int(&self, name: &str, without: i64) -> i64 {
         self.attribute(name).map_or(without, |a| a.i)
     }
 
     /// A number.
-    pub fn float(&self, name: &str, without: f32) -> f32 {
+    pub(crate) fn float(&self, name: &str, without: f32) -> f32 {
         self.attribute(name).map_or(without, |a| a.f)
     }
 
     /// An input that is there: optional ones may be left out, or have an empty name.
-    pub fn given(&self, index: usize) -> Option<&str> {
+    pub(crate) fn given(&self, index: usize) -> Option<&str> {
         let name = self.input.get(index)?.as_str();
         (!name.is_empty()).then_some(name)
     }
 
     /// An input that the operator needs.
-    pub fn needed(&self, index: usize) -> Result<&str, String> {
+    pub(crate) fn needed(&self, index: usize) -> Result<&str, String> {
         self.given(index).ok_or_else(|| self.wrong(format_args!("lacks its input {index}")))
     }
 }
@@ -110,7 +110,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Reads the graph of `file`.
-    pub fn read(bytes: &[u8], file: &Path) -> Result<Self, String> {
+    pub(crate) fn read(bytes: &[u8], file: &Path) -> Result<Self, String> {
         let graph = ModelFile::decode(bytes).map_err(not_onnx)?.graph;
         let GraphMessage { node, initializer, input, output, .. } =
             graph.ok_or("no ONNX file: there is no graph in it")?;
@@ -154,23 +154,23 @@ impl Graph {
     }
 
     /// How many nodes there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// The node that makes a value, and which of its outputs it is.
-    pub fn maker(&self, name: &str) -> Option<(&Node, usize)> {
+    pub(crate) fn maker(&self, name: &str) -> Option<(&Node, usize)> {
         let (n, k) = *self.made.get(name)?;
         Some((&self.nodes[n], k))
     }
 
     /// The file beside the graph that holds its numbers, if one was read.
-    pub fn beside(self) -> Option<PathBuf> {
+    pub(crate) fn beside(self) -> Option<PathBuf> {
         self.beside.into_inner().map(|(file, _)| file)
     }
 
     /// The numbers of a value that is the same whatever comes in; none if it is not.
-    pub fn constant(&self, name: &str) -> Result<Option<Tensor>, String> {
+    pub(crate) fn constant(&self, name: &str) -> Result<Option<Tensor>, String> {
         let (mut name, mut turned) = (name, Vec::new());
         // A graph without circles is at most so deep.
         for _ in 0..=self.nodes.len() {
@@ -202,7 +202,7 @@ impl Graph {
     }
 
     /// The number of a constant that has one alone.
-    pub fn single(&self, name: &str) -> Result<Option<f64>, String> {
+    pub(crate) fn single(&self, name: &str) -> Result<Option<f64>, String> {
         let found = self.constant(name)?;
         Ok(found.and_then(|t| match t.data[..] {
             [x] => Some(x),
