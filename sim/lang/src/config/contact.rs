@@ -63,7 +63,7 @@ pub struct OptionTable {
 #[serde(rename_all = "lowercase")]
 pub enum IntegratorWord {
     Euler,
-    #[serde(rename = "RK4", alias = "rk4")]
+    #[serde(rename = "RK4")]
     Rk4,
     Implicit,
     ImplicitFast,
