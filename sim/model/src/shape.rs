@@ -155,34 +155,12 @@ pub fn on_all_lanes(pair: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
-
-    unsafe extern "C" {
-        fn ostler_most_hits_f32(kind: i32) -> i32;
-    }
 
     fn pairs() -> impl Iterator<Item = ShapePair> {
         let others = |(i, a): (usize, &'static (&str, GeomKind))| {
             WORDS[i..].iter().map(move |b| ShapePair::new([b.1, a.1]))
         };
         WORDS.iter().enumerate().flat_map(others)
-    }
-
-    #[test]
-    fn kernels_and_model_count_alike() {
-        // SAFETY: it takes a number and gives one.
-        let kernels = |kind: i32| unsafe { ostler_most_hits_f32(kind) };
-        assert_eq!(kernels(-1), WORDS.len() as i32);
-        let mut seen = HashSet::new();
-        for pair in pairs() {
-            assert!(seen.insert(pair.code()), "{pair:?}");
-            assert_eq!(kernels(pair.code()), pair.hits() as i32, "{pair:?}");
-        }
-        let count = WORDS.len();
-        assert_eq!(seen.len(), count * (count + 1) / 2);
-        for (i, (word, kind)) in WORDS.iter().enumerate() {
-            assert_eq!(kind.code(), i, "{word}");
-        }
     }
 
     /// MuJoCo's collision functions, from its plane to its mesh.
