@@ -54,7 +54,7 @@ fn what_it_cannot_learn_from_is_refused_with_the_key() {
         ("ars.noise=0", "ars.noise"),
         ("ars.step_size=-1", "ars.step_size"),
         ("collector.init_random_steps=5", "collector.init_random_steps"),
-        ("runner.algorithm=arx", "`ars`"),
+        ("runner.algorithm=arx", "did you mean \"ars\"?"),
     ] {
         let e = place.fails(2, &["train", "pole.toml", "--set", set]);
         assert!(e.contains(key), "{set}: {e}");

@@ -99,7 +99,7 @@ fn modules_are_logged_from_their_own_level_on() {
     assert!(info(&few) == 0 && !few.is_empty(), "{few:?}");
     let chosen = train("c", "warn,ostler_trainer::run::failure=info", &[]);
     assert!(info(&chosen) > 0);
-    let own = |l: &String| l.starts_with("WARN") || l.ends_with("ostler_trainer::run::failure");
+    let own = |l: &String| l.starts_with("WARN") || l.ends_with("ostler_run::run::failure");
     assert!(chosen.iter().all(own), "{chosen:?}");
     // The command line comes before the environment.
     assert_eq!(train("d", "warn", &["--log-level", "info"]), all);

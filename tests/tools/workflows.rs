@@ -4,7 +4,7 @@
 use crate::support::need::{self, Need};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -604,7 +604,17 @@ fn crates_come_from_the_registry_with_a_checksum() {
     let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let lock: toml::Table = toml::from_str(&text).unwrap();
     let packages = lock["package"].as_array().unwrap();
-    let own = ["ostler-collector", "ostler-python", "ostler-sim", "ostler-trainer", "ostler-xtask"];
+    let table = |file: &Path| -> toml::Table {
+        toml::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    };
+    let workspace = table(&root().join("Cargo.toml"));
+    let members = workspace["workspace"]["members"].as_array().unwrap().iter();
+    let name = |folder: &toml::Value| {
+        let package = table(&root().join(folder.as_str().unwrap()).join("Cargo.toml"));
+        package["package"]["name"].as_str().unwrap().to_owned()
+    };
+    let mut own: Vec<String> = members.map(name).collect();
+    own.sort();
     let mut seen = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap();

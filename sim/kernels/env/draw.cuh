@@ -124,7 +124,10 @@ OSTLER_FN_BIG float draw_number(const EnvArgs& a, const Draw& d, unsigned first,
 // The same in some environments, by j: in vectors where many environments draw many of them.
 // `other`, if it is not null: of normal numbers the second ones of their pairs.
 template<class L> OSTLER_FN void draw_numbers(const EnvArgs& a, const L& lanes, const Draw& d, const unsigned* first, const unsigned* second, float* to, float* other = nullptr) {
-  if (d.chance == CHANCE_UNIFORM || d.chance == CHANCE_LOG) {
+  if (L::W == 1 && !(other && d.chance == CHANCE_NORMAL)) {
+    // A GPU's thread: code that is called, not copied to every place that draws.
+    lanes.each([&](int j, int) { to[j] = draw_number(a, d, first[j], second[j]); });
+  } else if (d.chance == CHANCE_UNIFORM || d.chance == CHANCE_LOG) {
     lanes.dense([&](int j, int) OSTLER_INLINE { to[j] = uniform_number(d, first[j]); });
     if (d.chance == CHANCE_LOG) lanes.dense([&](int j, int) OSTLER_INLINE { to[j] = exp_(to[j]); });
   } else if (d.chance == CHANCE_CENTRED) {

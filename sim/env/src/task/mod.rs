@@ -13,8 +13,6 @@ pub mod deploy;
 mod elements;
 pub mod emit;
 pub mod event;
-#[cfg(test)]
-mod expr_tests;
 mod late;
 pub mod metrics;
 pub mod native;
@@ -26,6 +24,8 @@ pub mod start;
 mod states;
 mod tables;
 pub mod team;
+#[cfg(test)]
+mod tests;
 
 use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 pub use command::CommandSpec;

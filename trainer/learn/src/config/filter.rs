@@ -21,7 +21,44 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 ];
 
 /// Targets of this program's events; other crates have events, too.
-const OURS: [&str; 4] = ["ostler", "ostler_collector", "ostler_sim", "ostler_trainer"];
+const OURS: [&str; 15] = [
+    "ostler",
+    "ostler_base",
+    "ostler_collector",
+    "ostler_draw",
+    "ostler_engine",
+    "ostler_env",
+    "ostler_lang",
+    "ostler_learn",
+    "ostler_machine",
+    "ostler_model",
+    "ostler_rapier",
+    "ostler_run",
+    "ostler_sim",
+    "ostler_tools",
+    "ostler_trainer",
+];
+
+/// Packages that show others as one, and those others: a filter names the former.
+const PARTS: [(&str, &[&str]); 2] = [
+    ("ostler_sim", &["base", "model", "engine", "rapier", "lang", "env"]),
+    ("ostler_trainer", &["machine", "learn", "draw", "run", "tools"]),
+];
+
+/// The modules that `path` names, as events have them.
+fn modules(path: &str) -> Vec<String> {
+    let (first, rest) = path.split_at(path.find("::").unwrap_or(path.len()));
+    let Some((_, parts)) = PARTS.iter().find(|(package, _)| *package == first) else {
+        return vec![path.to_string()];
+    };
+    let within = |part: &&str| {
+        // The part itself may be what is named: `ostler_sim::model`.
+        let own = rest.split_once(&format!("::{part}")).map(|(_, after)| after);
+        let own = own.filter(|after| after.is_empty() || after.starts_with("::"));
+        [Some(rest), own].into_iter().flatten().map(|m| format!("ostler_{part}{m}")).collect()
+    };
+    parts.iter().flat_map::<Vec<_>, _>(within).chain([path.to_string()]).collect()
+}
 
 /// A mistake in a filter and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +125,8 @@ pub fn parse(filter: &str) -> Result<Targets, FilterError> {
         }
         if let Some((path, word)) = part.split_once('=') {
             module(path.trim())?;
-            targets = targets.with_target(path.trim(), level(word.trim())?);
+            let level = level(word.trim())?;
+            targets = targets.with_targets(modules(path.trim()).into_iter().map(|m| (m, level)));
             continue;
         }
         targets = match level(part) {
@@ -141,9 +179,14 @@ mod tests {
             ("info", "ostler_sim::env", Level::DEBUG, false),
             ("WARN", "ostler_sim", Level::INFO, false),
             ("off", "ostler_sim", Level::ERROR, false),
-            ("ostler_trainer::memory=debug", "ostler_trainer::memory::monitor", Level::DEBUG, true),
-            ("ostler_trainer::memory=debug", "ostler_trainer::run", Level::DEBUG, false),
-            ("ostler_trainer::memory=debug", "ostler_trainer::run", Level::INFO, true),
+            ("ostler_trainer::memory=debug", "ostler_machine::memory::monitor", Level::DEBUG, true),
+            ("ostler_trainer::memory=debug", "ostler_run::run", Level::DEBUG, false),
+            ("ostler_trainer::memory=debug", "ostler_run::run", Level::INFO, true),
+            ("ostler_trainer=debug", "ostler_tools::cli", Level::DEBUG, true),
+            ("ostler_sim::model=debug", "ostler_model::mjcf", Level::DEBUG, true),
+            ("ostler_sim::model=debug", "ostler_engine::physics", Level::DEBUG, false),
+            ("ostler_sim::physics::rapier=debug", "ostler_rapier::step", Level::DEBUG, true),
+            ("ostler_env::env=debug", "ostler_env::env::step", Level::DEBUG, true),
             ("warn, ostler=off,ostler::kernels=trace", "ostler::kernels", Level::TRACE, true),
             ("warn,wgpu_core=error", "wgpu_core::device", Level::WARN, false),
         ] {
