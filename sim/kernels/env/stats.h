@@ -22,7 +22,7 @@
   X(metric_sums, sum, nmetric, "Per metric: sum of the episodes' values.") \
   X(agent_return_sums, sum, nteam, "Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.") \
   X(terminations, count, nend, "Per termination cause: how many episodes it ended.") \
-  X(faults, count, nfault, "Per bit of [`crate::physics::fault`]: broken environments.") \
+  X(faults, count, nfault, "Broken environments, by the bit of `State::fault`.") \
   X(causes, count, ncause, "Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by what was wrong first. The host looks for it.") \
   X(suspects, count, nevent, "Per event ([`EnvSpec::events`]): broken environments in which it happened shortly before; of events of startup, those that had broken twice before. One break can count for several events.")
 

@@ -103,7 +103,7 @@ pub struct Model {
     pub qpos0: Vec<f64>,
     /// Fields of which every environment has its own numbers.
     pub varied: Vec<Varied>,
-    /// Numbers of an environment that follow from them: [`vary`](ostler_engine::physics::native::vary)
+    /// Numbers of an environment that follow from them: `physics::native::vary`
     /// counts them.
     pub nderived: usize,
     /// Elements and attributes that were read and have no effect here.

@@ -7,6 +7,9 @@ use ostler_sim::config::file::Keys;
 use ostler_trainer::config::{Config, schema};
 use serde_json::{Map, Value, json};
 
+/// Sees a table, its path, and how a value of it stands in a file.
+type See<'a> = dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value) + 'a;
+
 /// Calls `see` with a table's schema, its place in a configuration (`task.reward[]`), and what
 /// makes a whole file of such a table.
 pub fn tables(
@@ -14,7 +17,7 @@ pub fn tables(
     schema: &Value,
     path: &str,
     whole: &dyn Fn(Value) -> Value,
-    see: &mut dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value),
+    see: &mut See<'_>,
 ) {
     let table = keys.resolve(schema);
     let Some(all) = keys.table(schema) else {
@@ -38,7 +41,7 @@ fn below(
     schema: &Value,
     path: &str,
     whole: &dyn Fn(Value) -> Value,
-    see: &mut dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value),
+    see: &mut See<'_>,
 ) {
     let target = keys.resolve(schema);
     for form in keys.forms(schema).into_iter().flatten() {

@@ -266,7 +266,7 @@ bias = { normal = 0.3 }
         wants.push([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7][below(7, event(5, CLOCK)[0])]);
         // Two rows in one step, before and after a reset, differ in their noise.
         let noise = |place: u32, normal: bool| {
-            let index = place / 4 | u32::from(normal) << 31;
+            let index = (place / 4) | (u32::from(normal) << 31);
             of(Purpose::ObservationNoise, 2 * CLOCK + 1, index)
         };
         let first = wants.len() as u32;

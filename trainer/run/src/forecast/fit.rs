@@ -155,7 +155,7 @@ fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
 /// measured the estimate stands.
 ///
 /// # Errors
-/// As [`estimated`].
+/// As `estimated`.
 pub fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunError> {
     // As if the number were known: mistakes in the task are reported here.
     let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;

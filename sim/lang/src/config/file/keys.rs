@@ -332,7 +332,7 @@ fn document(schema: &mut Json, elements: &mut Vec<String>) {
     }
 }
 
-/// Documentation in one line, as Markdown: [`x`](y) and [`x`] are `x`.
+/// Documentation in one line, as Markdown: links are the names in them.
 pub fn plain(docs: &str) -> String {
     let text = docs.split_whitespace().collect::<Vec<_>>().join(" ");
     let (mut out, mut rest) = (String::new(), text.as_str());

@@ -109,7 +109,7 @@ pub(in crate::physics::native) fn plain(text: &str) -> String {
         if c == '\n' {
             out.truncate(out.trim_end_matches(' ').len());
         }
-        if !out.ends_with('\n') && !(c == ' ' && out.ends_with(' ')) {
+        if !(out.ends_with('\n') || c == ' ' && out.ends_with(' ')) {
             out.push(c);
         }
     };
