@@ -1,5 +1,7 @@
 //! Reads what the kernels share with Rust.
 
+#[path = "../sim/build/ended.rs"]
+mod ended;
 #[path = "../sim/build/mirrors.rs"]
 mod mirrors;
 
@@ -13,11 +15,5 @@ fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../sim/build/mirrors.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
-    match mirrors::write(Path::new("kernels"), MIRRORS, &Path::new(&out).join("mirrors.rs")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended::ended(mirrors::write(Path::new("kernels"), MIRRORS, &Path::new(&out).join("mirrors.rs")))
 }

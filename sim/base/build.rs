@@ -1,5 +1,7 @@
 //! Numbers of the kernels' headers for Rust.
 
+#[path = "../build/ended.rs"]
+mod ended;
 #[path = "../build/mirrors.rs"]
 mod mirrors;
 
@@ -11,11 +13,5 @@ fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=../build/mirrors.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
     let to = Path::new(&out).join("mirrors.rs");
-    match mirrors::write(Path::new("../kernels"), &[("env/rng.cuh", "u32", &[])], &to) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended::ended(mirrors::write(Path::new("../kernels"), &[("env/rng.cuh", "u32", &[])], &to))
 }

@@ -2,6 +2,8 @@
 
 #[path = "../build/columns.rs"]
 mod columns;
+#[path = "../build/ended.rs"]
+mod ended;
 #[path = "../build/mirrors.rs"]
 mod mirrors;
 #[path = "../build/texts.rs"]
@@ -130,24 +132,13 @@ const MIRRORS: &[mirrors::Header] = &[
 
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=../kernels");
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=../build/columns.rs");
-    println!("cargo:rerun-if-changed=../build/mirrors.rs");
-    println!("cargo:rerun-if-changed=../build/texts.rs");
+    for file in ["build.rs", "../build"] {
+        println!("cargo:rerun-if-changed={file}");
+    }
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
-    if let Err(error) = write_lists(Path::new("../kernels"), Path::new(&out)) {
-        eprintln!("error: {error}");
-        return ExitCode::FAILURE;
-    }
-    println!("cargo:rerun-if-changed=../build/units.rs");
-    let (sets, what) = (units::sets(), "the physics kernels");
-    match units::compile_all(&UNITS, &sets, "ostler_kernel_", what, None) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended::ended(write_lists(Path::new("../kernels"), Path::new(&out)).and_then(|()| {
+        units::compile_all(&UNITS, &units::sets(), "ostler_kernel_", "the physics kernels", None)
+    }))
 }
 
 /// The kernels' lists and texts for Rust.

@@ -2,6 +2,8 @@
 
 #[path = "../build/columns.rs"]
 mod columns;
+#[path = "../build/ended.rs"]
+mod ended;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,11 +14,5 @@ fn main() -> ExitCode {
     }
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
     let (from, to) = (Path::new("../kernels/env/stats.h"), Path::new(&out).join("stats.rs"));
-    match columns::write(from, columns::STATS, &to) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended::ended(columns::write(from, columns::STATS, &to))
 }

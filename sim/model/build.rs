@@ -2,6 +2,8 @@
 
 #[path = "../build/columns.rs"]
 mod columns;
+#[path = "../build/ended.rs"]
+mod ended;
 #[path = "../build/mirrors.rs"]
 mod mirrors;
 #[path = "../build/units.rs"]
@@ -26,17 +28,13 @@ fn main() -> ExitCode {
     for file in ["build.rs", "../build/columns.rs", "../build/mirrors.rs", "../build/units.rs"] {
         println!("cargo:rerun-if-changed={file}");
     }
-    for header in ["wrap.cpp", "wrap.cuh", "lanes.cuh", "collide/shapes.h"] {
+    for header in
+        ["wrap.cpp", "wrap.cuh", "scalar.cuh", "lanes.cuh", "space.cuh", "collide/shapes.h"]
+    {
         println!("cargo:rerun-if-changed=../kernels/{header}");
     }
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
-    match made(Path::new("../kernels"), Path::new(&out)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended::ended(made(Path::new("../kernels"), Path::new(&out)))
 }
 
 fn made(kernels: &Path, out: &Path) -> Result<(), String> {

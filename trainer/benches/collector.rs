@@ -29,24 +29,13 @@ struct Counting {
 
 impl Counting {
     fn new(num_envs: usize) -> Self {
-        let spec = EnvSpec {
+        let spec = EnvSpec::plain(
             num_envs,
-            obs: Groups { policy: OBS, critic: None },
-            critic: None,
-            groups: Vec::new(),
-            obs_table: Groups { policy: Vec::new(), critic: None },
-            action: ActionSpace::Continuous(ACTION),
-            step_dt: 0.02,
-            max_episode_steps: 1 << 20,
-            min_truncation_steps: 1 << 20,
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
-            termination_names: vec!["time_out".into()],
-            cause_names: Vec::new(),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
-        };
+            Groups { policy: OBS, critic: None },
+            ActionSpace::Continuous(ACTION),
+            0.02,
+            1 << 20,
+        );
         Self { spec, count: 0.0 }
     }
 }

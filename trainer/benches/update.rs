@@ -63,24 +63,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Error>> {
-    let spec = EnvSpec {
-        num_envs: size.envs,
-        obs: Groups { policy: size.obs, critic: None },
-        critic: None,
-        groups: Vec::new(),
-        obs_table: Groups { policy: Vec::new(), critic: None },
-        action: ActionSpace::Continuous(size.action),
-        step_dt: 0.02,
-        max_episode_steps: 1000,
-        min_truncation_steps: 1000,
-        reward_names: Vec::new(),
-        metrics: Vec::new(),
-        termination_names: Vec::new(),
-        cause_names: Vec::new(),
-        events: Vec::new(),
-        agents: Vec::new(),
-        policy_names: Vec::new(),
-    };
+    let spec = EnvSpec::plain(
+        size.envs,
+        Groups { policy: size.obs, critic: None },
+        ActionSpace::Continuous(size.action),
+        0.02,
+        1000,
+    );
     let ppo = PpoConfig {
         num_learning_epochs: size.epochs,
         num_mini_batches: 4,

@@ -216,10 +216,19 @@ pub(crate) fn rust_files(root: &Path) -> Result<BTreeMap<String, String>, SetupE
 struct Sources(BTreeMap<String, String>);
 
 impl Sources {
-    /// Files with this one, or the folder whose `mod.rs` they name, in them.
+    /// Files with this one, or the folder whose `mod.rs` they name, in them; build scripts that
+    /// name it, or a folder that it is in.
     fn including(&self, file: &str) -> Vec<&str> {
         let includes = |path: &str, text: &str| {
             let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+            let builds = path.ends_with("build.rs")
+                && text
+                    .split('"')
+                    .filter_map(|word| word.find("../").map(|at| &word[at..]))
+                    .any(|named| Path::new(file).starts_with(plain(&folder.join(named))));
+            if builds {
+                return true;
+            }
             ["#[path = \"", "include_str!(\"", "include_bytes!(\"", "include!(\""].iter().any(
                 |word| {
                     text.split(word).skip(1).any(|rest| {
@@ -270,6 +279,14 @@ enum Choice {
     Some(BTreeMap<String, String>),
 }
 
+/// The package that a file lies in: of packages within others the innermost.
+fn owner<'p>(packages: &'p [Package], file: &str) -> Option<&'p Package> {
+    let within = |p: &&Package| {
+        p.folder.is_empty() || file.strip_prefix(&p.folder).is_some_and(|r| r.starts_with('/'))
+    };
+    packages.iter().filter(within).max_by_key(|p| p.folder.len())
+}
+
 fn choose(packages: &[Package], sources: &Sources, changed: &BTreeSet<String>) -> Choice {
     let mut chosen = BTreeMap::new();
     let mut edited: BTreeMap<&str, String> = BTreeMap::new();
@@ -283,7 +300,7 @@ fn choose(packages: &[Package], sources: &Sources, changed: &BTreeSet<String>) -
             folder.is_empty() || file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
         };
         let program = packages.iter().flat_map(|p| &p.programs).find(|(_, folder)| within(folder));
-        let package = packages.iter().find(|p| within(&p.folder));
+        let package = owner(packages, &file);
         let mut known = true;
         match (program, package) {
             (Some((name, _)), _) => {
@@ -307,7 +324,7 @@ fn choose(packages: &[Package], sources: &Sources, changed: &BTreeSet<String>) -
         for other in naming {
             let within = |folder: &str| other.starts_with(&format!("{folder}/"));
             let program = packages.iter().flat_map(|p| &p.programs).find(|(_, f)| within(f));
-            let library = packages.iter().find(|p| within(&p.folder)).map(|p| &p.library);
+            let library = owner(packages, other).map(|p| &p.library);
             let why = || format!("{other} names {file}");
             known = true;
             match (program, library) {
@@ -387,6 +404,20 @@ mod tests {
         let page = of(&["docs/faults.md"]);
         assert!(page.iter().any(|n| n == "run") && page.iter().any(|n| n == "tools"), "{page:?}");
         assert!(!page.iter().any(|n| n == "engine"), "{page:?}");
+        // A crate within another's folder, and what build scripts read.
+        let base = of(&["sim/base/src/rng.rs"]);
+        for name in ["ostler_base", "ostler_model", "ostler_env", "engine", "learn"] {
+            assert!(base.iter().any(|n| n == name), "{name}: {base:?}");
+        }
+        let tools = of(&["trainer/tools/src/cli/mod.rs"]);
+        assert!(tools.iter().any(|n| n == "ostler_tools") && tools.iter().any(|n| n == "run"));
+        assert!(!tools.iter().any(|n| n == "ostler_run" || n == "engine"), "{tools:?}");
+        let kernels = of(&["sim/kernels/step.cuh"]);
+        for name in ["ostler_engine", "ostler_model", "ostler_learn"] {
+            assert!(kernels.iter().any(|n| n == name), "{name}: {kernels:?}");
+        }
+        let shim = of(&["trainer/build/libtorch.rs"]);
+        assert!(shim.iter().any(|n| n == "ostler_machine"), "{shim:?}");
         // A file that another crate includes.
         let owner = of(&["sim/base/src/owner.rs"]);
         assert!(owner.iter().any(|n| n == "setup"), "{owner:?}");

@@ -14,7 +14,7 @@ struct Rule {
     calls: &'static [&'static str],
     /// The module that may.
     place: &'static str,
-    /// Sources that are looked through.
+    /// Folders whose packages' `src` are looked through.
     parts: &'static [&'static str],
     error: fn(String, &'static str) -> SetupError,
 }
@@ -35,14 +35,7 @@ const RULES: [Rule; 2] = [
             "Vec::<i32>::try_from(",
         ],
         place: "collector/src/transfer.rs",
-        parts: &[
-            "collector/src",
-            "trainer/machine/src",
-            "trainer/learn/src",
-            "trainer/draw/src",
-            "trainer/run/src",
-            "trainer/tools/src",
-        ],
+        parts: &["collector", "trainer"],
         error: |place, call| SetupError::TensorRead { place, call },
     },
     Rule {
@@ -55,21 +48,7 @@ const RULES: [Rule; 2] = [
             "NamedTempFile::new",
         ],
         place: "sim/base/src/files.rs",
-        parts: &[
-            "sim/base/src",
-            "sim/model/src",
-            "sim/engine/src",
-            "sim/rapier/src",
-            "sim/lang/src",
-            "sim/env/src",
-            "collector/src",
-            "trainer/machine/src",
-            "trainer/learn/src",
-            "trainer/draw/src",
-            "trainer/run/src",
-            "trainer/tools/src",
-            "python/src",
-        ],
+        parts: &["sim", "collector", "trainer", "python"],
         error: |place, call| SetupError::FileWritten { place, call },
     },
 ];
@@ -98,7 +77,8 @@ fn walk(root: &Path, folder: &Path, rule: &Rule) -> Result<(), SetupError> {
             continue;
         }
         let of_tests = name == "tests.rs" || name.ends_with("_tests.rs");
-        if !name.ends_with(".rs") || of_tests || path == root.join(rule.place) {
+        let source = path.strip_prefix(root).is_ok_and(|p| p.iter().any(|part| part == "src"));
+        if !source || !name.ends_with(".rs") || of_tests || path == root.join(rule.place) {
             continue;
         }
         let text = fs::read_to_string(&path).map_err(SetupError::io("read", &path))?;

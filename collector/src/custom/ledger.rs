@@ -103,22 +103,16 @@ impl Ledger {
         least: u32,
     ) -> Result<Self, MemoryError> {
         let spec = EnvSpec {
-            num_envs: n,
-            obs: Groups { policy: sizes.obs, critic: None },
-            critic: None,
-            groups: Vec::new(),
-            obs_table: Groups { policy: Vec::new(), critic: None },
-            action: sizes.action,
-            step_dt: sizes.step_dt,
-            max_episode_steps: sizes.episode_steps.max(1),
             min_truncation_steps: least.max(1),
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
             termination_names: ENDS.map(String::from).to_vec(),
             cause_names: causes.iter().map(|c| c.name.to_string()).collect(),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
+            ..EnvSpec::plain(
+                n,
+                Groups { policy: sizes.obs, critic: None },
+                sizes.action,
+                sizes.step_dt,
+                sizes.episode_steps.max(1),
+            )
         };
         Ok(Self {
             stats: EpisodeStats::with_room(&spec)?,

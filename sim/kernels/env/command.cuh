@@ -7,11 +7,11 @@ OSTLER_FN float heading(float w, float x, float y, float z) {
 }
 
 // A component that is not uniform, from a word of its own and, where it takes another, that.
-OSTLER_FN_BIG float other_command(const EnvArgs& a, const Draw& d, unsigned stream, unsigned long long clock, int c, unsigned word) {
+OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned chance, unsigned stream, unsigned long long clock, int c, unsigned word) {
   // The same row for all components of a term.
-  if (d.chance == CHANCE_CHOICE) word = philox(a.seed, stream, DRAW_COMMAND, clock, a.command_first[c] | 0x20000000u).w[0];
-  const unsigned second = d.chance < CHANCE_NORMAL ? 0u : philox(a.seed, stream, DRAW_COMMAND, clock, (unsigned)c | 0x40000000u).w[0];
-  return draw_number(a, d, word, second);
+  if (chance == CHANCE_CHOICE) word = philox(a.seed, stream, DRAW_COMMAND, clock, a.command_first[c] | 0x20000000u).w[0];
+  const unsigned second = chance < CHANCE_NORMAL ? 0u : philox(a.seed, stream, DRAW_COMMAND, clock, (unsigned)c | 0x40000000u).w[0];
+  return draw_number(a, command_draw(task_of(a), c), word, second);
 }
 
 // Draws components first .. first + four - 1 of the commands of some environments, which one
@@ -35,7 +35,7 @@ template<class L, class Due> OSTLER_FN void draw_commands(const EnvArgs& a, cons
       });
     } else {
       lanes.each([&](int j, int l) {
-        if (due(k, l)) to[l] = other_command(a, d, stream + (unsigned)l, clock, first + k, word[k][j]);
+        if (due(k, l)) to[l] = other_command(a, d.chance, stream + (unsigned)l, clock, first + k, word[k][j]);
       });
     }
   }

@@ -38,10 +38,10 @@ enum : unsigned { PROPOSALS = 64 };
 // Normal within least and most. The distance from the end that is nearer to the mean is proposed:
 // normally, evenly or exponentially. Source: Robert, "Simulation of truncated normal variables",
 // Statistics and Computing 5, 1995.
-OSTLER_FN_BIG float truncated_normal(const Draw& d, unsigned first, unsigned second) {
-  const float mean = d.low, std = d.high, width = (d.most - d.least) / std;
-  const bool mirrored = d.most < mean;
-  const float near = mirrored ? (mean - d.most) / std : (d.least - mean) / std;
+OSTLER_FN_BIG float truncated_normal(float mean, float std, float least, float most, unsigned first, unsigned second) {
+  const float width = (most - least) / std;
+  const bool mirrored = most < mean;
+  const float near = mirrored ? (mean - most) / std : (least - mean) / std;
   const bool tail = near > 0.0f;
   const float rate = 0.5f * (near + sqrt_(near * near + 4.0f));
   const bool even = width <= (tail ? exp_(0.5f - 0.5f * near / rate) / rate : 2.50662827f);
@@ -65,7 +65,7 @@ OSTLER_FN_BIG float truncated_normal(const Draw& d, unsigned first, unsigned sec
     }
     if (t >= 0.0f && t <= width && unit(w.w[2]) < exp_(log)) break;
   }
-  return clamp_(mirrored ? d.most - std * t : d.least + std * t, d.least, d.most);
+  return clamp_(mirrored ? most - std * t : least + std * t, least, most);
 }
 
 // The logarithm of a number of the gamma distribution. Source: Marsaglia and Tsang, "A simple
@@ -92,7 +92,8 @@ OSTLER_FN_BIG float gamma_log(float shape, unsigned first, unsigned second, unsi
 OSTLER_FN float uniform_number(const Draw& d, unsigned word) { return d.low + (d.high - d.low) * unit(word); }
 OSTLER_FN float centred_number(const Draw& d, unsigned word) { return d.low + d.high * (2.0f * unit(word) - 1.0f); }
 OSTLER_FN float normal_number(const Draw& d, float x) { return clamp_(d.low + d.high * x, d.least, d.most); }
-OSTLER_FN_BIG float draw_number(const EnvArgs& a, const Draw& d, unsigned first, unsigned second) {
+OSTLER_FN_BIG float draw_number(const EnvArgs& a, int row, unsigned first, unsigned second) {
+  const Draw d = draw_of(a, row);
   float x = 0.0f, y;
   switch (d.chance) {
     case CHANCE_UNIFORM: return uniform_number(d, first);
@@ -112,7 +113,7 @@ OSTLER_FN_BIG float draw_number(const EnvArgs& a, const Draw& d, unsigned first,
       return a.option[i];
     }
     case CHANCE_NORMAL: normal_pair(first, second, x, y); return normal_number(d, x);
-    case CHANCE_TRUNCATED_NORMAL: return truncated_normal(d, first, second);
+    case CHANCE_TRUNCATED_NORMAL: return truncated_normal(d.low, d.high, d.least, d.most, first, second);
     case CHANCE_BETA:
       // X / (X + Y), X and Y of gamma distributions.
       x = gamma_log(d.high, first, second, PROPOSALS) - gamma_log(d.low, first, second, 0);
@@ -123,10 +124,11 @@ OSTLER_FN_BIG float draw_number(const EnvArgs& a, const Draw& d, unsigned first,
 
 // The same in some environments, by j: in vectors where many environments draw many of them.
 // `other`, if it is not null: of normal numbers the second ones of their pairs.
-template<class L> OSTLER_FN void draw_numbers(const EnvArgs& a, const L& lanes, const Draw& d, const unsigned* first, const unsigned* second, float* to, float* other = nullptr) {
-  if (L::W == 1 && !(other && d.chance == CHANCE_NORMAL)) {
-    // A GPU's thread: code that is called, not copied to every place that draws.
-    lanes.each([&](int j, int) { to[j] = draw_number(a, d, first[j], second[j]); });
+template<class L> OSTLER_FN void draw_numbers(const EnvArgs& a, const L& lanes, int row, const unsigned* first, const unsigned* second, float* to, float* other = nullptr) {
+  const Draw d = draw_of(a, row);
+  if (L::W == 1 && d.chance != CHANCE_CENTRED && !(other && d.chance == CHANCE_NORMAL)) {
+    // A GPU's thread: but for what is drawn in every step, code that is called, not copied.
+    lanes.each([&](int j, int) { to[j] = draw_number(a, row, first[j], second[j]); });
   } else if (d.chance == CHANCE_UNIFORM || d.chance == CHANCE_LOG) {
     lanes.dense([&](int j, int) OSTLER_INLINE { to[j] = uniform_number(d, first[j]); });
     if (d.chance == CHANCE_LOG) lanes.dense([&](int j, int) OSTLER_INLINE { to[j] = exp_(to[j]); });
@@ -146,6 +148,6 @@ template<class L> OSTLER_FN void draw_numbers(const EnvArgs& a, const L& lanes, 
       to[j] = normal_number(d, x);
     });
   } else {
-    lanes.each([&](int j, int) { to[j] = draw_number(a, d, first[j], second[j]); });
+    lanes.each([&](int j, int) { to[j] = draw_number(a, row, first[j], second[j]); });
   }
 }

@@ -117,7 +117,7 @@ OSTLER_FN_PART void happen(const EnvArgs& a, long e, int k, unsigned long long c
       drawn = word / 2;
       w = philox(a.seed, stream, DRAW_EVENT, clock, drawn);
     }
-    const float number = draw_number(a, draw_of(a, event_draw(task_of(a), d)), w.w[word % 2 * 2], w.w[word % 2 * 2 + 1]);
+    const float number = draw_number(a, event_draw(task_of(a), d), w.w[word % 2 * 2], w.w[word % 2 * 2 + 1]);
     if (form == FORM_FIELDS) {
       const unsigned row = a.drawn_row[d];
       const float own = a.varied_base[row], value = operated(a.drawn_operation[d], own, number);

@@ -28,7 +28,7 @@ OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
       const Words w = philox(a.seed, stream + (unsigned)l, DRAW_BIAS, when, (unsigned)k);
       for (int i = 0; i < 2; i++) word[i][j] = w.w[i];
     });
-    draw_numbers(a, c, draw_of(a, bias_draw(t, k)), word[0], word[1], x);
+    draw_numbers(a, c, bias_draw(t, k), word[0], word[1], x);
     c.each([&](int j, int l) OSTLER_INLINE { to[l] = x[j]; });
   }
   OSTLER_ROLLED for (int k = 0; k < t.nlag; k++) {

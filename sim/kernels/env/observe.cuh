@@ -72,9 +72,9 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
     const float low = a.seen_low[k], high = a.seen_high[k];
     for (unsigned s = begin_of(a.sink_end, k); s < a.sink_end[k]; s++) {
       const bool critic = a.sink_critic[s] != 0;
-      Draw d = draw_of(a, sink_draw(t, (int)s));
-      if (!a.noisy) d.chance = CHANCE_NONE;
-      const bool normal = d.chance == CHANCE_NORMAL;
+      const int row = sink_draw(t, (int)s);
+      const unsigned chance = a.noisy ? a.draw_chance[row] : (unsigned)CHANCE_NONE;
+      const bool normal = chance == CHANCE_NORMAL;
       const unsigned at = a.sink_at[s];
       const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
       const long width = critic ? critic_wide : wide;
@@ -83,11 +83,11 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
       float error[L::W], other[L::W];
       for (int i = 0; i < size; i++) {
         const float scale = a.entry_scale[first + i];
-        if (d.chance == CHANCE_NONE && bias == NOWHERE) {
+        if (chance == CHANCE_NONE && bias == NOWHERE) {
           lanes.each([&](int, int l) OSTLER_INLINE { to[l * width + i] = clamp_(value(i, l) * scale, low, high); });
           continue;
         }
-        if (d.chance == CHANCE_NONE) {
+        if (chance == CHANCE_NONE) {
           lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = 0.0f; });
         } else {
           const unsigned place = at + (unsigned)i, k = place % 4;
@@ -97,7 +97,7 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
             noise_words(a, lanes, normal, critic, clock, drawn, word);
           }
           // The second normal number of a pair comes with the first.
-          if (fresh || !second) draw_numbers(a, lanes, d, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
+          if (fresh || !second) draw_numbers(a, lanes, row, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
           if (second) lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = other[j]; });
         }
         if (bias != NOWHERE) {

@@ -40,7 +40,7 @@ OSTLER_FN void draw_random(const EnvArgs& a, const Chosen& c, unsigned long long
     });
     for (int i = 0; i < two; i++) {
       float *to = a.start_random + (k + i) * n + e, x[Chosen::W];
-      draw_numbers(a, c, draw_of(a, random_draw(t, k + i)), word[2 * i], word[2 * i + 1], x);
+      draw_numbers(a, c, random_draw(t, k + i), word[2 * i], word[2 * i + 1], x);
       c.each([&](int j, int l) OSTLER_INLINE { to[l] = x[j]; });
     }
   }
@@ -52,14 +52,15 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
   const unsigned stream = a.first_env + (unsigned)e;
   unsigned drawn = NOWHERE, word[4][Chosen::W];
   for (int o = from; o < end; o++) {
-    const Draw d = draw_of(a, place_draw(task_of(a), o));
+    const int row = place_draw(task_of(a), o);
+    const unsigned chance = a.draw_chance[row];
     const unsigned draw = a.place_word[o], target = a.place_target[o];
     const unsigned change = a.place_change[o], part = a.place_part[o];
     const float nothing = change == CHANGE_SCALE ? 1.0f : 0.0f;
     float offset[Chosen::W], value[Chosen::W];
     c.dense([&](int j, int) OSTLER_INLINE { offset[j] = nothing; });
     const long at = a.place_index[o] * n + e;
-    if (d.chance != CHANCE_NONE) {
+    if (chance != CHANCE_NONE) {
       if (drawn != draw / 2) {
         drawn = draw / 2;
         c.dense([&](int j, int l) OSTLER_INLINE {
@@ -79,10 +80,10 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
         });
         continue;
       }
-      draw_numbers(a, c, d, word[draw % 2 * 2], word[draw % 2 * 2 + 1], offset);
+      draw_numbers(a, c, row, word[draw % 2 * 2], word[draw % 2 * 2 + 1], offset);
     }
     // Without chance, which poses without randomness are, the value stands for the drawn number.
-    const bool drawn_alone = change == CHANGE_DRAWN && d.chance != CHANCE_NONE, sets = change == CHANGE_SET || change == CHANGE_DRAWN;
+    const bool drawn_alone = change == CHANGE_DRAWN && chance != CHANCE_NONE, sets = change == CHANGE_SET || change == CHANGE_DRAWN;
     if (part == NOWHERE) {
       const float own = a.place_value[o];
       c.dense([&](int j, int) OSTLER_INLINE { value[j] = own; });

@@ -8,24 +8,7 @@ use tch::Kind;
 const WIDTHS: Widths = Widths { dist: 4, hidden: 0 };
 
 pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
-    EnvSpec {
-        num_envs: envs,
-        obs: Groups { policy: 3, critic },
-        critic,
-        groups: Vec::new(),
-        obs_table: Groups { policy: Vec::new(), critic: None },
-        action: ActionSpace::Continuous(2),
-        step_dt: 0.02,
-        max_episode_steps: 4,
-        min_truncation_steps: 4,
-        reward_names: Vec::new(),
-        metrics: Vec::new(),
-        termination_names: Vec::new(),
-        cause_names: Vec::new(),
-        events: Vec::new(),
-        agents: Vec::new(),
-        policy_names: Vec::new(),
-    }
+    EnvSpec::plain(envs, Groups { policy: 3, critic }, ActionSpace::Continuous(2), 0.02, 4)
 }
 
 pub(crate) fn setup(batch_size: usize) -> Setup<'static> {

@@ -36,24 +36,13 @@ pub struct Counting {
 
 impl Counting {
     pub fn new(num_envs: usize) -> Self {
-        let spec = EnvSpec {
+        let spec = EnvSpec::plain(
             num_envs,
-            obs: Groups { policy: OBS, critic: Some(CRITIC) },
-            critic: Some(CRITIC),
-            groups: Vec::new(),
-            obs_table: Groups { policy: Vec::new(), critic: None },
-            action: ActionSpace::Continuous(2),
-            step_dt: 0.02,
-            max_episode_steps: 2,
-            min_truncation_steps: 2,
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
-            termination_names: vec!["time_out".into()],
-            cause_names: Vec::new(),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
-        };
+            Groups { policy: OBS, critic: Some(CRITIC) },
+            ActionSpace::Continuous(2),
+            0.02,
+            2,
+        );
         Self { spec, step: 0, slot: 0 }
     }
 

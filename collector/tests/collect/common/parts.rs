@@ -43,24 +43,13 @@ pub const WIDE: usize = 4;
 
 impl Part {
     pub fn new(first: usize, num_envs: usize, hook: Hook) -> Self {
-        let spec = EnvSpec {
+        let spec = EnvSpec::plain(
             num_envs,
-            obs: Groups { policy: WIDE, critic: Some(1) },
-            critic: Some(1),
-            groups: Vec::new(),
-            obs_table: Groups { policy: Vec::new(), critic: None },
-            action: ActionSpace::Continuous(2),
-            step_dt: 0.02,
-            max_episode_steps: 2,
-            min_truncation_steps: 2,
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
-            termination_names: vec!["time_out".into()],
-            cause_names: Vec::new(),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
-        };
+            Groups { policy: WIDE, critic: Some(1) },
+            ActionSpace::Continuous(2),
+            0.02,
+            2,
+        );
         Self {
             spec,
             first,

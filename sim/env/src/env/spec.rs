@@ -197,6 +197,36 @@ impl AgentSpec {
 }
 
 impl EnvSpec {
+    /// Of environments with one agent that have no names but those of their sizes: critics see the
+    /// first `obs.critic` columns, episodes end with the time-out of `max_episode_steps` of
+    /// `step_dt` (s).
+    pub fn plain(
+        num_envs: usize,
+        obs: Groups<usize>,
+        action: ActionSpace,
+        step_dt: f64,
+        max_episode_steps: u32,
+    ) -> Self {
+        Self {
+            num_envs,
+            critic: obs.critic,
+            obs,
+            groups: Vec::new(),
+            obs_table: Groups { policy: Vec::new(), critic: None },
+            action,
+            step_dt,
+            max_episode_steps,
+            min_truncation_steps: max_episode_steps,
+            reward_names: Vec::new(),
+            metrics: Vec::new(),
+            termination_names: vec!["time_out".into()],
+            cause_names: Vec::new(),
+            events: Vec::new(),
+            agents: Vec::new(),
+            policy_names: Vec::new(),
+        }
+    }
+
     /// Agents of an environment, `M`; at least 1.
     pub fn agents_per_env(&self) -> usize {
         self.agents.len().max(1)

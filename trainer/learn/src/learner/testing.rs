@@ -20,24 +20,7 @@ pub fn stand_in() -> LearnKernels {
 
 /// Sizes of a task that exists only here.
 pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {
-    EnvSpec {
-        num_envs,
-        obs: Groups { policy: obs, critic },
-        critic,
-        groups: Vec::new(),
-        obs_table: Groups { policy: Vec::new(), critic: None },
-        action,
-        step_dt: 0.02,
-        max_episode_steps: 100,
-        min_truncation_steps: 100,
-        reward_names: Vec::new(),
-        metrics: Vec::new(),
-        termination_names: vec!["time_out".into()],
-        cause_names: Vec::new(),
-        events: Vec::new(),
-        agents: Vec::new(),
-        policy_names: Vec::new(),
-    }
+    EnvSpec::plain(num_envs, Groups { policy: obs, critic }, action, 0.02, 100)
 }
 
 /// Standard normal numbers that are the same in every run; `stream` tells them apart.

@@ -306,32 +306,11 @@ mod tests {
         assert_eq!(e.exit_code(), crate::run::error::USAGE);
     }
 
-    /// Eight environments of four observations and two actions.
-    fn spec() -> EnvSpec {
-        EnvSpec {
-            num_envs: 8,
-            obs: Groups { policy: 4, critic: None },
-            critic: None,
-            groups: Vec::new(),
-            obs_table: Groups { policy: Vec::new(), critic: None },
-            action: ActionSpace::Continuous(2),
-            step_dt: 0.02,
-            max_episode_steps: 100,
-            min_truncation_steps: 100,
-            reward_names: Vec::new(),
-            metrics: Vec::new(),
-            termination_names: vec!["time_out".into()],
-            cause_names: Vec::new(),
-            events: Vec::new(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
-        }
-    }
-
     /// Storage, and transitions in host memory and on the device.
     #[test]
     fn remembered_is_what_the_memory_itself_counts() {
-        let spec = spec();
+        let obs = Groups { policy: 4, critic: None };
+        let spec = EnvSpec::plain(8, obs, ActionSpace::Continuous(2), 0.02, 100);
         let replay = |storage| ReplayConfig {
             capacity: 1000,
             recent: 100,

@@ -69,6 +69,13 @@ impl Appender {
         self.mend()
     }
 
+    /// Writes elsewhere, such as to a device that is full; gives the file it wrote to.
+    #[cfg(test)]
+    pub fn swap(&mut self, file: File) -> File {
+        self.torn = false;
+        std::mem::replace(&mut self.file, file)
+    }
+
     fn mend(&mut self) -> std::io::Result<()> {
         if self.torn {
             self.file.set_len(self.length)?;

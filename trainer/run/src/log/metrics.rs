@@ -92,11 +92,19 @@ impl Record {
     }
 }
 
-/// Appends records to the file.
+/// Lines that wait for a file that takes none have this much room (bytes).
+const ROOM: usize = 1 << 20;
+
+/// Appends records to the file, in their order: a line that a full disk refuses waits, and those
+/// after it behind it.
 #[derive(Debug)]
 pub struct MetricsWriter {
     file: Appender,
     line: String,
+    /// Lines that the file did not take yet.
+    waiting: String,
+    /// Lines that waited and had no room.
+    dropped: u64,
 }
 
 impl MetricsWriter {
@@ -106,16 +114,57 @@ impl MetricsWriter {
     /// The file system refuses.
     pub fn open(path: &Path, iteration: u64) -> std::io::Result<Self> {
         truncate(path, iteration)?;
-        Ok(Self { file: Appender::open(path)?, line: String::with_capacity(2048) })
+        Ok(Self {
+            file: Appender::open(path)?,
+            line: String::with_capacity(2048),
+            waiting: String::new(),
+            dropped: 0,
+        })
     }
 
-    /// Appends one line, all of it or nothing.
+    /// Appends one line, all of it or nothing, after those that wait.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses; the line waits for the next call.
     pub fn write(&mut self, record: &Record) -> std::io::Result<()> {
         record.line(&mut self.line);
-        self.file.write(self.line.as_bytes())
+        self.append()
+    }
+
+    /// Lines that are not in the file.
+    pub fn missing(&self) -> u64 {
+        self.dropped + self.waiting.lines().count() as u64
+    }
+
+    fn append(&mut self) -> std::io::Result<()> {
+        let waited = self.write_waiting();
+        if waited.is_ok() {
+            let written = self.file.write(self.line.as_bytes());
+            if written.is_err() {
+                self.waiting.push_str(&self.line);
+            }
+            return written;
+        }
+        if self.waiting.len() + self.line.len() <= ROOM {
+            self.waiting.push_str(&self.line);
+        } else {
+            self.dropped += 1;
+        }
+        waited
+    }
+
+    fn write_waiting(&mut self) -> std::io::Result<()> {
+        let mut done = 0;
+        let mut written = Ok(());
+        for line in self.waiting.split_inclusive('\n') {
+            written = self.file.write(line.as_bytes());
+            if written.is_err() {
+                break;
+            }
+            done += line.len();
+        }
+        self.waiting.drain(..done);
+        written
     }
 
     /// Adds numbers to the last line, if that is of the same iteration; else in a line of their
@@ -125,7 +174,12 @@ impl MetricsWriter {
     /// The file system refuses.
     pub fn amend(&mut self, record: &Record) -> std::io::Result<()> {
         record.line(&mut self.line);
-        let last = self.file.last_line()?;
+        // The last line is the file's only when none waits behind it.
+        let waits = self.write_waiting().is_err();
+        let last = match waits {
+            false => self.file.last_line()?,
+            true => self.waiting.split_inclusive('\n').next_back().unwrap_or_default().to_string(),
+        };
         let of = |line: &str| {
             let line = serde_json::from_str::<serde_json::Value>(line).ok()?;
             line.get("iteration")?.as_u64()
@@ -137,11 +191,14 @@ impl MetricsWriter {
         match (last.strip_suffix("}\n"), more) {
             (Some(begin), Some(more)) if of(&last) == Some(record.iteration) => {
                 self.line = format!("{begin}{more}");
-                self.file.take_back(last.len() as u64)?;
+                match waits {
+                    false => self.file.take_back(last.len() as u64)?,
+                    true => self.waiting.truncate(self.waiting.len() - last.len()),
+                }
             }
             _ => {}
         }
-        self.file.write(self.line.as_bytes())
+        self.append()
     }
 
     /// The last line, with its end.
@@ -359,6 +416,47 @@ mod tests {
         let path = dir.path().join("n.jsonl");
         MetricsWriter::open(&path, 0).unwrap().amend(&more(1)).unwrap();
         assert_eq!(read(&std::fs::read_to_string(&path).unwrap())["iteration"], 1);
+    }
+
+    #[test]
+    fn lines_that_a_full_disk_refuses_come_later_in_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        let mut w = MetricsWriter::open(&path, 0).unwrap();
+        let iterations = || -> Vec<u64> {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let number = |l| serde_json::from_str::<serde_json::Value>(l).unwrap();
+            text.lines().map(|l| number(l)["iteration"].as_u64().unwrap()).collect()
+        };
+        w.write(&record(1)).unwrap();
+        let full = || OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let file = w.file.swap(full());
+        assert!(w.write(&record(2)).is_err());
+        // Of the line that waits.
+        let mut more = Record::default();
+        more.begin(2, 20, 0.75);
+        more.put("Eval/mean_reward", 2.5);
+        assert!(w.amend(&more).is_err());
+        assert!(w.write(&record(3)).is_err());
+        assert_eq!((w.missing(), iterations()), (2, vec![1]));
+        w.file.swap(file);
+        w.write(&record(4)).unwrap();
+        assert_eq!((w.missing(), iterations()), (0, vec![1, 2, 3, 4]));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("Eval/mean_reward").count(), 1);
+        // There is an end to what waits; what it has no room for is counted.
+        let file = w.file.swap(full());
+        let long = "x".repeat(ROOM / 4);
+        for n in 5..=10 {
+            let mut r = record(n);
+            r.put(&long, 1.0);
+            assert!(w.write(&r).is_err());
+        }
+        assert!(w.waiting.len() <= ROOM && w.missing() == 6);
+        w.file.swap(file);
+        w.write(&record(11)).unwrap();
+        assert_eq!(iterations(), [1, 2, 3, 4, 5, 6, 7, 11]);
+        assert_eq!(w.missing(), 3);
     }
 
     #[test]

@@ -15,8 +15,10 @@ pub struct Sinks {
     wandb: Option<Wandb>,
     /// Event files and Weights & Biases take nothing for the time being.
     paused: bool,
-    /// Records that a file did not take.
-    pub lost: u64,
+    /// Records that event files did not take.
+    lost: u64,
+    /// It was said that a file takes none.
+    said: bool,
 }
 
 impl Sinks {
@@ -37,7 +39,7 @@ impl Sinks {
         } else {
             None
         };
-        Ok(Self { metrics, events, wandb: None, paused: false, lost: 0 })
+        Ok(Self { metrics, events, wandb: None, paused: false, lost: 0, said: false })
     }
 
     /// Records go to Weights & Biases from now on, too.
@@ -86,15 +88,21 @@ impl Sinks {
         if let Some(events) = self.events.as_mut().filter(|_| !self.paused)
             && let Err(e) = events.scalars(step, tensorboard::now(), scalars)
         {
+            self.lost += 1;
             self.failed(&format!("cannot write TensorBoard events: {e}"));
         }
     }
 
+    /// Records that a file does not have: those of the metrics may come later.
+    pub fn lost(&self) -> u64 {
+        self.lost + self.metrics.missing()
+    }
+
     fn failed(&mut self, why: &str) {
-        self.lost += 1;
-        if self.lost == 1 {
+        if !std::mem::replace(&mut self.said, true) {
             tracing::warn!(
-                "{why}; the training goes on, further losses are counted and not reported"
+                "{why}; the training goes on, metrics wait in memory for space (1 MiB of them), \
+                 and what is not written is counted (Guard/lost_log_records)"
             );
         }
     }

@@ -504,7 +504,7 @@ impl Run {
 
     /// Records that a log did not take.
     pub fn lost_records(&self) -> u64 {
-        self.report.sinks.lost
+        self.report.sinks.lost()
     }
 
     /// The parts that logs show, and the logs.

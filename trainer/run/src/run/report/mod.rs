@@ -85,7 +85,7 @@ impl Report {
     pub(crate) fn log(&mut self, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
         record::fill(&mut self.record, run, parts, done);
         self.success = self.record.get("Metrics/success").or(self.success);
-        self.record.put("Guard/lost_log_records", self.sinks.lost as f64);
+        self.record.put("Guard/lost_log_records", self.sinks.lost() as f64);
         self.sinks.write(&self.record);
         let (iteration, stats) = (run.counters.iteration, parts.collector.stats());
         let broken = stats.broken();
