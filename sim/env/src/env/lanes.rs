@@ -197,20 +197,8 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
     let (task, scratch) = (block.task, &mut *block.scratch);
     if calls.failed == 0 {
         let term = term as usize;
-        let evaluated = AssertUnwindSafe(|| {
-            let code = match kind {
-                kernels::TERM_REWARD => task.score.reward(term),
-                kernels::TERM_END => task.score.termination(term),
-                kernels::TERM_SEEN => task.observations.code(term),
-                kernels::TERM_CELL => task.history.cells()[term].next(),
-                kernels::TERM_BEGIN => task.history.cells()[term].begin(),
-                kernels::TERM_METRIC => task.metrics.code(term),
-                kernels::TERM_START => task.reset.code(term),
-                kernels::TERM_UNTIL => task.start.code(term),
-                _ => unreachable!("no kind of terms"),
-            };
-            code.eval(&block.inputs, scratch).as_ptr()
-        });
+        let evaluated =
+            AssertUnwindSafe(|| task.code(kind, term).eval(&block.inputs, scratch).as_ptr());
         match catch_unwind(evaluated) {
             Ok(values) => return values,
             // It must not unwind through the kernel.

@@ -1,8 +1,8 @@
 //! `[[task.metric]]`: numbers of episodes that are logged and evaluated, never rewarded.
 
-pub use super::expr::{Code, Program, Scope, Type, Unit};
-use super::team::{AgentIndex, Team};
-use super::{program, unique};
+use super::expr::{Scope, Type, Unit};
+use super::team::Team;
+use super::term::{Kind, Row, Term};
 use crate::config::{ConfigError, MetricTerm, Over};
 use ostler_engine::kernels;
 use std::collections::HashSet;
@@ -15,11 +15,7 @@ pub struct Metrics {
 
 #[derive(Debug, Clone)]
 pub(super) struct Metric {
-    /// Its place in the configuration.
-    pub index: usize,
-    pub name: String,
-    pub text: String,
-    pub program: Program,
+    pub term: Term,
     pub unit: String,
     pub over: Over,
 }
@@ -47,42 +43,17 @@ impl Metrics {
         let mut all = Self::default();
         let mut seen = HashSet::new();
         for (t, term) in terms.iter().enumerate() {
-            let path = format!("task.metric[{t}]");
-            let agents = team.of_term(term.agents.as_deref(), &path)?;
-            if term.name.is_empty() {
-                let path = format!("{path}.name");
-                return Err(ConfigError::new(path, "the name is empty"));
-            }
-            let one = |agent: AgentIndex| {
-                let of = format!("{path}.expr");
-                checked(program(scope, team, agent, &term.expr, of)?, term, &path)
+            let row = Row {
+                kind: Kind::Metric,
+                name: &term.name,
+                expr: &term.expr,
+                agents: term.agents.as_deref(),
+                path: format!("task.metric[{t}]"),
             };
-            let mut push = |agent: AgentIndex, (program, unit): (Program, String)| {
-                let own = team.fill(agent, &term.name);
-                let name = match agent {
-                    Some(agent) => team.prefixed(agent, &own),
-                    None => own.into_owned(),
-                };
-                unique(&mut seen, &name, format!("{path}.name"))?;
-                all.terms.push(Metric {
-                    index: t,
-                    name,
-                    text: team.fill(agent, &term.expr).into_owned(),
-                    program,
-                    unit,
-                    over: term.over,
-                });
-                Ok::<(), ConfigError>(())
-            };
-            // As reward terms: of every agent where it speaks of one, else of the world.
-            let first = one(Some(agents[0]))?;
-            let named = team.agents_of(&[&term.name]) != [None];
-            if !team.is_several() || !(named || first.0.of_agent()) {
-                push(None, first)?;
-                continue;
-            }
-            for agent in agents {
-                push(Some(agent), one(Some(agent))?)?;
+            let check = |made: &Term| unit(made, term, t).map(|_| ());
+            for made in row.terms(scope, team, &mut seen, check)? {
+                let unit = unit(&made, term, t)?;
+                all.terms.push(Metric { term: made, unit, over: term.over });
             }
         }
         Ok(all)
@@ -98,21 +69,16 @@ impl Metrics {
         self.terms.is_empty()
     }
 
-    /// The expression of one.
-    pub(crate) fn code(&self, metric: usize) -> &Code {
-        self.terms[metric].program.code()
-    }
-
-    /// All expressions.
-    pub fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.terms.iter().map(|m| &m.program)
+    /// All terms.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.terms.iter().map(|m| &m.term)
     }
 
     /// All, in order.
     pub fn rows(&self) -> Vec<MetricRow> {
         let row = |m: &Metric| MetricRow {
-            name: m.name.clone(),
-            expr: m.text.clone(),
+            name: m.term.name.clone(),
+            expr: m.term.text.clone(),
             unit: m.unit.clone(),
             over: m.over,
         };
@@ -120,37 +86,29 @@ impl Metrics {
     }
 }
 
-/// Refuses metrics that are not one number, or none of the kind that `over` takes.
-fn checked(
-    program: Program,
-    term: &MetricTerm,
-    path: &str,
-) -> Result<(Program, String), ConfigError> {
-    let refused = |message: String, help: &str| ConfigError {
-        path: format!("{path}.expr"),
-        span: Some(0..term.expr.len()),
-        message,
-        help: Some(help.to_string()),
-    };
-    let len = program.ty().len();
+/// The unit of a metric. Refuses those that are not one number, or none of the kind that `over`
+/// takes.
+fn unit(made: &Term, term: &MetricTerm, index: usize) -> Result<String, ConfigError> {
+    let refused = |why: String, help: &str| Err(made.refused(&term.expr, why, help));
+    let len = made.program.ty().len();
     if len != 1 {
         let why = format!("a metric is one number; this has {len}");
-        return Err(refused(why, "sum(...), norm(...) or a component such as .x makes one"));
+        return refused(why, "sum(...), norm(...) or a component such as .x makes one");
     }
-    if term.over == Over::Any && *program.ty() != Type::Bool {
+    if term.over == Over::Any && *made.program.ty() != Type::Bool {
         let why = "over = \"any\" takes a condition, this is a number".to_string();
-        return Err(refused(why, "compare it, such as `> 0`, or choose another `over`"));
+        return refused(why, "compare it, such as `> 0`, or choose another `over`");
     }
-    let own = program.units()[0];
+    let own = made.program.units()[0];
     let Some(text) = &term.unit else {
-        return Ok((program, own.to_string()));
+        return Ok(own.to_string());
     };
-    let unit = Unit::known(text, &format!("{path}.unit"))?;
+    let unit = Unit::known(text, &format!("task.metric[{index}].unit"))?;
     if !unit.fits(own) {
         let why = format!("this is in [{own}], the metric in [{unit}]");
-        return Err(refused(why, "multiply by a constant to say how they compare"));
+        return refused(why, "multiply by a constant to say how they compare");
     }
-    Ok((program, unit.to_string()))
+    Ok(unit.to_string())
 }
 
 /// The number by which kernels know it.

@@ -24,6 +24,7 @@ pub mod start;
 mod states;
 mod tables;
 pub mod team;
+mod term;
 #[cfg(test)]
 mod tests;
 
@@ -31,18 +32,19 @@ use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 pub use command::CommandSpec;
 use elements::Chosen;
 use expr::{
-    Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
-    Scratch,
+    Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
 };
 use ostler_base::names::select;
 use ostler_base::text::obeyed;
+use ostler_engine::kernels;
 use ostler_engine::state::Tables;
 pub use ostler_lang::{draw, expr};
 use ostler_lang::{exact, number, range};
 use ostler_model::{ContactSensor, Model};
 use std::collections::HashSet;
 use std::sync::Arc;
-use team::{AgentIndex, Team};
+use team::Team;
+use term::{Kind, Term};
 
 /// A compiled `[task]` table.
 #[derive(Debug, Clone)]
@@ -171,13 +173,34 @@ impl Task {
         })
     }
 
+    /// All expressions but those of the history.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
+        let steps = self.score.terms().chain(self.metrics.terms()).chain(self.observations.terms());
+        let starts = self.reset.terms().chain(&self.start.conditions);
+        steps.chain(starts).chain(self.natives.terms())
+    }
+
+    /// The expression that the kernels of `kernels/env` call so, by a `TERM_*` of theirs.
+    pub(crate) fn code(&self, kind: u32, term: usize) -> &expr::Code {
+        let cell = || &self.history.cells()[term];
+        match kind {
+            kernels::TERM_REWARD => self.score.rewards[term].term.code(),
+            kernels::TERM_END => self.score.terminations[term].term.code(),
+            kernels::TERM_SEEN => self.observations.terms[term].term.code(),
+            kernels::TERM_CELL => cell().next(),
+            kernels::TERM_BEGIN => cell().begin(),
+            kernels::TERM_METRIC => self.metrics.terms[term].term.code(),
+            kernels::TERM_START => self.reset.exprs[term].term.code(),
+            kernels::TERM_UNTIL => self.start.conditions[term].code(),
+            _ => unreachable!("no kind of terms"),
+        }
+    }
+
     /// Whether an expression reads a sensor that only some engines measure while they step
     /// ([`ostler_engine::physics::Physics::measures`]).
     pub fn reads_measured(&self) -> bool {
-        let observed = self.observations.programs();
-        let judged = self.score.programs().chain(self.metrics.programs());
-        let terms = observed.chain(judged).chain(self.natives.programs());
-        let terms = terms.map(Program::code);
+        let each_step = |kind| !matches!(kind, Kind::Start | Kind::Until);
+        let terms = self.terms().filter(|t| each_step(t.kind)).map(Term::code);
         let cells = self.history.cells().iter();
         let cells = cells.flat_map(|cell| [cell.begin(), cell.next()]);
         terms.chain(cells).any(expr::Code::reads_measured)
@@ -204,10 +227,9 @@ impl Task {
 
     /// Evaluates every expression once, as a control step does; for measurements.
     pub fn evaluate(&self, inputs: &Inputs<'_>, scratch: &mut Scratch) {
-        let observed = self.observations.programs();
-        let judged = self.score.programs().chain(self.metrics.programs());
-        for program in observed.chain(judged) {
-            program.eval(inputs, scratch);
+        let kinds = [Kind::Seen, Kind::Reward, Kind::End, Kind::Metric];
+        for term in self.terms().filter(|t| kinds.contains(&t.kind)) {
+            term.program.eval(inputs, scratch);
         }
         for cell in self.history.cells() {
             cell.next().eval(inputs, scratch);
@@ -228,17 +250,8 @@ impl Task {
 
     /// Registers that the largest expression needs, in floats.
     pub fn scratch_len(&self) -> usize {
-        let observed = self.observations.programs();
-        observed
-            .chain(self.score.programs())
-            .chain(self.metrics.programs())
-            .chain(self.reset.programs())
-            .chain(self.start.programs())
-            .chain(self.natives.programs())
-            .map(Program::scratch_len)
-            .chain([self.history.scratch_len()])
-            .max()
-            .unwrap_or(0)
+        let terms = self.terms().map(|t| t.program.scratch_len());
+        terms.chain([self.history.scratch_len()]).max().unwrap_or(0)
     }
 }
 
@@ -330,17 +343,6 @@ fn shared_alike(
         .help("policies = \"separate\", or a list with a name for each kind of agent"));
     }
     Ok(())
-}
-
-/// Compiles the expression at `path` for `agent`.
-fn program(
-    scope: &Scope<'_>,
-    team: &Team,
-    agent: AgentIndex,
-    text: &str,
-    path: String,
-) -> Result<Program, ConfigError> {
-    Program::compile(text, &team.scope(scope, agent)).map_err(|e| e.at(path))
 }
 
 /// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'

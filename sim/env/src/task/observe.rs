@@ -3,9 +3,10 @@
 mod rows;
 mod sight;
 
-pub use super::expr::{Code, Program, Scope};
+use super::expr::Scope;
 use super::team::Team;
-use super::{program, range, spread, unique};
+use super::term::{Kind, Term};
+use super::{range, spread, unique};
 use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsGroup, ObsRow};
 use ostler_base::names::nearest;
@@ -20,7 +21,7 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub struct Observations {
     /// Agent by agent: policy terms, then privileged ones, then those of other groups.
-    pub(super) terms: Vec<Term>,
+    pub(super) terms: Vec<Observed>,
     /// Widths `O` of a row: the widest agent's.
     pub width: Groups<usize>,
     /// Observations of every agent `[M]`.
@@ -44,15 +45,11 @@ pub struct Seen {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Term {
-    /// Its place in the configuration.
-    pub index: usize,
+pub(super) struct Observed {
+    pub term: Term,
     /// The agent that has it.
     pub agent: usize,
-    pub name: String,
     pub group: ObservationGroup,
-    pub text: String,
-    pub program: Program,
     /// How the policies' rows have it; none of a privileged term.
     pub policy: Option<Sight>,
     /// How the critics' rows have it.
@@ -85,7 +82,7 @@ impl Spot {
     }
 }
 
-impl Term {
+impl Observed {
     /// Entries.
     pub(crate) fn len(&self) -> usize {
         self.scale.len()
@@ -112,8 +109,8 @@ impl Term {
             stride: spot.stride,
             seen: self.sight(critic).map_or_else(String::new, Sight::text),
             name,
-            expr: self.text.clone(),
-            unit: match self.program.ty() {
+            expr: self.term.text.clone(),
+            unit: match self.term.program.ty() {
                 super::expr::Type::Bool => "-".to_string(),
                 super::expr::Type::Num { unit, .. } => unit.clone(),
             },
@@ -159,7 +156,7 @@ impl Observations {
                 .help("add [[task.observation]] with name = \"state\" and expr = \"qpos\", for example"));
             }
         }
-        let kept = |t: &Term| {
+        let kept = |t: &Observed| {
             let own = t.policy.iter().chain(&t.critic);
             own.map(|s| s.kept(t.len())).sum::<usize>()
         };
@@ -194,25 +191,20 @@ impl Observations {
         None
     }
 
-    /// The expression of a term.
-    pub(crate) fn code(&self, term: usize) -> &Code {
-        self.terms[term].program.code()
-    }
-
     /// All expressions.
-    pub fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.terms.iter().map(|t| &t.program)
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.terms.iter().map(|t| &t.term)
     }
 
     /// Terms in order: whether it is none of the policy's, and its name.
     pub fn names(&self, team: &Team) -> Vec<(bool, String)> {
-        let name = |t: &Term| (t.is_privileged(), team.prefixed(t.agent, &t.name));
+        let name = |t: &Observed| (t.is_privileged(), team.prefixed(t.agent, &t.term.name));
         self.terms.iter().map(name).collect()
     }
 
     /// The term that entry `at` of the policies' rows, or the critics', belongs to.
     pub fn term_at(&self, at: usize, critic: bool) -> Option<usize> {
-        let holds = |t: &Term, spot: &Spot| {
+        let holds = |t: &Observed, spot: &Spot| {
             let mut frames = (0..spot.frames).map(|f| spot.first + f * spot.stride);
             frames.any(|first| (first..first + t.len()).contains(&at))
         };
@@ -263,12 +255,13 @@ fn compile(
     team: &Team,
     agent: usize,
     seen: &mut HashSet<String>,
-) -> Result<Term, ConfigError> {
+) -> Result<Observed, ConfigError> {
     let path = format!("task.observation[{index}]");
     let name = team.fill(Some(agent), &term.name);
     unique(seen, &name, format!("{path}.name"))?;
-    let program = program(scope, team, Some(agent), &term.expr, format!("{path}.expr"))?;
-    let len = program.ty().len();
+    let (who, key) = ((team, Some(agent)), format!("{path}.expr"));
+    let made = Term::compile(Kind::Seen, scope, who, &term.expr, key)?;
+    let len = made.program.ty().len();
     let of = |group: ObservationGroup| options.get(&String::from(group));
     let own = Sight::own(term, of(term.group.clone()), &path)?;
     let (policy, critic) = if term.group == ObservationGroup::Policy {
@@ -282,15 +275,12 @@ fn compile(
         }
         (None, Some(own))
     };
-    Ok(Term {
-        index,
+    Ok(Observed {
+        term: Term { name: name.into_owned(), ..made },
         agent,
-        name: name.into_owned(),
         group: term.group.clone(),
-        text: team.fill(Some(agent), &term.expr).into_owned(),
         scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
         clip: term.clip.map(|c| range(c, &format!("{path}.clip"))).transpose()?,
-        program,
         policy,
         critic,
         copied: term.critic.is_some(),

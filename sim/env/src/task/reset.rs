@@ -6,9 +6,10 @@ mod value;
 
 use super::command::Commands;
 use super::draw::Draw;
-pub use super::expr::{Code, Program, Scope};
+use super::expr::{Program, Scope};
 use super::pose::Pose;
 use super::team::Team;
+use super::term::Term;
 use crate::config::{ConfigError, ResetTerm};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::JointKind;
@@ -117,7 +118,7 @@ impl Reset {
                 let mut after = all.operations[e.place..].iter();
                 after.any(|op| of(op) && matches!(op.change, Change::Part(_)))
             });
-            let path = format!("task.reset[{}].expr", own.unwrap_or(last).index);
+            let path = own.unwrap_or(last).term.path.clone();
             let why = "the pose of episodes without randomness, which the default pose is, would \
                        have a coordinate that is no number";
             return Err(ConfigError::new(path, why).help(
@@ -128,14 +129,9 @@ impl Reset {
         Ok(all)
     }
 
-    /// An expression.
-    pub(crate) fn code(&self, expr: usize) -> &Code {
-        self.exprs[expr].program.code()
-    }
-
     /// All expressions.
-    pub(super) fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.exprs.iter().map(|e| &e.program)
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.exprs.iter().map(|e| &e.term)
     }
 
     /// Positions with every draw at nothing; expressions see commands and draws of their own
@@ -161,14 +157,14 @@ impl Reset {
         };
         let random = scope.start.map_or_else(Vec::new, |start| start.draws.middles());
         let drawn = [commands, &random, params];
-        let exprs: Vec<&Program> = self.programs().collect();
+        let exprs: Vec<&Program> = self.terms().map(|t| &t.program).collect();
         crate::env::draw_pose(model, &tables, &sizes, &exprs, drawn, step_dt as f32)
             .map_err(|e| ConfigError::new("task.reset", e.to_string()))
     }
 
     /// Components of the widest expression.
     pub(super) fn widest(&self) -> usize {
-        let each = self.programs().map(|p| p.units().len());
+        let each = self.terms().map(|t| t.program.units().len());
         each.max().unwrap_or(0)
     }
 }

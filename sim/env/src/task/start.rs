@@ -1,9 +1,9 @@
 //! `[task.start]`: conditions that the start of an episode fulfils.
 
 use super::draw::Draw;
-pub use super::expr::{Code, Program, Scope, Start as Moment, Type, reads};
-use super::program;
+use super::expr::{Scope, Start as Moment, Type, reads};
 use super::team::Team;
+use super::term::{Kind, Term};
 use crate::config::{ConfigError, StartConfig};
 
 /// Most draws of a start: the keys of random numbers have room for 65,536.
@@ -14,23 +14,13 @@ const MOST_CONDITIONS: usize = 256;
 /// The conditions of a start, and the random numbers of its expressions.
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    pub(super) conditions: Vec<Condition>,
+    pub(super) conditions: Vec<Term>,
     /// Draws of a start at most.
     pub(super) tries: u32,
     /// Inputs of the conditions: `READS_*` of `kernels/env/args.cuh`.
     pub(super) reads: u32,
     /// How every random number is drawn that expressions of a start read.
     pub(super) random: Vec<Draw>,
-}
-
-/// A condition.
-#[derive(Debug, Clone)]
-pub(super) struct Condition {
-    /// Its key in the configuration.
-    pub path: String,
-    /// As it is written, for its agent.
-    pub text: String,
-    pub program: Program,
 }
 
 impl Start {
@@ -62,17 +52,14 @@ impl Start {
         for (i, text) in texts.iter().enumerate() {
             let path = if single { PATH.to_string() } else { format!("{PATH}[{i}]") };
             for agent in team.agents_of(&[text]) {
-                let of = format!("{path} {agent:?}");
-                let start = scope.start.map(|start| Moment { of: &of, ..start });
+                let site = format!("{path} {agent:?}");
+                let start = scope.start.map(|start| Moment { of: &site, ..start });
                 let scope = Scope { start, ..scope.clone() };
-                let program =
-                    checked(program(&scope, team, agent, text, path.clone())?, text, &path)?;
-                all.reads |= reads(program.code(), steered);
-                all.conditions.push(Condition {
-                    path: path.clone(),
-                    text: team.fill(agent, text).into_owned(),
-                    program,
-                });
+                let of = (team, agent);
+                let made = Term::compile(Kind::Until, &scope, of, text, path.clone())?;
+                check(&made, text)?;
+                all.reads |= reads(made.code(), steered);
+                all.conditions.push(made);
             }
         }
         if all.conditions.len() > MOST_CONDITIONS {
@@ -87,33 +74,17 @@ impl Start {
     pub fn has_conditions(&self) -> bool {
         !self.conditions.is_empty()
     }
-
-    /// The expression of a condition.
-    pub(crate) fn code(&self, condition: usize) -> &Code {
-        self.conditions[condition].program.code()
-    }
-
-    /// All expressions.
-    pub(super) fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.conditions.iter().map(|c| &c.program)
-    }
 }
 
 /// Refuses what is not one condition, or what no draw can change.
-fn checked(program: Program, text: &str, path: &str) -> Result<Program, ConfigError> {
-    let refused = |message: String, help: &str| ConfigError {
-        path: path.to_string(),
-        span: Some(0..text.len()),
-        message,
-        help: Some(help.to_string()),
-    };
-    if *program.ty() == Type::Bool {
-        return Ok(program);
+fn check(term: &Term, text: &str) -> Result<(), ConfigError> {
+    if *term.program.ty() == Type::Bool {
+        return Ok(());
     }
-    if program.is_truth() {
-        let why = format!("this is {} conditions", program.ty().len());
-        return Err(refused(why, "all(...) or any(...) makes one"));
+    if term.program.is_truth() {
+        let why = format!("this is {} conditions", term.program.ty().len());
+        return Err(term.refused(text, why, "all(...) or any(...) makes one"));
     }
     let why = "a start is drawn until a condition holds, this is a number".to_string();
-    Err(refused(why, "compare it, such as `> 0.1`"))
+    Err(term.refused(text, why, "compare it, such as `> 0.1`"))
 }

@@ -8,7 +8,7 @@ use super::draw::{Draw, noise_row, row};
 use super::event::Events;
 use super::expr::History;
 use super::metrics;
-use super::observe::{Observations, Sight, Spot, Term};
+use super::observe::{Observations, Observed, Sight, Spot};
 use super::reset::{Change, Reset, ResetPlace};
 use super::score::Score;
 use crate::env::ActionSpace;
@@ -50,7 +50,7 @@ impl Task {
             nstartvalue: self.reset.widest(),
             nuntil: self.start.conditions.len(),
             nrandom: self.start.random.len(),
-            nshare: score.rewards.iter().map(|r| r.agents.len()).sum(),
+            nshare: score.rewards.iter().map(|r| r.term.agents.len()).sum(),
             nterm: score.terminations.len(),
             nmetric: self.metrics.len(),
             nseen: seen.terms.len(),
@@ -79,7 +79,7 @@ impl Task {
     fn draws(&self) -> impl Iterator<Item = Option<&Draw>> {
         let terms = || self.observations.terms.iter();
         let noise = terms().flat_map(|t| t.places().map(|(_, _, sight)| sight.noise.as_ref()));
-        let biases = terms().flat_map(Term::biases);
+        let biases = terms().flat_map(Observed::biases);
         let events = self.events.events.iter().flat_map(|e| &e.drawn);
         (self.commands.components.iter().map(|c| c.draw.as_ref()))
             .chain(self.reset.operations.iter().map(|op| op.draw.as_ref()))
@@ -263,7 +263,7 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
     }
     for expr in &reset.exprs {
         t.start_place.push(expr.place as u32);
-        t.start_size.push(expr.program.units().len() as u32);
+        t.start_size.push(expr.term.program.units().len() as u32);
         t.start_reads.push(expr.reads);
     }
 }
@@ -271,7 +271,7 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
 fn score(t: &mut Tables, score: &Score) {
     for term in &score.rewards {
         t.weight.push(term.weight);
-        t.share_agent.extend(term.agents.iter().map(|&m| m as u32));
+        t.share_agent.extend(term.term.agents.iter().map(|&m| m as u32));
         t.share_end.push(t.share_agent.len() as u32);
     }
     t.reward_limit = vec![score.max_abs];
@@ -304,7 +304,7 @@ fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
         t.sink_end.push(t.sink_at.len() as u32);
         first.push(biases[0]);
     }
-    for (draw, len) in observations.terms.iter().flat_map(Term::biases) {
+    for (draw, len) in observations.terms.iter().flat_map(Observed::biases) {
         (0..len).for_each(|_| row(t, Some(draw)));
     }
     let padding = &observations.padding;
@@ -318,7 +318,7 @@ fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
     first
 }
 
-impl Term {
+impl Observed {
     /// All its places in rows: in a critics' row or a policies', where, and how it is seen.
     fn places(&self) -> impl Iterator<Item = (bool, Spot, &Sight)> {
         let policy = self.policy_at.iter().map(|&spot| (false, spot));

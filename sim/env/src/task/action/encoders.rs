@@ -1,6 +1,6 @@
 //! Encoders that are off: position targets are meant in what they say.
 
-use super::super::observe::{Observations, Term};
+use super::super::observe::{Observations, Observed};
 use super::{Actions, Encoder, Law};
 use crate::config::{ActionTerm, ConfigError, ObservationGroup};
 use crate::task::expr::ElementKind;
@@ -24,8 +24,8 @@ impl Actions {
                     return Err(ConfigError::new(path, message).help("leave it out"));
                 };
                 let agent = self.own.iter().position(|own| own.contains(&drive.output));
-                let named = |o: &(usize, &Term)| {
-                    o.1.name == *name
+                let named = |o: &(usize, &Observed)| {
+                    o.1.term.name == *name
                         && Some(o.1.agent) == agent
                         && o.1.group == ObservationGroup::Policy
                 };
@@ -33,7 +33,7 @@ impl Actions {
                 let Some((number, seen)) = all.find(named) else {
                     let known: Vec<&str> = (observations.terms.iter())
                         .filter(|o| joints(o).is_some() && Some(o.agent) == agent)
-                        .map(|o| o.name.as_str())
+                        .map(|o| o.term.name.as_str())
                         .collect();
                     let message = format!("no observation of the policy is called \"{name}\"");
                     return Err(ConfigError::new(path, message).help(match known[..] {
@@ -80,14 +80,15 @@ fn position_of(model: &Model, actuator: usize, law: &Law) -> Option<usize> {
 }
 
 /// The joints of which a term observes one number each, in order.
-fn joints(term: &Term) -> Option<Vec<usize>> {
-    let text = term.text.trim_start();
+fn joints(term: &Observed) -> Option<Vec<usize>> {
+    let text = term.term.text.trim_start();
     let positions = ["joint_pos(", "joint_pos_rel("];
     if !positions.iter().any(|p| text.starts_with(p)) {
         return None;
     }
-    let elements = term.program.elements().iter();
+    let elements = term.term.program.elements().iter();
     let joints: Vec<usize> =
         elements.filter(|e| e.kind == ElementKind::Joint).map(|e| e.index).collect();
-    (joints.len() == term.len() && joints.len() == term.program.elements().len()).then_some(joints)
+    (joints.len() == term.len() && joints.len() == term.term.program.elements().len())
+        .then_some(joints)
 }

@@ -493,7 +493,7 @@ impl<'a, 'm> Printer<'a, 'm> {
                     }
                 }
                 None => {
-                    let code = of.task.observations.code(term.index);
+                    let code = of.task.observations.terms[term.index].term.code();
                     text += &self.block(code, &format!("terms + {at}"));
                 }
             }

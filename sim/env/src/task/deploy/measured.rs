@@ -119,7 +119,7 @@ impl<'a> Deployment<'a> {
             if measured.inputs.contains(&t) {
                 continue;
             }
-            let code = self.task.observations.code(term.index);
+            let code = self.task.observations.terms[term.index].term.code();
             let what: BTreeSet<Missing> =
                 measured.examine(code).iter().flat_map(Dependence::all).collect();
             if !what.is_empty() {

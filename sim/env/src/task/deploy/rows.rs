@@ -87,15 +87,15 @@ pub(crate) fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTer
             let (spot, sight) = (t.policy_at?, t.policy.as_ref()?);
             // Rows of all agents lie one behind the other.
             let first = spot.first - agent * task.observations.width.policy;
-            let unit = match t.program.ty() {
+            let unit = match t.term.program.ty() {
                 super::super::expr::Type::Bool => "-".to_string(),
                 super::super::expr::Type::Num { unit, .. } => unit.clone(),
             };
-            let elements = t.program.elements().iter();
+            let elements = t.term.program.elements().iter();
             Some(DeployedTerm {
                 index,
-                name: t.name.clone(),
-                expr: t.text.clone(),
+                name: t.term.name.clone(),
+                expr: t.term.text.clone(),
                 unit,
                 elements: elements.map(|e| named(model, e.kind, e.index)).collect(),
                 len: t.len(),

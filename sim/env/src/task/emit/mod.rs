@@ -11,6 +11,7 @@ pub use numbers::Numbers;
 
 use super::Task;
 pub use super::expr::{Code, Remembered};
+use super::term::Kind;
 use ostler_engine::device::SourceRange;
 pub use ostler_engine::state::Sizes;
 use std::fmt::Write;
@@ -53,9 +54,12 @@ pub(crate) fn emit(
     Emitted { text: w.text, places: w.places, numbers: w.numbers.table() }
 }
 
-/// The name of a term's function.
-fn function(kind: &str, index: usize) -> String {
-    format!("term_{kind}_{index}")
+/// The function of the `i`-th remembered value, and of how it begins.
+fn kept(i: usize) -> String {
+    format!("term_kept_{i}")
+}
+fn begun(i: usize) -> String {
+    format!("term_begun_{i}")
 }
 
 impl Writer<'_> {
@@ -82,30 +86,11 @@ impl Writer<'_> {
     /// One function per expression, marked with the place it comes from.
     fn functions(&mut self) {
         let task = self.task;
-        for (i, term) in task.score.rewards.iter().enumerate() {
-            let place = format!("task.reward[{}].expr", term.index);
-            self.term(&function("reward", i), term.program.code(), place, &term.text);
-        }
-        for (i, term) in task.score.terminations.iter().enumerate() {
-            let place = format!("task.termination[{}].expr", term.index);
-            self.term(&function("end", i), term.program.code(), place, &term.text);
-        }
-        for (i, term) in task.metrics.terms.iter().enumerate() {
-            let place = format!("task.metric[{}].expr", term.index);
-            self.term(&function("metric", i), term.program.code(), place, &term.text);
-        }
-        for (i, term) in task.observations.terms.iter().enumerate() {
-            let place = format!("task.observation[{}].expr", term.index);
-            self.term(&function("seen", i), term.program.code(), place, &term.text);
-        }
-        for (i, expr) in task.reset.exprs.iter().enumerate() {
-            let place = format!("task.reset[{}].expr", expr.index);
-            let name = function("start", i);
-            self.term(&name, expr.program.code(), place, &expr.text);
-        }
-        for (i, condition) in task.start.conditions.iter().enumerate() {
-            let (name, place) = (function("until", i), condition.path.clone());
-            self.term(&name, condition.program.code(), place, &condition.text);
+        // Terms of a kind lie one behind the other.
+        let (mut last, mut i) = (None, 0);
+        for term in task.terms() {
+            i = if last.replace(term.kind) == Some(term.kind) { i + 1 } else { 0 };
+            self.term(&term.kind.function(i), term.code(), term.path.clone(), &term.text);
         }
         for (i, cell) in task.history.cells().iter().enumerate() {
             let place = match cell.kind() {
@@ -117,16 +102,9 @@ impl Writer<'_> {
                 }
             };
             let text = cell.text();
-            self.term(&function("kept", i), cell.next(), place.clone(), &text);
+            self.term(&kept(i), cell.next(), place.clone(), &text);
             if !cell.begins_as_it_goes_on() {
-                self.term(&function("begun", i), cell.begin(), place, &text);
-            }
-        }
-        for (i, native) in task.natives.functions.iter().enumerate() {
-            for (k, input) in native.inputs.iter().enumerate() {
-                let place = format!("task.native[{}].inputs[{k}]", native.row.index);
-                let name = function(&format!("native_{i}"), k);
-                self.term(&name, input.program.code(), place, &input.text);
+                self.term(&begun(i), cell.begin(), place, &text);
             }
         }
         for (name, key) in task.natives.places() {
@@ -153,14 +131,14 @@ impl Writer<'_> {
         let ones = |k: usize| vec![1; k];
         let seen = task.observations.terms.iter().map(|t| t.len());
         for (name, kind, widths) in [
-            ("rewards", "reward", ones(task.score.rewards.len())),
-            ("ends", "end", ones(task.score.terminations.len())),
-            ("metrics", "metric", ones(task.metrics.len())),
-            ("observations", "seen", seen.collect()),
-            ("untils", "until", ones(task.start.conditions.len())),
+            ("rewards", Kind::Reward, ones(task.score.rewards.len())),
+            ("ends", Kind::End, ones(task.score.terminations.len())),
+            ("metrics", Kind::Metric, ones(task.metrics.len())),
+            ("observations", Kind::Seen, seen.collect()),
+            ("untils", Kind::Until, ones(task.start.conditions.len())),
         ] {
             let terms = widths.into_iter().enumerate();
-            self.list(name, terms.map(|(i, len)| (i, len, function(kind, i))));
+            self.list(name, terms.map(|(i, len)| (i, len, kind.function(i))));
         }
         self.starts();
         let cells = task.history.cells().iter().enumerate();
@@ -171,9 +149,8 @@ impl Writer<'_> {
             self.list(
                 name,
                 own.map(|(i, cell)| {
-                    let same = cell.begins_as_it_goes_on();
-                    let kind = if same { "kept" } else { "begun" };
-                    (i, cell.rows().len(), function(kind, i))
+                    let function = if cell.begins_as_it_goes_on() { kept(i) } else { begun(i) };
+                    (i, cell.rows().len(), function)
                 }),
             );
         }
@@ -184,7 +161,7 @@ impl Writer<'_> {
         for states in [true, false] {
             let own = cells.clone().filter(|(_, c)| c.kind().is_state() == states);
             let name = if states { "states" } else { "others" };
-            self.list(name, own.map(|(i, c)| (i, c.rows().len(), function("kept", i))));
+            self.list(name, own.map(|(i, c)| (i, c.rows().len(), kept(i))));
         }
         self.line(format_args!(
             "  template<class F> OSTLER_FN void cells(bool own, F f) const {{\n    \
@@ -202,7 +179,7 @@ impl Writer<'_> {
              (void)before, (void)f;"
         ));
         for (i, expr) in exprs.iter().enumerate() {
-            let (len, function) = (expr.program.units().len(), function("start", i));
+            let (len, function) = (expr.term.program.units().len(), expr.term.kind.function(i));
             self.line(format_args!(
                 "    before({i});\n    {{\n      Values<{len}> v;\n      {function}(a, e, v.x);\n      \
                  f({i}, v);\n    }}"
@@ -226,7 +203,7 @@ impl Writer<'_> {
                 native.width().max(1)
             ));
             for (i, input) in native.inputs.iter().enumerate() {
-                let name = function(&format!("native_{k}"), i);
+                let name = input.term.kind.function(i);
                 self.line(format_args!("      {name}(a, e, in + {});", input.first));
             }
             self.line(format_args!("      native_{k}(a, e, stage, in);\n    }}"));

@@ -11,8 +11,9 @@ mod print;
 
 pub use library::Library;
 
-use super::expr::{Code, Declared, History, Inputs, Program, Scope, Scratch, Unit, is_name};
+use super::expr::{Code, Declared, History, Inputs, Scope, Scratch, Unit, is_name};
 use super::team::Team;
+use super::term::{Kind, Term};
 use super::{metrics::Metrics, observe::Observations, score::Score, unique};
 use crate::config::{ConfigError, Header, Leave, NativeCode, NativeTerm, NativeUnit, TaskConfig};
 use ostler_model::Model;
@@ -60,21 +61,20 @@ pub struct Native {
 #[derive(Debug, Clone)]
 pub struct Input {
     /// The expression.
-    pub text: String,
+    pub(super) term: Term,
     /// Its first number among the function's inputs.
     pub first: usize,
-    pub(super) program: Program,
 }
 
 impl Input {
     /// Units of its components.
     pub fn units(&self) -> &[Unit] {
-        self.program.units()
+        self.term.program.units()
     }
 
     /// Its values for a block `[components][BLOCK]`.
     pub(crate) fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s [f32] {
-        self.program.eval(inputs, scratch)
+        self.term.program.eval(inputs, scratch)
     }
 }
 
@@ -200,20 +200,17 @@ impl Natives {
             let (mut inputs, mut first) = (Vec::new(), 0);
             for (k, text) in term.inputs.iter().enumerate() {
                 let place = format!("{path}.inputs[{k}]");
-                let program = super::program(scope, team, row.agent, text, place.clone())?;
-                if let Some(later) = read_by(program.code(), &scope.defined.natives, row.first) {
+                let (kind, of) = (Kind::Input(all.functions.len()), (team, row.agent));
+                let term = Term::compile(kind, scope, of, text, place.clone())?;
+                if let Some(later) = read_by(term.code(), &scope.defined.natives, row.first) {
                     let why = format!("native.{later} has no value here yet");
                     return Err(ConfigError::new(place, why).help(
                         "inputs may read the functions before their own; what a function gave \
                          before it can remember itself (`memory`)",
                     ));
                 }
-                let width = program.units().len();
-                inputs.push(Input {
-                    text: team.fill(row.agent, text).into_owned(),
-                    first,
-                    program,
-                });
+                let width = term.program.units().len();
+                inputs.push(Input { term, first });
                 first += width;
                 if first > MOST {
                     let why = format!("{first} inputs");
@@ -254,9 +251,9 @@ impl Natives {
         let cells = || history.cells().iter();
         let states = cells().filter(|c| c.kind().is_state()).map(|c| c.next());
         let others = cells().filter(|c| !c.kind().is_state()).map(|c| c.next());
-        let judged = score.programs().chain(metrics.programs()).map(Program::code);
+        let judged = score.terms().chain(metrics.terms()).map(Term::code);
         let judged: Vec<&Code> = judged.chain(states).collect();
-        let seen = observations.programs().map(Program::code);
+        let seen = observations.terms().map(Term::code);
         let seen: Vec<&Code> = seen.chain(others).collect();
         let of_natives = history.of_natives();
         for k in (0..self.functions.len()).rev() {
@@ -265,7 +262,7 @@ impl Natives {
             let (mut is_judged, mut is_seen) = (reads(&judged), reads(&seen));
             // Functions behind this one may have it as an input.
             for later in &self.functions[k + 1..] {
-                let mut codes = later.inputs.iter().map(|i| i.program.code());
+                let mut codes = later.inputs.iter().map(|i| i.term.code());
                 if codes.any(|code| code.reads_natives(&rows)) {
                     is_judged |= later.judged;
                     is_seen |= later.seen;
@@ -274,16 +271,16 @@ impl Natives {
             let own = &mut self.functions[k];
             own.judged |= is_judged;
             own.seen |= is_seen;
-            for (i, input) in own.inputs.iter().enumerate() {
+            for input in &own.inputs {
                 let circle = cells().zip(&of_natives).find(|(cell, of_natives)| {
-                    **of_natives && input.program.code().reads_history(&cell.rows())
+                    **of_natives && input.term.code().reads_history(&cell.rows())
                 });
                 if let Some((cell, _)) = circle {
                     let why = format!(
                         "{} begins with what a native function gives, and that is called later",
                         cell.text()
                     );
-                    let path = format!("task.native[{}].inputs[{i}]", own.row.index);
+                    let path = &input.term.path;
                     return Err(ConfigError::new(path, why).help(
                         "a function can remember what it gave before (`memory`); or give the \
                          state another `init`",
@@ -325,9 +322,9 @@ impl Natives {
         self.functions.iter().position(|f| f.memory.contains(&row))
     }
 
-    /// Expressions of all inputs.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.functions.iter().flat_map(|f| &f.inputs).map(|i| &i.program)
+    /// All inputs.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.functions.iter().flat_map(|f| &f.inputs).map(|i| &i.term)
     }
 
     /// The headers' texts, by the names that compilers give them, and the key of each.

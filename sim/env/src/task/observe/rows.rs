@@ -3,7 +3,7 @@
 //! An agent's row for the critic holds what the critic sees, then each further group, which
 //! begins at the same column in all agents' rows.
 
-use super::{Observations, Seen, Spot, Term};
+use super::{Observations, Observed, Seen, Spot};
 use crate::config::{GroupOptions, ObservationGroup, Stack};
 use crate::env::{Groups, ObsGroup, ObsRow};
 use crate::task::team::Team;
@@ -21,21 +21,21 @@ struct Run {
 impl Run {
     /// `critic`: in the critics' rows.
     fn new(
-        terms: &[Term],
+        terms: &[Observed],
         own: Vec<usize>,
         critic: bool,
         stack: Stack,
         agent: usize,
         team: &Team,
     ) -> Self {
-        let frames = |t: &Term| t.sight(critic).map_or(1, |s| s.frames);
+        let frames = |t: &Observed| t.sight(critic).map_or(1, |s| s.frames);
         let all = || own.iter().map(|&i| &terms[i]);
-        let frame: usize = all().map(Term::len).sum();
+        let frame: usize = all().map(Observed::len).sum();
         let (mut width, mut table, mut spots) = (0, Vec::new(), Vec::new());
         for term in all() {
             let name = match term.agent == agent {
-                true => term.name.clone(),
-                false => team.prefixed(term.agent, &term.name),
+                true => term.term.name.clone(),
+                false => team.prefixed(term.agent, &term.term.name),
             };
             let spot = Spot {
                 first: width,
@@ -70,12 +70,12 @@ struct Part {
 impl Observations {
     /// Finds the places of all terms; `groups` are those behind the critic's.
     pub(super) fn lay_out(
-        mut terms: Vec<Term>,
+        mut terms: Vec<Observed>,
         groups: &[ObservationGroup],
         options: &BTreeMap<String, GroupOptions>,
         team: &Team,
     ) -> Self {
-        let is_critic = |t: &Term| t.group == ObservationGroup::Critic || t.copied;
+        let is_critic = |t: &Observed| t.group == ObservationGroup::Critic || t.copied;
         let critics = String::from(ObservationGroup::Critic);
         let with_critic =
             team.is_centralized() || options.contains_key(&critics) || terms.iter().any(is_critic);

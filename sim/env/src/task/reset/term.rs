@@ -2,10 +2,11 @@
 
 use super::super::draw::{Draw, UNLIMITED};
 use super::super::elements::{Chosen, Elements};
-use super::super::expr::{Program, Scope};
+use super::super::expr::{Scope, reads};
 use super::super::number;
 use super::super::pose;
 use super::super::team::{AgentIndex, Team};
+use super::super::term::Term;
 use super::targets::{Target, target};
 use super::value::{self, StartExpr};
 use super::{Change, Operation, Reset, ResetPlace};
@@ -30,12 +31,11 @@ pub(super) fn add(
     let text = team.fill(agent, &term.target);
     let blame = |e| team.blame(agent, &term.target, e);
     let meant = target(model, scope.defined, &text, &format!("{path}.target")).map_err(blame)?;
-    let mut builder = Builder { model, term, team, agent, path, program: None };
+    let mut builder = Builder { model, term, team, agent, path, value: None };
     if let (Some(expr), Some(units)) = (&term.expr, meant.units(model)) {
         builder.alone_with("expr")?;
         let path = format!("{path}.expr");
-        let program = value::compile(scope, (team, agent), expr, &units, &path)?;
-        builder.program = Some(program);
+        builder.value = Some(value::compile(scope, (team, agent), expr, &units, &path)?);
     }
     if let Target::Keyframes = meant {
         let first = agent.unwrap_or(0) == 0;
@@ -46,11 +46,10 @@ pub(super) fn add(
         return Ok(());
     }
     let operations = builder.operations(meant)?;
-    if let Some(program) = builder.program {
-        let (text, place) = (term.expr.clone(), reset.operations.len());
-        let text = team.fill(agent, text.as_deref().unwrap_or_default());
-        let made = StartExpr::new(index, text.into_owned(), program, place, steered);
-        reset.exprs.push(made);
+    if let Some(value) = builder.value {
+        // Commands may follow the robot, where they are steered.
+        let (reads, place) = (reads(value.code(), steered), reset.operations.len());
+        reset.exprs.push(StartExpr { term: value, place, reads });
     }
     for mut operation in operations {
         // The two pairs of a rotation are of one block of words, and a choice has one draw.
@@ -79,7 +78,7 @@ struct Builder<'a> {
     agent: AgentIndex,
     path: &'a str,
     /// The values.
-    program: Option<Program>,
+    value: Option<Term>,
 }
 
 fn operation(place: ResetPlace, change: Change, draw: Option<Draw>) -> Operation {
@@ -117,8 +116,8 @@ impl Builder<'_> {
 
     /// What component `i` is set to, by the expression.
     fn part(&self, i: usize) -> Option<Change> {
-        let program = self.program.as_ref()?;
-        Some(Change::Part(if program.units().len() == 1 { 0 } else { i }))
+        let value = self.value.as_ref()?;
+        Some(Change::Part(if value.program.units().len() == 1 { 0 } else { i }))
     }
 
     fn operations(&self, meant: Target) -> Result<Vec<Operation>, ConfigError> {
@@ -159,7 +158,9 @@ impl Builder<'_> {
         let name = |i: usize| joints.get(i).map(|&j| self.model.joints[j].name.as_str());
         let names = (0..places.len()).map(|i| name(i).into_iter().collect());
         let names: Vec<Vec<&str>> = names.collect();
-        if let Some(values) = self.program.as_ref().map(|p| p.units().len()).filter(|n| *n > 1) {
+        if let Some(values) =
+            self.value.as_ref().map(|v| v.program.units().len()).filter(|n| *n > 1)
+        {
             Chosen::listed(mixed, values, "values", &self.at("expr"))?;
         }
         let elements = Elements { what, names: &names, mixed, team: self.team, agent: self.agent };
@@ -220,7 +221,7 @@ impl Builder<'_> {
                 "a single turn adds to the pose so far",
                 "target = \"rpy(BODY)\" with value = [roll, pitch, yaw]",
             ),
-            ResetPlace::Turn(..) if sets && self.program.is_some() => self.refuse(
+            ResetPlace::Turn(..) if sets && self.value.is_some() => self.refuse(
                 "expr",
                 "a single turn adds to the pose so far",
                 "target = \"rpy(BODY)\" with expr = \"[roll, pitch, yaw]\"",
@@ -290,7 +291,7 @@ impl Builder<'_> {
                 let values = elements.numbers(value, &self.at("value"))?;
                 values.into_iter().map(Change::Set).collect()
             }
-            None if self.program.is_some() => {
+            None if self.value.is_some() => {
                 let parts = 0..chances.len();
                 parts.filter_map(|i| self.part(i)).collect()
             }
@@ -391,7 +392,7 @@ impl Builder<'_> {
         if !t.choice.is_empty() {
             return self.chosen(&places);
         }
-        if self.program.is_some() {
+        if self.value.is_some() {
             let parts = (0..4).filter_map(|i| self.part(i));
             let all = places.into_iter().zip(parts);
             return Ok(all.map(|(p, part)| operation(p, part, None)).collect());
@@ -426,7 +427,7 @@ impl Builder<'_> {
         }
         let parts = self.parts(&self.angles(3))?;
         let mut all = Vec::new();
-        if t.value.is_some() || self.program.is_some() {
+        if t.value.is_some() || self.value.is_some() {
             for (i, x) in [1.0, 0.0, 0.0, 0.0].into_iter().enumerate() {
                 let place = ResetPlace::Position(at + i);
                 all.push(operation(place, Change::Set(x), None));

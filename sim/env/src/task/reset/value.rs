@@ -1,8 +1,8 @@
 //! `expr` of `[[task.reset]]`: values from an expression.
 
-use super::super::expr::{Program, Scope, Start, Unit, reads};
-use super::super::program;
+use super::super::expr::{Scope, Start, Unit};
 use super::super::team::{AgentIndex, Team};
+use super::super::term::{Kind, Term};
 use super::ResetPlace;
 use crate::config::ConfigError;
 use ostler_model::{JointKind, Model};
@@ -10,11 +10,7 @@ use ostler_model::{JointKind, Model};
 /// An expression whose components are values of coordinates.
 #[derive(Debug, Clone)]
 pub(in crate::task) struct StartExpr {
-    /// Its term's place in the configuration.
-    pub index: usize,
-    /// As it is written.
-    pub text: String,
-    pub program: Program,
+    pub term: Term,
     /// The first operation that takes its value.
     pub place: usize,
     /// Its inputs: `READS_*` of `kernels/env/args.cuh`.
@@ -29,39 +25,33 @@ pub(super) fn compile(
     text: &str,
     units: &[Unit],
     path: &str,
-) -> Result<Program, ConfigError> {
-    let of = format!("{path} {agent:?}");
-    let start = scope.start.map(|start| Start { of: &of, ..start });
+) -> Result<Term, ConfigError> {
+    let site = format!("{path} {agent:?}");
+    let start = scope.start.map(|start| Start { of: &site, ..start });
     let scope = Scope { start, ..scope.clone() };
-    let program = program(&scope, team, agent, text, path.to_string())?;
-    let refused = |message: String, help: String| ConfigError {
-        path: path.to_string(),
-        span: Some(0..text.len()),
-        message,
-        help: Some(help),
-    };
-    if program.is_truth() {
+    let term = Term::compile(Kind::Start, &scope, (team, agent), text, path.to_string())?;
+    let refused = |why: String, help: &str| Err(term.refused(text, why, help));
+    if term.program.is_truth() {
         let why = "a start takes numbers, this is a condition".to_string();
-        return Err(refused(why, "if(condition, 1, 0) makes a number of it".into()));
+        return refused(why, "if(condition, 1, 0) makes a number of it");
     }
-    let (found, wanted) = (program.units().len(), units.len());
+    let (found, wanted) = (term.program.units().len(), units.len());
     if found != wanted && found != 1 {
         let why = match wanted {
             1 => format!("{found} numbers for 1 coordinate"),
             _ => format!("{found} numbers for {wanted} coordinates"),
         };
-        return Err(refused(why, format!("one number for all, or {wanted}")));
+        return refused(why, &format!("one number for all, or {wanted}"));
     }
     for (i, unit) in units.iter().enumerate() {
-        let own = program.units()[if found == 1 { 0 } else { i }];
+        let own = term.program.units()[if found == 1 { 0 } else { i }];
         if !own.fits(*unit) {
             let part = if found == 1 { String::new() } else { format!(" of component {i}") };
             let why = format!("this is in [{own}], the coordinate{part} in [{unit}]");
-            let help = "multiply by a constant to say how they compare".to_string();
-            return Err(refused(why, help));
+            return refused(why, "multiply by a constant to say how they compare");
         }
     }
-    Ok(program)
+    Ok(term)
 }
 
 /// The unit of what a place takes.
@@ -89,19 +79,5 @@ pub(super) fn unit(model: &Model, place: &ResetPlace) -> Unit {
         }
         ResetPlace::Yaw(_) | ResetPlace::Turn(..) => Unit::RAD,
         ResetPlace::Rotation(_) => Unit::NONE,
-    }
-}
-
-impl StartExpr {
-    /// `place`: the first operation that takes its value; `steered`: commands may follow the
-    /// robot.
-    pub(super) fn new(
-        index: usize,
-        text: String,
-        program: Program,
-        place: usize,
-        steered: bool,
-    ) -> Self {
-        Self { index, text, reads: reads(program.code(), steered), program, place }
     }
 }

@@ -118,11 +118,11 @@ fn compile(tasks: u32) {
         }
         let mut scratch = Scratch::default();
         let inputs = world.inputs(0, 3);
-        for program in compiled.score.programs().chain(compiled.metrics.programs()) {
+        for term in compiled.score.terms().chain(compiled.metrics.terms()) {
             if compiled.team.is_several() {
                 break;
             }
-            assert_eq!(program.eval(&inputs, &mut scratch).len(), 64);
+            assert_eq!(term.program.eval(&inputs, &mut scratch).len(), 64);
         }
         for cell in compiled.history.cells() {
             assert_eq!(cell.begin().outputs, cell.next().outputs, "{key}");
