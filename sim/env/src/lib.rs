@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod env;
+mod spaces;
 pub mod task;
 
 pub use ostler_lang::config;

@@ -2,13 +2,13 @@
 
 use super::{EnvSpec, EpisodeStats};
 use crate::task::Task;
-use crate::task::expr::{BLOCK, Scratch};
 use ostler_base::memory::{MemoryError, zeroed};
 use ostler_engine::device::Address;
 use ostler_engine::kernels::EnvArgs;
 use ostler_engine::physics::Shortfalls;
 use ostler_engine::physics::per_thread::PerThread;
 use ostler_engine::state::{Episodes, Sizes, StepBuffers};
+use ostler_lang::expr::{BLOCK, Scratch};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// All state besides the physics: a snapshot holds it all.

@@ -2,13 +2,13 @@
 //! environment that is well.
 
 use super::causes::{CausePlace, Kind};
+use super::stats::DESCRIBED;
 use super::{BatchEnv, Break};
 use ostler_engine::physics::fault;
 
-/// Broken environments that are looked at, and those that are described, between two
-/// calls of [`BatchEnv::take_stats`]: many at once have one cause.
+/// Broken environments that are looked at between two calls of [`BatchEnv::take_stats`]: many at
+/// once have one cause.
 const EXAMINED: u64 = crate::task::emit::BREAKS as u64;
-pub(super) const DESCRIBED: usize = 16;
 
 impl BatchEnv {
     /// Counts the cause of every environment in `work.broken`. Their state is still that

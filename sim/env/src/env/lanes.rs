@@ -4,11 +4,11 @@
 
 use super::inject::Faults;
 use crate::task::Task;
-use crate::task::expr::{BLOCK, Inputs, Scratch};
 use crate::task::native::{Library, Native};
 use ostler_engine::kernels::{self, Calls, EnvArgs};
 use ostler_engine::phases::api;
 use ostler_engine::physics::Stepper;
+use ostler_lang::expr::{BLOCK, Inputs, Scratch};
 use std::ffi::c_void;
 use std::os::raw::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -296,15 +296,4 @@ unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
             }
         }
     }
-}
-
-/// Draws the pose of one environment.
-///
-/// # Safety
-/// The addresses in `args` of the tables of starts, of the robot's, of new positions, velocities
-/// and values, and of the world's columns are of buffers of the sizes that it has; `calls` has a
-/// function that takes its context.
-pub(super) unsafe fn draw(args: &EnvArgs, calls: &Calls) {
-    // SAFETY: the caller's promise.
-    unsafe { (api().draw_pose)(args, calls) }
 }

@@ -8,7 +8,6 @@ mod explained;
 mod inject;
 mod lanes;
 pub mod on_device;
-mod pose;
 mod snapshot;
 mod spec;
 mod stats;
@@ -17,6 +16,7 @@ mod watch;
 
 use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
+pub use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
 use crate::task::Task;
 use crate::task::event::EventCost;
 use crate::task::native::Library;
@@ -32,8 +32,7 @@ use ostler_engine::physics::pool::Pool;
 use ostler_engine::physics::{Limits, Physics, PhysicsError, SnapshotError};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::Model;
-pub(crate) use pose::draw_pose;
-pub use spec::{ActionSpace, AgentSpec, EnvSpec, EventSpec, Groups, ObsGroup, ObsRow, StepOut};
+pub use spec::{AgentSpec, EnvSpec, StepOut};
 pub use stats::{Break, EpisodeStats, Finished};
 use std::sync::Arc;
 

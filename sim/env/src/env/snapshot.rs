@@ -1,7 +1,7 @@
 //! Everything the future of a batch depends on, as bytes, and back: a [`Record`], then the
 //! physics' own.
 
-pub(super) use super::examine::DESCRIBED;
+use super::stats::DESCRIBED;
 use super::{BatchEnv, Break, EpisodeStats, Finished, Groups};
 use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use bytemuck::{cast_slice, pod_read_unaligned};

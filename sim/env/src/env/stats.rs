@@ -1,12 +1,15 @@
 //! Statistics of episodes.
 
 use super::EnvSpec;
-use super::examine::DESCRIBED;
 use ostler_base::memory::MemoryError;
 use ostler_engine::device::Address;
 use ostler_engine::physics::{Shortfalls, fault};
 use ostler_engine::stats::{Number, STATS, StatAddresses, StatSizes};
 use serde::{Deserialize, Serialize};
+
+/// Broken environments that are described between two calls of
+/// [`BatchEnv::take_stats`](super::BatchEnv::take_stats).
+pub(super) const DESCRIBED: usize = 16;
 
 include!(concat!(env!("OUT_DIR"), "/stats.rs"));
 

@@ -8,10 +8,10 @@
 
 use super::lanes::{self, Block, Outcome};
 use super::{BatchEnv, Finished, Groups, StepOut};
-use crate::task::expr::{BLOCK, Column, Columns, Inputs};
 use bytemuck::Zeroable;
 use ostler_engine::device::Address;
 use ostler_engine::kernels::EnvArgs;
+use ostler_lang::expr::{BLOCK, Column, Columns, Inputs};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

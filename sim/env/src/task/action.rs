@@ -10,7 +10,7 @@ use super::late;
 use super::pose::Pose;
 use super::team::Team;
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
-use crate::env::ActionSpace;
+use crate::spaces::ActionSpace;
 use ostler_base::names::select;
 use ostler_model::{Actuator, Delay, Model};
 use position::position;
@@ -363,4 +363,20 @@ fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
 
 pub(super) fn limits(actuator: &Actuator) -> [f32; 2] {
     actuator.ctrlrange.map_or(UNLIMITED, |r| r.map(|x| x as f32))
+}
+
+/// The same with the entries of lists in the places of their names.
+pub(super) fn with_lists(
+    model: &Model,
+    terms: &[ActionTerm],
+    defined: &ostler_lang::expr::Definitions<'_>,
+) -> Vec<ActionTerm> {
+    let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
+    let mut terms = terms.to_vec();
+    for term in &mut terms {
+        let written = std::mem::take(&mut term.actuators);
+        let all = written.iter().flat_map(|name| defined.entries(name, named));
+        term.actuators = all.collect();
+    }
+    terms
 }

@@ -4,11 +4,11 @@ mod draws;
 mod held;
 mod velocity;
 
-use super::draw::{Draw, share};
+use super::read::unique;
 use super::team::Team;
-use super::unique;
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
+use ostler_lang::draw::{Draw, share};
 use ostler_model::Model;
 use std::collections::HashSet;
 pub(super) use velocity::Course;
@@ -147,7 +147,7 @@ impl Timing {
                 Ok(Self::Every(steps as u32))
             }
             Resample::Between([low, high]) => {
-                let [low, high] = super::range([low, high], &path)?.map(f64::from);
+                let [low, high] = ostler_lang::range([low, high], &path)?.map(f64::from);
                 // Whole numbers of steps below this are exact.
                 let most = f64::from(1 << 24) * step_dt;
                 for seconds in [low, high] {

@@ -1,11 +1,11 @@
 //! `[[task.contact]]` and `[task.option]`, written into the model.
 
-use super::expr::Definitions;
-use super::parts;
+use super::read::parts;
 use super::team::Team;
 use crate::config::{
     ConeWord, ConfigError, ContactTerm, IntegratorWord, OneOrMany, OptionTable, TaskConfig,
 };
+use ostler_lang::expr::Definitions;
 use ostler_model::{Cone, Geom, Integrator, Model};
 
 /// Changes `model` as `cfg` says.

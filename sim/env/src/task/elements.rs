@@ -2,9 +2,9 @@
 //! patterns of their names; and the order in which such elements stand.
 
 use super::team::{AgentIndex, Team};
-use super::{exact, range};
 use crate::config::{ConfigError, OneOrMany, Ranges};
 use ostler_base::names::{matches, nearest};
+use ostler_lang::{exact, range};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Elements that a list of names and patterns means: names alone stand in the order in which they

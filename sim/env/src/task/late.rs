@@ -1,7 +1,7 @@
 //! Delays of observations, actions and actuators: what their environments remember of the way.
 
-use super::number;
 use crate::config::{self, ConfigError, DelaySteps};
+use ostler_lang::number;
 use ostler_model::Delay;
 
 /// Most steps of a delay.

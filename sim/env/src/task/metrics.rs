@@ -1,10 +1,10 @@
 //! `[[task.metric]]`: numbers of episodes that are logged and evaluated, never rewarded.
 
-use super::expr::{Scope, Type, Unit};
 use super::team::Team;
 use super::term::{Kind, Row, Term};
 use crate::config::{ConfigError, MetricTerm, Over};
 use ostler_engine::kernels;
+use ostler_lang::expr::{Scope, Type, Unit};
 use std::collections::HashSet;
 
 /// The compiled metrics.

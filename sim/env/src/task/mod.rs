@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod native;
 pub mod observe;
 pub mod pose;
+mod read;
 pub mod reset;
 pub mod score;
 pub mod start;
@@ -28,20 +29,16 @@ mod term;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
+use crate::config::{ConfigError, TaskConfig};
 pub use command::CommandSpec;
-use elements::Chosen;
 use expr::{
     Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
 };
-use ostler_base::names::select;
-use ostler_base::text::obeyed;
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
+use ostler_lang::number;
 pub use ostler_lang::{draw, expr};
-use ostler_lang::{exact, number, range};
 use ostler_model::{ContactSensor, Model};
-use std::collections::HashSet;
 use std::sync::Arc;
 use team::Team;
 use term::{Kind, Term};
@@ -119,7 +116,7 @@ impl Task {
         let numbers = (&commands, &params[..], step_dt);
         let reset = reset::Reset::compile(&scope, &cfg.reset, named.as_ref(), numbers, &team)?;
         let pose = (named.clone()).unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
-        let driven = with_lists(model, &cfg.action, &defined);
+        let driven = action::with_lists(model, &cfg.action, &defined);
         let mut actions = action::Actions::compile(model, &driven, &pose, &team)?;
         team.outputs.clone_from(&actions.own);
         // What a start must not read was refused: nothing of this is the task's.
@@ -298,18 +295,6 @@ pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
         && gains(one) == gains(other)
 }
 
-/// The same with the entries of lists in the places of their names.
-fn with_lists(model: &Model, terms: &[ActionTerm], defined: &Definitions<'_>) -> Vec<ActionTerm> {
-    let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
-    let mut terms = terms.to_vec();
-    for term in &mut terms {
-        let written = std::mem::take(&mut term.actuators);
-        let all = written.iter().flat_map(|name| defined.entries(name, named));
-        term.actuators = all.collect();
-    }
-    terms
-}
-
 /// Refuses agents of one policy that are of different sizes.
 fn shared_alike(
     team: &Team,
@@ -325,8 +310,8 @@ fn shared_alike(
             format!("see {} and {} numbers", a.0.policy, b.0.policy)
         } else if a.1 != b.1 {
             let text = |space| match space {
-                crate::env::ActionSpace::Continuous(n) => format!("{n} numbers"),
-                crate::env::ActionSpace::Discrete(n) => format!("one of {n} choices"),
+                crate::spaces::ActionSpace::Continuous(n) => format!("{n} numbers"),
+                crate::spaces::ActionSpace::Discrete(n) => format!("one of {n} choices"),
             };
             format!("decide {} and {}", text(a.1), text(b.1))
         } else if a.0.critic != b.0.critic {
@@ -341,66 +326,6 @@ fn shared_alike(
             format!("\"{}\" and \"{}\" share a policy, but {differ}", names[first], names[agent]),
         )
         .help("policies = \"separate\", or a list with a name for each kind of agent"));
-    }
-    Ok(())
-}
-
-/// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'
-/// names in them. A pattern means those alone that it `may`. The key is at `path`.
-fn parts<'a>(
-    written: &[String],
-    (kind, names): (&str, impl Iterator<Item = &'a str> + Clone),
-    may: impl Fn(usize) -> bool,
-    defined: &Definitions<'_>,
-    team: &Team,
-    path: &str,
-) -> Result<Chosen, ConfigError> {
-    let known = |name: &str| names.clone().any(|n| n == name);
-    let mut found = Vec::new();
-    for (p, text) in written.iter().enumerate() {
-        for pattern in defined.entries(text, known) {
-            for agent in team.agents_of(&[&pattern]) {
-                let pattern = team.fill(agent, &pattern);
-                let all = names.clone().enumerate();
-                let mut fits = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
-                let named = !pattern.contains('*');
-                fits.retain(|e| named || may(*e));
-                found.push(Ok((pattern.into_owned(), fits)));
-            }
-        }
-    }
-    Chosen::new(found, path)
-}
-
-/// One finite number per element.
-fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<f32>, ConfigError> {
-    match values {
-        OneOrMany::One(v) => Ok(vec![number(*v, path)?; len]),
-        OneOrMany::Many(list) if list.len() == len => {
-            list.iter().map(|&v| number(v, path)).collect()
-        }
-        OneOrMany::Many(list) => {
-            Err(ConfigError::new(path, format!("{} numbers for {len} {what}", list.len()))
-                .help(format!("give one number for all, or {len}")))
-        }
-        OneOrMany::Named(_) => {
-            Err(ConfigError::new(path, format!("{what} have no names that a pattern could fit"))
-                .help(format!("give one number for all, or {len}")))
-        }
-    }
-}
-
-/// Refuses an empty or repeated name.
-fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), ConfigError> {
-    if name.is_empty() {
-        return Err(ConfigError::new(path, "the name is empty"));
-    }
-    if let Some(c) = name.chars().find(|c| obeyed(*c)) {
-        let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
-        return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
-    }
-    if !seen.insert(name.to_string()) {
-        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
     }
     Ok(())
 }

@@ -3,13 +3,14 @@
 mod rows;
 mod sight;
 
-use super::expr::Scope;
+use super::read::{spread, unique};
 use super::team::Team;
 use super::term::{Kind, Term};
-use super::{range, spread, unique};
 use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};
-use crate::env::{Groups, ObsGroup, ObsRow};
+use crate::spaces::{Groups, ObsGroup, ObsRow};
 use ostler_base::names::nearest;
+use ostler_lang::expr::Scope;
+use ostler_lang::range;
 pub(super) use sight::Sight;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -111,8 +112,8 @@ impl Observed {
             name,
             expr: self.term.text.clone(),
             unit: match self.term.program.ty() {
-                super::expr::Type::Bool => "-".to_string(),
-                super::expr::Type::Num { unit, .. } => unit.clone(),
+                ostler_lang::expr::Type::Bool => "-".to_string(),
+                ostler_lang::expr::Type::Num { unit, .. } => unit.clone(),
             },
         }
     }

@@ -4,11 +4,11 @@
 //! the robot file's own; `"keyframe(NAME)"` one of its keyframes. In a pose that is named
 //! episodes also start, before the terms of `[[task.reset]]`.
 
-use super::number;
 use super::reset::Reset;
 use super::team::Team;
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
+use ostler_lang::number;
 use ostler_model::arms::tendon_length;
 use ostler_model::{Actuator, JointKind, Keyframe, Model, Transmission};
 use std::ops::Range;

@@ -1,17 +1,19 @@
 //! `[[task.reset]]`: how a new episode starts.
 
+mod fixed;
 mod targets;
 mod term;
 mod value;
 
 use super::command::Commands;
-use super::draw::Draw;
-use super::expr::{Program, Scope};
 use super::pose::Pose;
 use super::team::Team;
 use super::term::Term;
 use crate::config::{ConfigError, ResetTerm};
+use ostler_engine::kernels::{self, NOWHERE};
 use ostler_engine::state::{Sizes, Tables};
+use ostler_lang::draw::{Draw, row};
+use ostler_lang::expr::{Program, Scope};
 use ostler_model::JointKind;
 pub(super) use value::StartExpr;
 
@@ -129,6 +131,44 @@ impl Reset {
         Ok(all)
     }
 
+    /// Writes itself into the tables.
+    pub(super) fn enter(&self, t: &mut Tables) {
+        (t.begin_qpos, t.begin_qvel) = self.start.clone();
+        t.quaternion = self.quaternions.iter().map(|&i| i as u32).collect();
+        for op in &self.operations {
+            let (target, index) = match op.place {
+                ResetPlace::Position(i) => (kernels::PLACE_POSITION, i),
+                ResetPlace::Velocity(i) => (kernels::PLACE_VELOCITY, i),
+                ResetPlace::Yaw(i) => (kernels::PLACE_YAW, i),
+                ResetPlace::Turn(i, 0) => (kernels::PLACE_TURN_X, i),
+                ResetPlace::Turn(i, 1) => (kernels::PLACE_TURN_Y, i),
+                ResetPlace::Turn(i, _) => (kernels::PLACE_TURN_Z, i),
+                ResetPlace::Rotation(i) => (kernels::PLACE_ROTATION, i),
+            };
+            let (change, value, part) = match op.change {
+                Change::Add => (kernels::CHANGE_ADD, 0.0, NOWHERE),
+                Change::Set(value) => (kernels::CHANGE_SET, value, NOWHERE),
+                Change::Part(part) => (kernels::CHANGE_SET, 0.0, part as u32),
+                Change::Scale => (kernels::CHANGE_SCALE, 0.0, NOWHERE),
+                Change::Drawn(value) => (kernels::CHANGE_DRAWN, value, NOWHERE),
+            };
+            t.place_target.push(target);
+            t.place_index.push(index as u32);
+            row(t, op.draw.as_ref());
+            t.place_word.push(op.word);
+            t.place_change.push(change);
+            t.place_value.push(value);
+            t.place_least.push(op.clip[0]);
+            t.place_most.push(op.clip[1]);
+            t.place_part.push(part);
+        }
+        for expr in &self.exprs {
+            t.start_place.push(expr.place as u32);
+            t.start_size.push(expr.term.program.units().len() as u32);
+            t.start_reads.push(expr.reads);
+        }
+    }
+
     /// All expressions.
     pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
         self.exprs.iter().map(|e| &e.term)
@@ -144,8 +184,8 @@ impl Reset {
     ) -> Result<Vec<f32>, ConfigError> {
         let model = scope.model;
         let mut tables = Tables::of(model);
-        super::tables::starts(&mut tables, self);
-        tables.draw_chance.fill(ostler_engine::kernels::CHANCE_NONE);
+        self.enter(&mut tables);
+        tables.draw_chance.fill(kernels::CHANCE_NONE);
         let sizes = Sizes {
             nplace: self.operations.len(),
             ndraw: self.operations.len(),
@@ -158,7 +198,7 @@ impl Reset {
         let random = scope.start.map_or_else(Vec::new, |start| start.draws.middles());
         let drawn = [commands, &random, params];
         let exprs: Vec<&Program> = self.terms().map(|t| &t.program).collect();
-        crate::env::draw_pose(model, &tables, &sizes, &exprs, drawn, step_dt as f32)
+        fixed::draw_pose(model, &tables, &sizes, &exprs, drawn, step_dt as f32)
             .map_err(|e| ConfigError::new("task.reset", e.to_string()))
     }
 

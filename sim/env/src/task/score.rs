@@ -1,10 +1,11 @@
 //! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
 
-use super::expr::{Inputs, Scope, Scratch, Type};
+use super::read::unique;
 use super::team::Team;
 use super::term::{Kind, Row, Term};
-use super::{number, range, unique};
 use crate::config::{ConfigError, TaskConfig};
+use ostler_lang::expr::{Inputs, Scope, Scratch, Type};
+use ostler_lang::{number, range};
 use std::collections::HashSet;
 
 /// The compiled reward and termination terms.

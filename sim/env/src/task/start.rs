@@ -1,10 +1,10 @@
 //! `[task.start]`: conditions that the start of an episode fulfils.
 
-use super::draw::Draw;
-use super::expr::{Scope, Start as Moment, Type, reads};
 use super::team::Team;
 use super::term::{Kind, Term};
 use crate::config::{ConfigError, StartConfig};
+use ostler_lang::draw::Draw;
+use ostler_lang::expr::{Scope, Start as Moment, Type, reads};
 
 /// Most draws of a start: the keys of random numbers have room for 65,536.
 const MOST_TRIES: u32 = 1000;

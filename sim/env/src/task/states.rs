@@ -1,9 +1,9 @@
 //! `[[task.state]]`: values of a task that may refer to themselves.
 
-use super::expr::{Draws, HistoryBuilder, Program, Scope, Start, StateRow, Unit};
+use super::read::unique;
 use super::team::{AgentIndex, Team};
-use super::unique;
 use crate::config::{ConfigError, StateTerm};
+use ostler_lang::expr::{Draws, HistoryBuilder, Program, Scope, Start, StateRow, Unit};
 use std::collections::HashSet;
 
 /// Placeholder of the agent's name.

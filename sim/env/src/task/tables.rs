@@ -4,16 +4,15 @@
 use super::Task;
 use super::action::{Actions, Law};
 use super::command::{Commands, When};
-use super::draw::{Draw, noise_row, row};
 use super::event::Events;
-use super::expr::History;
 use super::metrics;
 use super::observe::{Observations, Observed, Sight, Spot};
-use super::reset::{Change, Reset, ResetPlace};
 use super::score::Score;
-use crate::env::ActionSpace;
+use crate::spaces::ActionSpace;
 use ostler_engine::kernels::{self, NOWHERE};
 use ostler_engine::state::{Sizes, Tables};
+use ostler_lang::draw::{Draw, noise_row, row};
+use ostler_lang::expr::History;
 use ostler_model::{Delay, Model};
 
 impl Task {
@@ -99,7 +98,7 @@ impl Task {
         };
         actions(&mut t, &self.actions);
         commands(&mut t, &self.commands);
-        starts(&mut t, &self.reset);
+        self.reset.enter(&mut t);
         t.until_reads = vec![self.start.reads];
         t.most_tries = vec![self.start.tries];
         self.start.random.iter().for_each(|draw| row(&mut t, Some(draw)));
@@ -227,44 +226,6 @@ fn commands(t: &mut Tables, commands: &Commands) {
         t.course_share.extend(course.shares);
         t.course_stiffness.push(course.stiffness);
         t.course_dead.push(course.deadband);
-    }
-}
-
-/// How episodes start.
-pub(super) fn starts(t: &mut Tables, reset: &Reset) {
-    (t.begin_qpos, t.begin_qvel) = reset.start.clone();
-    t.quaternion = reset.quaternions.iter().map(|&i| i as u32).collect();
-    for op in &reset.operations {
-        let (target, index) = match op.place {
-            ResetPlace::Position(i) => (kernels::PLACE_POSITION, i),
-            ResetPlace::Velocity(i) => (kernels::PLACE_VELOCITY, i),
-            ResetPlace::Yaw(i) => (kernels::PLACE_YAW, i),
-            ResetPlace::Turn(i, 0) => (kernels::PLACE_TURN_X, i),
-            ResetPlace::Turn(i, 1) => (kernels::PLACE_TURN_Y, i),
-            ResetPlace::Turn(i, _) => (kernels::PLACE_TURN_Z, i),
-            ResetPlace::Rotation(i) => (kernels::PLACE_ROTATION, i),
-        };
-        let (change, value, part) = match op.change {
-            Change::Add => (kernels::CHANGE_ADD, 0.0, NOWHERE),
-            Change::Set(value) => (kernels::CHANGE_SET, value, NOWHERE),
-            Change::Part(part) => (kernels::CHANGE_SET, 0.0, part as u32),
-            Change::Scale => (kernels::CHANGE_SCALE, 0.0, NOWHERE),
-            Change::Drawn(value) => (kernels::CHANGE_DRAWN, value, NOWHERE),
-        };
-        t.place_target.push(target);
-        t.place_index.push(index as u32);
-        row(t, op.draw.as_ref());
-        t.place_word.push(op.word);
-        t.place_change.push(change);
-        t.place_value.push(value);
-        t.place_least.push(op.clip[0]);
-        t.place_most.push(op.clip[1]);
-        t.place_part.push(part);
-    }
-    for expr in &reset.exprs {
-        t.start_place.push(expr.place as u32);
-        t.start_size.push(expr.term.program.units().len() as u32);
-        t.start_reads.push(expr.reads);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `[agents]`: for agent terms are meant, and whose name stands in their texts.
 
-use super::expr::{Agents, Scope};
 use crate::config::{AgentsConfig, ConfigError, TaskConfig};
+use ostler_lang::expr::{Agents, Scope};
 use std::borrow::Cow;
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
 //! An expression of the task with what it is for: rewards, terminations, metrics, observations,
 //! starts, their conditions, inputs of native functions.
 
-use super::expr::{Code, Program, Scope};
+use super::read::unique;
 use super::team::{AgentIndex, Team};
-use super::unique;
 use crate::config::ConfigError;
+use ostler_lang::expr::{Code, Program, Scope};
 use std::collections::HashSet;
 
 /// What an expression is for.

@@ -5,7 +5,7 @@ use super::DeviceEnv;
 use super::snapshot::put;
 use crate::config::EnvConfig;
 use crate::env::causes::{CausePlace, Kind};
-use crate::env::examine::DESCRIBED;
+use crate::env::stats::DESCRIBED;
 use crate::env::{BatchEnv, Break};
 use crate::task::emit::BREAKS;
 use bytemuck::pod_read_unaligned;

@@ -3,7 +3,7 @@
 use super::super::observe::{Observations, Observed};
 use super::{Actions, Encoder, Law};
 use crate::config::{ActionTerm, ConfigError, ObservationGroup};
-use crate::task::expr::ElementKind;
+use ostler_lang::expr::ElementKind;
 use ostler_model::Model;
 
 impl Actions {

@@ -1,10 +1,10 @@
 //! Rows of controls: `kind = "discrete"` chooses one, `"binary"` one of two by a sign.
 
 use super::super::elements::Chosen;
-use super::super::{number, range};
 use super::{Actions, Drive, Law, UNLIMITED, limits};
 use crate::config::{ActionTerm, ConfigError, OneOrMany, Ranges};
-use crate::env::ActionSpace;
+use crate::spaces::ActionSpace;
+use ostler_lang::{number, range};
 use ostler_model::Model;
 
 impl Actions {

@@ -1,11 +1,11 @@
 //! Motors that `kind = "position"` gives gains: servos, whose law holds in every physics step.
 
 use super::super::elements::Elements;
-use super::super::expr::Definitions;
 use super::position::{is_motor, no_servo, scalar_joint};
 use super::{chosen, names_of};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany, TaskConfig};
 use crate::task::team::Team;
+use ostler_lang::expr::Definitions;
 use ostler_model::{Actuator, Given, Model};
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(in crate::task) fn servos(
     }
     let before = model.clone();
     let defined = Definitions::new(&before, cfg, team.names())?;
-    let terms = super::super::with_lists(&before, &cfg.action, &defined);
+    let terms = super::with_lists(&before, &cfg.action, &defined);
     for (t, term) in terms.iter().enumerate().filter(|(_, term)| has_gains(term)) {
         let path = format!("task.action[{t}]");
         let key = match term.stiffness {

@@ -8,11 +8,11 @@ mod network;
 use super::action::{has_gains, servos};
 use super::contact;
 use super::elements::{Chosen, Elements};
-use super::expr::Definitions;
 use super::late;
-use super::parts;
+use super::read::parts;
 use super::team::Team;
 use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, OneOrMany, OptionTable, TaskConfig};
+use ostler_lang::expr::Definitions;
 use ostler_model::{
     Actuator, Delay, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Transmission,
 };

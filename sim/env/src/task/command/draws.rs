@@ -1,8 +1,8 @@
 //! Distributions of a command's components.
 
-use super::super::draw::{Draw, DrawConfig, shares};
-use super::super::number;
 use crate::config::{CommandTerm, ConfigError, Distribution};
+use ostler_lang::draw::{Draw, DrawConfig, shares};
+use ostler_lang::number;
 
 /// Most choices.
 const MOST_CHOICES: usize = 4096;

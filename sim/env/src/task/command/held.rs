@@ -1,8 +1,8 @@
 //! Commands for somebody who watches: what they are, and values that he gives instead of draws.
 
-use super::super::draw::Draw;
 use super::Commands;
 use ostler_engine::state::Tables;
+use ostler_lang::draw::Draw;
 
 /// A command, as sliders need it.
 #[derive(Debug, Clone, PartialEq)]

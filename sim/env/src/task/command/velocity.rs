@@ -3,9 +3,9 @@
 //! Source: mjlab's `UniformVelocityCommand` (1.6), whose draws and order of corrections these
 //! are; Isaac Lab's of the same name lacks `forward` and `world`; `deadband` is legged_gym's.
 
-use super::super::{number, range};
 use super::share;
 use crate::config::{CommandTerm, ConfigError, Distribution, Heading};
+use ostler_lang::{number, range};
 use ostler_model::{JointKind, Model};
 
 /// The compiled term.

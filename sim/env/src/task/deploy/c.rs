@@ -2,9 +2,9 @@
 
 use super::controls::{Control, Mapping};
 use super::measured::Measured;
-use crate::env::ActionSpace;
-pub(crate) use crate::task::expr::{Cell, Code, Seen, Source, literal};
+use crate::spaces::ActionSpace;
 use ostler_base::text::obeyed;
+pub(crate) use ostler_lang::expr::{Cell, Code, Seen, Source, literal};
 use ostler_model::JointKind;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

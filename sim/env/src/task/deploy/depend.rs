@@ -6,7 +6,7 @@
 //! with them makes a value depend on them for good.
 
 use super::measured::Missing;
-pub(crate) use crate::task::expr::{Code, Op, Source, Step};
+pub(crate) use ostler_lang::expr::{Code, Op, Source, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A number of a base that is not measured: its body, whether it is a velocity, its axis.

@@ -8,8 +8,8 @@
 use super::depend::Dependence;
 use super::rows::is_instrument;
 use super::{DeployError, Deployment};
-pub(crate) use crate::task::expr::{Cell, Code, Seen, Source, Step};
 use ostler_base::names::nearest;
+pub(crate) use ostler_lang::expr::{Cell, Code, Seen, Source, Step};
 use ostler_model::{Joint, JointKind, Model, PathPart, TendonKind, Transmission};
 use std::collections::{BTreeMap, BTreeSet};
 

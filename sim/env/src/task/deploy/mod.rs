@@ -17,7 +17,7 @@ pub use rows::{Command, DeployedTerm, Output};
 pub use table::{Entry, Row, aligned};
 
 use super::Task;
-use crate::env::ActionSpace;
+use crate::spaces::ActionSpace;
 use ostler_base::names::nearest;
 use ostler_model::Model;
 

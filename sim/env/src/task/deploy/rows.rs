@@ -1,9 +1,9 @@
 //! Terms, outputs and commands of a deployment.
 
-use super::super::draw::Draw;
 use super::super::{Task, command::Commands};
-use crate::env::ActionSpace;
-use crate::task::expr::ElementKind;
+use crate::spaces::ActionSpace;
+use ostler_lang::draw::Draw;
+use ostler_lang::expr::ElementKind;
 use ostler_model::{Delay, Model, SensorKind};
 
 /// An observation of the policy.
@@ -88,8 +88,8 @@ pub(crate) fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTer
             // Rows of all agents lie one behind the other.
             let first = spot.first - agent * task.observations.width.policy;
             let unit = match t.term.program.ty() {
-                super::super::expr::Type::Bool => "-".to_string(),
-                super::super::expr::Type::Num { unit, .. } => unit.clone(),
+                ostler_lang::expr::Type::Bool => "-".to_string(),
+                ostler_lang::expr::Type::Num { unit, .. } => unit.clone(),
             };
             let elements = t.term.program.elements().iter();
             Some(DeployedTerm {

@@ -10,10 +10,10 @@ mod numbers;
 pub use numbers::Numbers;
 
 use super::Task;
-pub use super::expr::{Code, Remembered};
 use super::term::Kind;
 use ostler_engine::device::SourceRange;
 pub use ostler_engine::state::Sizes;
+pub use ostler_lang::expr::{Code, Remembered};
 use std::fmt::Write;
 
 /// Broken environments of which the device keeps a record for the host to examine: as many
@@ -69,7 +69,7 @@ impl Writer<'_> {
     }
 
     fn constants(&mut self, s: &Sizes, step_dt: f64, max_steps: u32) {
-        let step_dt = super::expr::literal(step_dt as f32);
+        let step_dt = ostler_lang::expr::literal(step_dt as f32);
         self.line(format_args!("struct Task {{"));
         let others =
             [("one", 1), ("TALLY", s.tally()), ("BREAKS", BREAKS), ("BREAK", s.break_record())];

@@ -1,6 +1,6 @@
 //! Where a task's numbers stand in the code.
 
-use crate::task::expr::literal;
+use ostler_lang::expr::literal;
 
 /// The task's numbers, in the order in which they were asked for.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use super::compile::Compiler;
 use crate::config::{ConfigError, Distribution, DrawConfig, EventRange, OneOrMany};
-use crate::task::draw::Draw;
+use ostler_lang::draw::Draw;
 
 impl Compiler<'_> {
     /// The distribution of component `i` of `n`.

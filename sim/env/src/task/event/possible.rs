@@ -3,7 +3,7 @@
 
 use super::compile::Compiler;
 use crate::config::{ConfigError, Distribution, Operation};
-use crate::task::draw::Draw;
+use ostler_lang::draw::Draw;
 use ostler_model::{Field, Varied};
 
 /// Normal draws of which a smaller share is cut off are not worth a word.

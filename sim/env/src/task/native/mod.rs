@@ -11,11 +11,11 @@ mod print;
 
 pub use library::Library;
 
-use super::expr::{Code, Declared, History, Inputs, Scope, Scratch, Unit, is_name};
 use super::team::Team;
 use super::term::{Kind, Term};
-use super::{metrics::Metrics, observe::Observations, score::Score, unique};
+use super::{metrics::Metrics, observe::Observations, read::unique, score::Score};
 use crate::config::{ConfigError, Header, Leave, NativeCode, NativeTerm, NativeUnit, TaskConfig};
+use ostler_lang::expr::{Code, Declared, History, Inputs, Scope, Scratch, Unit, is_name};
 use ostler_model::Model;
 use std::collections::HashSet;
 use std::ops::Range;

@@ -5,7 +5,7 @@
 
 use super::{Observations, Observed, Seen, Spot};
 use crate::config::{GroupOptions, ObservationGroup, Stack};
-use crate::env::{Groups, ObsGroup, ObsRow};
+use crate::spaces::{Groups, ObsGroup, ObsRow};
 use crate::task::team::Team;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,12 +1,12 @@
 //! How a row has a term: its noise, bias, delay and earlier values.
 
-use super::super::draw::{Distribution, Draw, UNLIMITED};
 use super::super::late::{self, MOST_KEPT};
-use super::super::{number, range};
 use crate::config::{
     self, BiasWhen, ConfigError, CriticCopy, GroupOptions, HalfOrRange, NoiseKind, ObservationTerm,
     Spread, SpreadConfig, Stack,
 };
+use ostler_lang::draw::{Distribution, Draw, UNLIMITED};
+use ostler_lang::{number, range};
 use ostler_model::Delay;
 
 /// Most control steps whose values are seen.

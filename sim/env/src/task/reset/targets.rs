@@ -1,13 +1,13 @@
 //! `target` of `[[task.reset]]`: which coordinates are meant.
 
 use super::super::elements::Chosen;
-use super::super::expr::{Definitions, Unit};
 use super::super::pose::{argument, listed};
 use super::ResetPlace;
 use super::value::unit;
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
 use ostler_base::names::select;
+use ostler_lang::expr::{Definitions, Unit};
 use ostler_model::{JointKind, Model};
 
 const TARGETS: [&str; 13] = [

@@ -1,9 +1,6 @@
 //! One `[[task.reset]]` term as operations on coordinates.
 
-use super::super::draw::{Draw, UNLIMITED};
 use super::super::elements::{Chosen, Elements};
-use super::super::expr::{Scope, reads};
-use super::super::number;
 use super::super::pose;
 use super::super::team::{AgentIndex, Team};
 use super::super::term::Term;
@@ -12,6 +9,9 @@ use super::value::{self, StartExpr};
 use super::{Change, Operation, Reset, ResetPlace};
 use crate::config::{ConfigError, Ranges, ResetTerm};
 use ostler_base::names::select;
+use ostler_lang::draw::{Draw, UNLIMITED};
+use ostler_lang::expr::{Scope, reads};
+use ostler_lang::number;
 use ostler_model::{JointKind, Keyframe, Model};
 use std::f64::consts::PI;
 

@@ -1,10 +1,10 @@
 //! `expr` of `[[task.reset]]`: values from an expression.
 
-use super::super::expr::{Scope, Start, Unit};
 use super::super::team::{AgentIndex, Team};
 use super::super::term::{Kind, Term};
 use super::ResetPlace;
 use crate::config::ConfigError;
+use ostler_lang::expr::{Scope, Start, Unit};
 use ostler_model::{JointKind, Model};
 
 /// An expression whose components are values of coordinates.

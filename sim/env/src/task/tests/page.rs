@@ -2,7 +2,7 @@
 //! parts anew: `UPDATE_DOCS=1 cargo test -p ostler-sim page`.
 
 use crate::config::TaskConfig;
-use crate::task::expr::{
+use ostler_lang::expr::{
     Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
 };
 use ostler_model::mjcf;

@@ -8,7 +8,7 @@ use crate::config::{Auto, ConfigError, EnvConfig, SimConfig, Specialize, TaskCon
 use crate::env::Groups;
 use crate::env::{BatchEnv, EnvError, EpisodeStats, StepOut};
 use crate::task::emit::{Numbers, emit};
-use crate::task::expr::Scratch;
+use ostler_lang::expr::Scratch;
 use ostler_model::Model;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 mod onnx;
 mod pytorch;
 
-use super::super::exact;
 use crate::config::{ActuatorModel, ConfigError, InputOrder, NetworkConfig};
 use ostler_base::files;
+use ostler_lang::exact;
 use ostler_model::{Activation, Layer, Model, Network, NetworkKind, mjcf};
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,14 @@
 //! The pose in which episodes begin, by the tables and expressions of a task that is not built
 //! yet.
 
-use super::lanes::draw;
-use crate::task::expr::{Column, Columns, Inputs, Program, Scratch};
 use bytemuck::Zeroable;
 use ostler_base::memory::MemoryError;
 use ostler_engine::device::Address;
 use ostler_engine::kernels::{Calls, EnvArgs};
+use ostler_engine::phases::api;
 use ostler_engine::physics::State;
 use ostler_engine::state::{Sizes, Tables};
+use ostler_lang::expr::{Column, Columns, Inputs, Program, Scratch};
 use ostler_model::Model;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ struct Context<'a> {
 ///
 /// # Errors
 /// There is no memory.
-pub(crate) fn draw_pose(
+pub(super) fn draw_pose(
     model: &Model,
     tables: &Tables,
     sizes: &Sizes,
@@ -74,7 +74,7 @@ pub(crate) fn draw_pose(
     // SAFETY: it reads the tables of reset terms and of the robot, and writes positions,
     // velocities, values and the world's frames, which are of these sizes; `calls` has the
     // context of `eval`.
-    unsafe { draw(&args, &calls) };
+    unsafe { (api().draw_pose)(&args, &calls) };
     Ok(qpos)
 }
 
