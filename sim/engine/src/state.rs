@@ -2,11 +2,10 @@
 
 use crate::device::Address;
 use crate::kernels::BREAK_HEAD;
-use crate::physics::SnapshotError;
 use crate::stats::{STATS, StatSizes};
 use bytemuck::{Pod, Zeroable};
 use ostler_base::memory::{MemoryError, zeroed};
-use ostler_base::snapshot::{Bytes, reserve, unfit};
+use ostler_base::snapshot::{Bytes, SnapshotError, reserve, unfit};
 use ostler_model::Model;
 
 include!(concat!(env!("OUT_DIR"), "/columns.rs"));

@@ -1,7 +1,9 @@
 //! N copies of a model, stepped together.
 
+mod error;
 pub mod evaluate;
 pub mod evidence;
+pub mod fault;
 pub mod limits;
 pub mod native;
 pub mod per_thread;
@@ -10,10 +12,9 @@ pub mod record;
 mod stepper;
 
 pub use crate::state::State;
+pub use error::PhysicsError;
 pub use evidence::{Evidence, Part};
 pub use limits::Limits;
-use ostler_base::ConfigError;
-use ostler_base::memory::MemoryError;
 pub use ostler_base::snapshot::SnapshotError;
 use serde::{Deserialize, Serialize};
 pub use stepper::{StepArgs, Stepper};
@@ -162,89 +163,4 @@ impl Shortfalls {
             unsolved: self.unsolved.saturating_sub(earlier.unsolved),
         }
     }
-}
-
-/// A physics engine that cannot be set up.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PhysicsError {
-    /// Out of memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-    /// The engine does not support something in the model.
-    #[error("the {engine} engine does not support {what}")]
-    Unsupported {
-        /// `sim.backend`.
-        engine: &'static str,
-        /// The feature, by name.
-        what: String,
-    },
-    /// The engine was left out when this was built.
-    #[error(
-        "this program was built without {engine}: `cargo run --bin train -- CONFIG` builds it \
-         for a configuration that asks for it, `cargo build --release` builds all there is; \
-         sim.backend = \"native\" is always there"
-    )]
-    Absent {
-        /// `sim.backend`.
-        engine: &'static str,
-    },
-    /// Double precision was left out when this was built.
-    #[error(
-        "this program was built without double precision, which only comparisons need: \
-         `cargo build --release` builds all there is"
-    )]
-    NoDouble,
-    /// This program's kernels do not run on this processor.
-    #[error(transparent)]
-    Instructions(#[from] native::Unusable),
-    /// A limit of `[[sim.limit]]` that does not fit the robot.
-    #[error(transparent)]
-    Limit(#[from] ConfigError),
-    /// The kernel that `sim.kernel` names cannot be used.
-    #[error(
-        "sim.kernel = \"{name}\": {why}; sim.kernel = \"auto\" takes the best there is, with other bits"
-    )]
-    Kernel {
-        /// As given.
-        name: String,
-        /// Why not.
-        why: String,
-    },
-    /// A thread could not be started.
-    #[error("cannot start a physics thread: {0}; lower sim.threads")]
-    Thread(String),
-}
-
-impl PhysicsError {
-    /// The allocation that failed, if one did.
-    pub fn out_of_memory(&self) -> Option<&MemoryError> {
-        match self {
-            Self::Memory(e) => Some(e),
-            _ => None,
-        }
-    }
-}
-
-/// Bits of [`State::fault`].
-pub mod fault {
-    use crate::kernels;
-
-    /// A position or velocity is not finite.
-    pub const NON_FINITE: u32 = kernels::FAULT_NON_FINITE;
-    /// A velocity is beyond the configured limit.
-    pub const SPEED: u32 = kernels::FAULT_SPEED;
-    /// A position is beyond the configured limit.
-    pub const POSITION: u32 = kernels::FAULT_POSITION;
-    /// A control was not finite (it counted as zero).
-    pub const CONTROL: u32 = kernels::FAULT_CONTROL;
-    /// The engine itself failed (a panic was caught, a body was quarantined).
-    pub const ENGINE: u32 = kernels::FAULT_ENGINE;
-    /// An observation or reward of the task was not finite; set by the environment,
-    /// never by an engine.
-    pub const TASK: u32 = kernels::FAULT_TASK;
-    /// Number of bits in use.
-    pub const COUNT: usize = 6;
-    /// Names for logs, `Guard/<name>`, by bit.
-    pub const NAMES: [&str; COUNT] =
-        ["non_finite", "speed", "position", "control", "engine", "task"];
 }

@@ -7,7 +7,7 @@
 //! computes a part must not matter to the result. Idle workers spin for a few tens of
 //! microseconds (the next loop is usually that near), then sleep in the kernel.
 
-use super::PhysicsError;
+use super::error::PhysicsError;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

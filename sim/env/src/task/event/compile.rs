@@ -5,8 +5,8 @@ use super::target::{Parsed, Target};
 use super::{Drawn, Event, Form};
 use crate::config::{ConfigError, Distribution, EventRange, EventTerm, EventTime, Operation, Span};
 use ostler_lang::draw::Draw;
-use ostler_lang::range;
 use ostler_lang::expr::{Unit, field_unit};
+use ostler_lang::range;
 use ostler_model::{Field, Joint, JointKind, Model, Varied};
 
 /// Parameters of `pseudo_inertia`, in the order in which they are drawn.

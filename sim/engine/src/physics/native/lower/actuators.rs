@@ -1,9 +1,10 @@
 //! Actuators: their transmissions, and how control becomes force.
 
+use super::context::Context;
+use super::error::LowerError;
 use super::soft::MIN_VALUE;
 use super::spots::{FixedFrame, FixedFrames, movers, tree};
 use super::tendons::Tendons;
-use super::{Context, LowerError};
 use crate::kernels;
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 use ostler_model::rotation::dot;

@@ -1,6 +1,8 @@
 //! Contact sensors of a task: `kernels/contact_sensor.cuh`.
 
-use super::{Context, LowerError, LowerOptions, lower};
+use super::context::{Context, LowerOptions};
+use super::error::LowerError;
+use super::lower;
 use crate::kernels;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::{ContactReading, Model};

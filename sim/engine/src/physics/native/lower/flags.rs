@@ -1,6 +1,6 @@
 //! `option/flag`: features that are switched off.
 
-use super::LowerError;
+use super::error::LowerError;
 
 /// Parts of the dynamics that flags can switch off; all are on by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

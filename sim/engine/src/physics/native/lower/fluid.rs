@@ -3,7 +3,7 @@
 //!
 //! Source: MuJoCo, Computation, "Fluid forces", "Inertia model" and "Ellipsoid model".
 
-use super::Context;
+use super::context::Context;
 use super::soft::MIN_VALUE;
 use crate::kernels;
 use crate::physics::native::tables::RobotTables;

@@ -2,7 +2,7 @@
 //!
 //! Source: MuJoCo, XML reference, body/gravcomp and joint/actuatorgravcomp.
 
-use super::Context;
+use super::context::Context;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::add;
 

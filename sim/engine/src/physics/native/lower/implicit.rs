@@ -1,6 +1,6 @@
 //! Which rows of a time step's matrix are not symmetric.
 
-use super::Context;
+use super::context::Context;
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 use ostler_model::{Integrator, JointKind, Model};
 

@@ -1,7 +1,8 @@
 //! Limits of hinge and slide joints, and dry friction of degrees of freedom.
 
+use super::context::Context;
+use super::error::LowerError;
 use super::soft::{Soft, Spec};
-use super::{Context, LowerError};
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 use ostler_model::{Field, Joint, JointKind};
 

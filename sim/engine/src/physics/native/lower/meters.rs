@@ -7,7 +7,7 @@
 //! sensor. Bodies that are welded to a moving one are a part of it in the tables, so what a
 //! sensor holds is listed as parts of moving bodies.
 
-use super::Context;
+use super::context::Context;
 use super::tree::{RigidMass, Tree};
 use crate::kernels::{
     METER_ACCELEROMETER, METER_ANGULAR, METER_FORCE, METER_LINEAR, METER_TORQUE, METER_TOUCH,

@@ -12,6 +12,8 @@
 mod actuators;
 mod contact_sensors;
 mod contacts;
+mod context;
+mod error;
 mod flags;
 mod fluid;
 mod frames;
@@ -30,97 +32,15 @@ mod vary;
 mod weights;
 
 pub use contact_sensors::contact_pairs;
+pub use context::LowerOptions;
+pub use error::LowerError;
 
 use super::tables::RobotTables;
 use crate::kernels;
-use flags::Flags;
+use context::Context;
 use ostler_model::{Cone, Integrator, Model, Varied};
-use soft::Packer;
 use spots::FixedFrames;
 use tendons::Tendons;
-use tree::Tree;
-use weights::Weights;
-
-/// Most degrees of freedom; matrices are dense here, indices small in the kernels.
-const MAX_DOFS: usize = 1024;
-/// Most entries of the Jacobians of all contacts, and of all other constraints.
-const MAX_ENTRIES: usize = 1 << 22;
-
-/// Options besides the model's file.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LowerOptions {
-    /// Time step (s); the model's own without it.
-    pub timestep: Option<f64>,
-    /// The model's own without it.
-    pub integrator: Option<Integrator>,
-    /// The model's own without it.
-    pub cone: Option<Cone>,
-}
-
-/// Something in a model that the native engine does not do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the native engine does not support {what}; {remedy}")]
-pub struct LowerError {
-    /// The feature, by its name in the model.
-    pub what: String,
-    /// The remedy.
-    pub remedy: String,
-}
-
-impl LowerError {
-    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: remedy.into() }
-    }
-}
-
-/// Inputs of all parts of the lowering.
-struct Context<'a> {
-    model: &'a Model,
-    flags: Flags,
-    tree: Tree,
-    weights: Weights,
-    packer: Packer,
-    cone: Cone,
-}
-
-impl<'a> Context<'a> {
-    fn new(model: &'a Model, options: &LowerOptions) -> Result<Self, LowerError> {
-        let flags = Flags::new(&model.options.flags)?;
-        if model.nv > MAX_DOFS {
-            return Err(LowerError::new(
-                format!("{} degrees of freedom", model.nv),
-                format!("up to {MAX_DOFS} are supported"),
-            ));
-        }
-        if model.options.noslip_iterations > 0 {
-            return Err(LowerError::new(
-                format!(
-                    "the no-slip solver (option noslip_iterations=\"{}\")",
-                    model.options.noslip_iterations
-                ),
-                "task.option.noslip_iterations = 0 does without it; a larger impratio with elliptic \
-                 cones slips as little",
-            ));
-        }
-        let tree = Tree::new(model)?;
-        weights::affordable(model, &tree)?;
-        let timestep = options.timestep.unwrap_or(model.options.timestep);
-        if !(timestep > 0.0 && timestep.is_finite()) {
-            return Err(LowerError::new(
-                format!("a time step of {timestep} s"),
-                "it must be positive, for example 0.002",
-            ));
-        }
-        Ok(Self {
-            model,
-            flags,
-            weights: Weights::new(model, &tree)?,
-            tree,
-            packer: Packer { timestep, refsafe: flags.refsafe },
-            cone: options.cone.unwrap_or(model.options.cone),
-        })
-    }
-}
 
 /// MuJoCo's inverse weights of a model (`body_invweight0` and so on), which scale
 /// the softness of its constraints.

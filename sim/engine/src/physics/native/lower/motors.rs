@@ -1,6 +1,7 @@
 //! Motors with laws of their own: `kernels/motor.cuh`.
 
-use super::{Context, LowerError};
+use super::context::Context;
+use super::error::LowerError;
 use crate::kernels;
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 use ostler_model::{Field, Layer, MotorLaw, Network, NetworkKind};

@@ -35,10 +35,11 @@
 //! - 6: `r = greatest - angle`, `J = -axis` of the rotation away from the joint's
 //!   initial orientation.
 
+use super::context::{Context, MAX_ENTRIES};
+use super::error::LowerError;
 use super::soft::{Soft, Spec};
 use super::tendons::Tendons;
 use super::vary::Weigh;
-use super::{Context, LowerError, MAX_ENTRIES};
 use crate::kernels;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::mul;

@@ -6,7 +6,7 @@
 //! where both numbers of solref are negative, `k = -solref[0] / dwidth^2` and
 //! `b = -solref[1] / dwidth`.
 
-use super::LowerError;
+use super::error::LowerError;
 use crate::physics::native::tables::soft;
 
 pub(super) use ostler_model::rest::MIN_VALUE;

@@ -1,6 +1,6 @@
 //! Frames that tendons and actuators use: sites, and geoms that strings wind around.
 
-use super::Context;
+use super::context::Context;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::Pose;
 use std::collections::{BTreeMap, HashMap};

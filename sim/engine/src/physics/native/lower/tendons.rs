@@ -1,7 +1,8 @@
 //! Tendons: linear combinations of joint positions, and strings through space.
 
+use super::context::{Context, MAX_ENTRIES};
+use super::error::LowerError;
 use super::spots::{FixedFrame, FixedFrames, movers, tree};
-use super::{Context, LowerError, MAX_ENTRIES};
 use crate::physics::native::tables::RobotTables;
 use ostler_model::arms::winds;
 use ostler_model::rest::Rest;

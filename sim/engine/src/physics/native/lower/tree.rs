@@ -1,6 +1,6 @@
 //! The moving tree: bodies without joints merged into the bodies that they are welded to.
 
-use super::LowerError;
+use super::error::LowerError;
 use crate::kernels;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::{Pose, add, dot, turned};

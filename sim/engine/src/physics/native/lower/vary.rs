@@ -4,9 +4,10 @@
 //! The rows of `vary` are those of the model, behind them ten numbers for each moving body
 //! whose inertia follows (`lump`), then inverse weights.
 
+use super::context::Context;
+use super::error::LowerError;
 use super::rows::Written;
 use super::tree::RigidMass;
-use super::{Context, LowerError};
 use crate::kernels;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::{matrix, turned};

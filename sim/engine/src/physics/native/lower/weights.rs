@@ -5,7 +5,7 @@
 //! `tendon_invweight0`, `meaninertia`. All are diagonals of `J M^-1 J^T`, averaged
 //! over what may not depend on a choice of axes.
 
-use super::LowerError;
+use super::error::LowerError;
 use super::soft::MIN_VALUE;
 use super::tree::Tree;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};

@@ -1,6 +1,6 @@
 //! Which geoms may touch, and how their parameters mix.
 
-use super::{Candidate, Mix, Rules};
+use super::candidate::{Candidate, Mix, Rules};
 use crate::physics::native::lower::LowerError;
 use crate::physics::native::lower::soft::MIN_VALUE;
 use crate::physics::native::lower::tree::Tree;

@@ -1,9 +1,10 @@
 //! Groups of candidate pairs that one test of two spheres leaves out: those of the same two
 //! bodies, or of a static geom and a body (`kernels/collide/broad.cuh`).
 
-use super::super::Context;
+use super::super::context::Context;
+use super::candidate::Candidate;
 use super::kept_apart::KeptApart;
-use super::{Candidate, shape};
+use super::shape;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::{add, dot};
 use ostler_model::{GeomKind, Vec3};

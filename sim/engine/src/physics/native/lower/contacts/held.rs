@@ -1,8 +1,8 @@
 //! Shapes that hold geoms, and a lower bound of their distances.
 
-use super::super::Context;
+use super::super::context::Context;
+use super::groups::{Side, side};
 use super::shape::half_sizes;
-use super::{Side, side};
 use ostler_model::rotation::{Pose, add, cross, dot, matrix, normalized};
 use ostler_model::{GeomKind, Vec3};
 

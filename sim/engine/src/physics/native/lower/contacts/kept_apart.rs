@@ -10,8 +10,8 @@
 //! in its middle is larger than the sum of what its half widths move. Where it is not, the
 //! part is cut in two across the joint that moves most.
 
-use super::super::Context;
-use super::Candidate;
+use super::super::context::Context;
+use super::candidate::Candidate;
 use super::held::{Held, Placed, from_to, held, norm};
 use super::shape::bound;
 use crate::physics::native::tables::RobotTables;

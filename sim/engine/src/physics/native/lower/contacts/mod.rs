@@ -3,6 +3,7 @@
 //! Source: MuJoCo, Computation, "Collision detection" (selection of pairs) and
 //! "Contact parameters" (mixing of the two geoms' parameters).
 
+mod candidate;
 mod filter;
 mod groups;
 mod held;
@@ -10,66 +11,22 @@ mod kept_apart;
 mod mesh;
 mod shape;
 
+use super::context::{Context, MAX_ENTRIES};
+use super::error::LowerError;
 use super::soft::Spec;
 use super::tree::Tree;
-use super::{Context, LowerError, MAX_ENTRIES};
 use crate::kernels;
 use crate::physics::native::tables::{RobotTables, soft};
+use candidate::{Candidate, Mix};
 use filter::candidates;
-use groups::{Side, side};
 use kept_apart::KeptApart;
-use ostler_model::{Cone, Field, Model, Pair, ShapePair};
+use ostler_model::{Cone, Field, Model, ShapePair};
 use shape::Shapes;
 
 /// Smallest friction coefficient, as MuJoCo's.
 const MIN_FRICTION: f64 = 1e-5;
 /// Most contacts at once that are kept by body, and as many with Jacobians.
 const MAX_SLOTS: usize = 256;
-
-/// Two geoms that may touch, in MuJoCo's order, and their parameters.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    pub geoms: [usize; 2],
-    pub rules: Rules,
-    /// Its friction: the rules' own, or one geom's or the larger of both.
-    pub mix: Mix,
-}
-
-/// Whose friction a contact has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mix {
-    /// Its own, of `<pair>`.
-    Own,
-    /// That of the geom of higher priority.
-    Of(usize),
-    Larger,
-}
-
-/// Parameters of a contact.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rules {
-    pub condim: u32,
-    pub friction: [f64; 5],
-    pub solref: [f64; 2],
-    pub solref_friction: [f64; 2],
-    pub solimp: [f64; 5],
-    pub margin: f64,
-    pub gap: f64,
-}
-
-impl From<&Pair> for Rules {
-    fn from(pair: &Pair) -> Self {
-        Self {
-            condim: pair.condim,
-            friction: pair.friction,
-            solref: pair.solref,
-            solref_friction: pair.solref_friction,
-            solimp: pair.solimp,
-            margin: pair.margin,
-            gap: pair.gap,
-        }
-    }
-}
 
 /// Up to these many contacts of a pair and these many degrees of freedom that move it,
 /// a contact with the world is cheaper by its Jacobian than as a load on its body that

@@ -1,6 +1,6 @@
 //! Geoms that can collide, in the frames of the bodies that carry them.
 
-use super::super::Context;
+use super::super::context::Context;
 use super::mesh;
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::matrix;
