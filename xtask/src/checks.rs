@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::need::{self, Need};
-use crate::place::Place;
+use crate::place::{Place, REFEREE};
 use crate::{SetupError, cargo, libtorch, proofs, reads, referee};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -139,7 +139,7 @@ pub(crate) fn test_with(
     command.args(&list).stdout(Stdio::piped());
     command.envs(env.iter().copied());
     if let Some(python) = referee {
-        command.env(referee::VARIABLE, python);
+        command.env(REFEREE, python);
     }
     if let Some(folder) = peers {
         command.env(referee::PEERS, folder);

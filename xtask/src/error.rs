@@ -145,7 +145,7 @@ impl fmt::Display for SetupError {
                 "LIBTORCH={} does not serve: {why}\nhelp: point it at libtorch {} (the folder \
                  with lib/ and include/), or unset it, and libtorch is found or fetched",
                 path.display(),
-                crate::libtorch::VERSION
+                crate::libtorch::wheels::VERSION
             ),
             Self::NoCacheFolder => {
                 f.write_str("no folder for the cache: set OSTLER_CACHE, XDG_CACHE_HOME or HOME")
@@ -217,7 +217,7 @@ impl fmt::Display for SetupError {
                  help: {}=NAME trusts a user's files; OSTLER_CACHE=/folder names a cache of your \
                  own, into which they are installed; {}=/path/to/python names one that has them",
                 crate::owner::VARIABLE,
-                crate::referee::VARIABLE
+                crate::place::REFEREE
             ),
             Self::TrustOwner(why) => f.write_str(why),
             Self::NoCompiler => f.write_str(

@@ -1,7 +1,7 @@
 //! Mistakes that tests must find (`tests/mutants.txt`), made one at a time in a copy of the
 //! checkout, which is built in a folder of its own.
 
-use crate::place::Place;
+use crate::place::{Place, REFEREE};
 use crate::{SetupError, cargo, checks, libtorch, referee};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -170,7 +170,7 @@ impl Copy {
         }
         let mut variables = Vec::new();
         if let Ok(python) = referee::ensure(place) {
-            variables.push((referee::VARIABLE, python));
+            variables.push((REFEREE, python));
         }
         if std::env::var_os("CARGO_TARGET_DIR").is_none() {
             variables.push(("CARGO_TARGET_DIR", folder.join("target")));

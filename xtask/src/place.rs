@@ -4,6 +4,9 @@ use crate::SetupError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// The variable that tells tests where the referees' Python is.
+pub const REFEREE: &str = "OSTLER_REFEREE_PYTHON";
+
 /// The folders that set-up works in.
 #[derive(Debug, Clone)]
 pub struct Place {

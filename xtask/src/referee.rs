@@ -4,14 +4,11 @@
 
 use crate::libtorch::fetch;
 use crate::owner::Trust;
-use crate::place::Place;
+use crate::place::{Place, REFEREE};
 use crate::{SetupError, python};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// The variable that tells tests where the referees' Python is.
-pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
 /// The variable that tells tests where the peers' own code is.
 pub const PEERS: &str = "OSTLER_PEERS";
@@ -29,14 +26,14 @@ fn named(cache: &Path, prefix: &str, requirements: &str) -> PathBuf {
     cache.join(format!("{prefix}-{:016x}", fnv1a(requirements.as_bytes())))
 }
 
-/// The interpreter: the one named by [`VARIABLE`], which is the user's own choice, or that
+/// The interpreter: the one named by [`REFEREE`], which is the user's own choice, or that
 /// of an environment in the cache, which is built the first time.
 ///
 /// # Errors
 /// No Python that can build one, or pip fails; others than trusted users could have written
 /// something of the environment.
 pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
-    if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+    if let Some(named) = std::env::var_os(REFEREE).filter(|v| !v.is_empty()) {
         return Ok(PathBuf::from(named));
     }
     let list = place.root.join("tests/referee/requirements.txt");

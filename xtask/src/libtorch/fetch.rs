@@ -9,8 +9,9 @@
 //! CACHE/libtorch-VERSION/cuda.txt  the libraries of a GPU are there, too: these
 //! ```
 
+use super::pip;
+use super::wheels::VERSION;
 use super::wheels::{List, Wheel};
-use super::{VERSION, pip};
 use crate::place::Place;
 use crate::{SetupError, python};
 use std::fs::{self, File};

@@ -6,15 +6,13 @@
 mod driver;
 pub mod fetch;
 mod pip;
-mod wheels;
+pub mod wheels;
 
 use crate::owner::Trust;
 use crate::place::Place;
 use crate::{SetupError, python};
 use std::path::{Path, PathBuf};
-
-/// The libtorch that the pinned tch is made for.
-pub const VERSION: &str = "2.11.0";
+pub use wheels::VERSION;
 
 /// Where libtorch came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

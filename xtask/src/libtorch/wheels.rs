@@ -6,6 +6,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+/// The libtorch that the pinned tch is made for.
+pub const VERSION: &str = "2.11.0";
+
 /// One wheel to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wheel {
@@ -93,7 +96,6 @@ fn wheel(line: &str) -> Option<Wheel> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libtorch::VERSION;
 
     fn lists() -> (Vec<Wheel>, Vec<Wheel>) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

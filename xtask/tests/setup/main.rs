@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
+mod circles;
 mod dry_run;
 mod gpu_bundle;
 mod launcher;
