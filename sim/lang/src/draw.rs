@@ -4,9 +4,8 @@
 //! A distribution more, of keys that there are, is a word of [`Distribution`] with what it needs, a
 //! variant of [`Draw`], and its formula in `kernels/env/draw.cuh`.
 
-use super::expr::{Body, Function, Kind, Rule, drawn_of_numbers, one};
-use crate::config::ConfigError;
 use crate::{number, range};
+use ostler_base::ConfigError;
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
 use schemars::JsonSchema;
@@ -38,34 +37,6 @@ pub enum Distribution {
     /// One of `choices`.
     Choice,
 }
-
-/// Functions of the task language whose arguments are numbers that are known before.
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "truncated_normal",
-        params: RANGED,
-        gives: "as the arguments",
-        rule: Rule::Same,
-        doc: "drawn from the part of the normal distribution from lo to hi, each component by itself; mean and std are those before the cut; the arguments are constants",
-        body: Body::Special(|c, call| drawn_of_numbers(c, call, Distribution::TruncatedNormal)),
-    },
-    Function {
-        name: "beta",
-        params: RANGED,
-        gives: "as the arguments",
-        rule: Rule::Same,
-        doc: "drawn from the beta distribution over lo to hi with this mean and standard deviation, each component by itself; the arguments are constants",
-        body: Body::Special(|c, call| drawn_of_numbers(c, call, Distribution::Beta)),
-    },
-];
-
-/// Parameters of a function in the order in which [`drawn_of_numbers`] takes them.
-const RANGED: &[super::expr::Param] = &[
-    one("mean", Kind::Value),
-    one("std", Kind::Value),
-    one("lo", Kind::Value),
-    one("hi", Kind::Value),
-];
 
 impl Distribution {
     const ALL: [Self; 8] = [

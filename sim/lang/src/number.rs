@@ -1,6 +1,6 @@
 //! Numbers of configurations as kernels take them.
 
-use crate::config::ConfigError;
+use ostler_base::ConfigError;
 
 /// A number that a float can hold.
 pub fn number(value: f64, path: &str) -> Result<f32, ConfigError> {

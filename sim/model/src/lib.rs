@@ -37,6 +37,7 @@ pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
 pub use contact_sensor::{ContactReading, ContactSensor};
 pub use geom::{Geom, HField, Mesh, Pair};
 pub use motor::{Activation, Delay, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind};
+pub use rotation::{Quat, Vec3};
 pub use shape::GeomKind;
 pub use shape::{ShapePair, WORDS, on_all_lanes};
 
@@ -45,11 +46,6 @@ pub use varied::{Field, Varied};
 
 use ostler_base::names::nearest;
 use std::path::PathBuf;
-
-/// A position or direction `[x, y, z]`.
-pub type Vec3 = [f64; 3];
-/// A unit quaternion `[w, x, y, z]`.
-pub type Quat = [f64; 4];
 
 /// A robot and its scene, parsed and resolved.
 #[derive(Debug, Clone, PartialEq)]

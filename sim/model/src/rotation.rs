@@ -1,6 +1,9 @@
 //! Rotations in double precision, `(w, x, y, z)`, used while a model is read.
 
-use super::{Quat, Vec3};
+/// A position or direction `[x, y, z]`.
+pub type Vec3 = [f64; 3];
+/// A unit quaternion `[w, x, y, z]`.
+pub type Quat = [f64; 4];
 
 /// Below this a vector has no direction.
 pub(crate) const EPS: f64 = 1e-14;

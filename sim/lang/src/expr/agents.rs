@@ -1,21 +1,13 @@
 //! Several agents: `{agent}`, `{each}`, `{other}` stand for their names, `each(...)` and
 //! `others(...)` say something of every one.
 
-use super::ExprError;
-use super::check::{Checker, Value};
+use super::checker::Checker;
+use super::error::ExprError;
+use super::place::{AgentNames, PLACEHOLDERS};
 use super::tree::NodeRef;
 use super::unit::Unit;
+use super::value::Value;
 use std::ops::Range;
-
-/// Placeholder of an agent's name.
-pub(crate) const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
-
-/// Which agents `{each}` and `{other}` stand for now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct AgentNames {
-    pub(super) each: Option<usize>,
-    pub(super) other: Option<usize>,
-}
 
 impl Checker<'_> {
     /// `text`, for people: with the names of agents where it is known whose.

@@ -1,12 +1,16 @@
 //! Calls: matching arguments with parameters, applying the table's unit rules.
 
-use super::check::{Arg, Call, Checker, Comp, Steps, Value, disagree, length_of};
+use super::checker::{Checker, Steps};
 use super::dag::{Dag, Id};
+use super::element::{Element, ElementKind};
 use super::elements::{kind_of, resolve};
-use super::functions::{self, Body, Function, Kind, Rule};
+use super::error::ExprError;
+use super::function::{Arg, Body, Call, Function};
+use super::functions;
+use super::signature::{Kind, Rule};
 use super::tree::{Node, NodeRef};
 use super::unit::Unit;
-use super::{Element, ElementKind, ExprError};
+use super::value::{Comp, Value};
 use ostler_base::names::nearest;
 use std::ops::Range;
 
@@ -281,87 +285,6 @@ impl Checker<'_> {
         };
         let ids = v.ids();
         Ok(Value::scalar(f(&mut self.dag, &ids), unit))
-    }
-
-    /// Argument `i` as a value.
-    pub fn value(&self, call: &Call, i: usize) -> Result<Value, ExprError> {
-        match call.args.get(i) {
-            Some((Arg::Value(v), _)) => Ok(v.clone()),
-            _ => Err(ExprError::new(call.span.clone(), "a value is missing here")
-                .help(format!("write {}", call.function.signature()))),
-        }
-    }
-
-    /// All arguments as values.
-    pub fn values(&self, call: &Call) -> Result<Vec<Value>, ExprError> {
-        (0..call.args.len()).map(|i| self.value(call, i)).collect()
-    }
-
-    /// All arguments, whose sizes fit and whose units agree.
-    pub fn agreeing(&mut self, call: &Call) -> Result<Vec<Value>, ExprError> {
-        let values = self.values(call)?;
-        let sides: Vec<&Value> = values.iter().collect();
-        let n = length_of(&sides, call.span.clone(), &format!("`{}`", call.function.name))?;
-        for i in 0..n {
-            self.join(call, values.iter().map(|v| v.at(i).unit))?;
-        }
-        Ok(values)
-    }
-
-    /// The one unit of several that must agree.
-    fn join(&self, call: &Call, units: impl Iterator<Item = Unit>) -> Result<Unit, ExprError> {
-        let mut joined = Unit::Any;
-        for unit in units {
-            if !joined.fits(unit) {
-                let message = format!("`{}` of [{joined}] and [{unit}]", call.function.name);
-                return Err(disagree(call.span.clone(), message));
-            }
-            joined = joined.join(unit);
-        }
-        Ok(joined)
-    }
-
-    /// The one unit of a vector's components.
-    pub fn joined_unit(&self, call: &Call, v: &Value) -> Result<Unit, ExprError> {
-        self.join(call, v.comps.iter().map(|c| c.unit))
-    }
-
-    /// Component-wise operation on values of one unit.
-    pub fn map_same(
-        &mut self,
-        call: &Call,
-        values: &[Value],
-        f: impl Fn(&mut Dag, &[Id]) -> Id,
-    ) -> Result<Value, ExprError> {
-        self.agreeing(call)?;
-        self.zip(call, values, |d, x| {
-            let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
-            let unit = x.iter().map(|c| c.unit).fold(Unit::Any, Unit::join);
-            Ok(Comp { node: f(d, &ids), unit })
-        })
-    }
-
-    /// Refuses vectors of different lengths, also a scalar with a vector.
-    pub fn same_length(&self, call: &Call, a: &Value, b: &Value) -> Result<(), ExprError> {
-        if a.len() == b.len() {
-            return Ok(());
-        }
-        let message = format!("`{}` of vectors of {} and {}", call.function.name, a.len(), b.len());
-        Err(ExprError::new(call.span.clone(), message).help("both need one length"))
-    }
-
-    /// Refuses vectors.
-    pub fn scalar(&self, call: &Call, v: &Value, i: usize) -> Result<(), ExprError> {
-        if v.len() == 1 {
-            return Ok(());
-        }
-        let message = format!(
-            "`{}` takes a single number here, this is {}",
-            call.function.name,
-            v.describe()
-        );
-        Err(ExprError::new(call.span_of(i), message)
-            .help(format!("write {}", call.function.signature())))
     }
 }
 

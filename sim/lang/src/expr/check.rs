@@ -1,20 +1,14 @@
 //! Syntax tree -> checked graph: sizes, units, names.
 
-pub(crate) use super::value::{Comp, Value};
-
-use super::dag::{Dag, Id};
-use super::functions::Function;
-use super::inline::Known;
+use super::checker::{Checker, MAX_COMPONENTS};
+use super::dag::MAX_NODES;
+use super::error::ExprError;
 use super::ops::Op;
-use super::place::Place;
-use super::tree::{Node, NodeRef, Tree};
+use super::tree::{Node, NodeRef};
 use super::unit::Unit;
-use super::{Element, ElementKind, ExprError, Remembered, Scope};
-use std::collections::{BTreeSet, HashMap};
+use super::value::{Comp, Value};
 use std::ops::Range;
 
-/// Most components of one vector.
-pub(crate) const MAX_COMPONENTS: usize = 4096;
 /// Most nodes that are within one another, those of named expressions included: more than one
 /// text can have.
 const MAX_DEPTH: usize = 800;
@@ -25,139 +19,7 @@ const MORE_STACK: usize = 1 << 20;
 /// Most nodes that are looked at, those of a named expression once for every use.
 const MAX_WORK: usize = 1 << 20;
 
-/// An argument of a call.
-#[derive(Debug, Clone)]
-pub enum Arg {
-    /// A value.
-    Value(Value),
-    /// Named elements of the model.
-    Elements(Vec<Element>),
-    /// A word.
-    Word(String),
-}
-
-/// A call whose arguments were checked.
-pub struct Call {
-    /// The called function.
-    pub function: &'static Function,
-    /// The whole call.
-    pub span: Range<usize>,
-    /// Arguments and where they are.
-    pub args: Vec<(Arg, Range<usize>)>,
-}
-
-impl Call {
-    /// Where argument `i` is (the call if there is none).
-    pub fn span_of(&self, i: usize) -> Range<usize> {
-        self.args.get(i).map_or_else(|| self.span.clone(), |a| a.1.clone())
-    }
-
-    /// The word that argument `i` is.
-    pub fn word(&self, i: usize) -> Option<&str> {
-        match self.args.get(i) {
-            Some((Arg::Word(word), _)) => Some(word),
-            _ => None,
-        }
-    }
-
-    /// The elements that argument `i` names.
-    pub fn elements_of(&self, i: usize) -> &[Element] {
-        match self.args.get(i) {
-            Some((Arg::Elements(e), _)) => e,
-            _ => &[],
-        }
-    }
-
-    /// The elements that all arguments name; `None` without arguments.
-    pub fn elements(&self) -> Option<Vec<Element>> {
-        let all = (0..self.args.len()).flat_map(|i| self.elements_of(i).to_vec());
-        (!self.args.is_empty()).then(|| all.collect())
-    }
-}
-
-/// The physics steps of a control step of which contacts are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Steps {
-    /// The mean over all of them.
-    Mean,
-    /// Each, in a condition that is counted.
-    Counted,
-    /// The last one.
-    Last,
-}
-
-/// State of one check.
-pub struct Checker<'a> {
-    /// Names that can be used.
-    pub scope: &'a Scope<'a>,
-    /// Operations so far.
-    pub dag: Dag,
-    /// Elements that were read.
-    pub elements: Vec<Element>,
-    /// Whether the agent is mentioned that this is evaluated for.
-    pub of_agent: bool,
-    /// Where values that this expression remembers are kept.
-    pub remembered: HashMap<(Remembered, Vec<Id>), usize>,
-    /// The text that is being checked.
-    pub(super) place: Place<'a>,
-    /// Values of named expressions that were used.
-    pub(super) values: HashMap<Known, Value>,
-    /// The named expression that is being checked by itself, if it is one.
-    pub(super) trying: Option<usize>,
-    /// Lists of which such an expression takes an entry.
-    pub(super) free: BTreeSet<usize>,
-    /// Which physics steps contacts are read of.
-    pub(super) steps: Steps,
-    /// Whether contacts of the last physics step were read.
-    pub(super) latest: bool,
-    /// Calls of [`check`](Self::check) that have not returned, and all so far.
-    deep: usize,
-    work: usize,
-}
-
-impl<'a> Checker<'a> {
-    /// Before anything is checked.
-    pub fn new(text: &'a str, tree: &'a Tree<'a>, scope: &'a Scope<'a>) -> Self {
-        Self {
-            scope,
-            dag: Dag::default(),
-            elements: Vec::new(),
-            of_agent: false,
-            remembered: HashMap::new(),
-            place: Place::new(text, tree),
-            values: HashMap::new(),
-            trying: None,
-            free: BTreeSet::new(),
-            steps: Steps::Mean,
-            latest: false,
-            deep: 0,
-            work: 0,
-        }
-    }
-
-    /// The same, of the named expression `index` by itself: an entry of a list that is not
-    /// given is the list's first.
-    pub(super) fn trying(mut self, index: usize) -> Self {
-        self.trying = Some(index);
-        self.place.of = Some(index);
-        self
-    }
-
-    /// Notes that an element is read.
-    pub fn reads(&mut self, e: Element) {
-        let e = match e.kind {
-            ElementKind::Subtree => Element { kind: ElementKind::Body, ..e },
-            _ => e,
-        };
-        if !self.elements.contains(&e) {
-            self.elements.push(e);
-        }
-    }
-
-    pub(super) fn span(&self, node: NodeRef) -> Range<usize> {
-        self.place.tree.nodes[node].1.clone()
-    }
-
+impl Checker<'_> {
     /// The value of a node.
     pub fn check(&mut self, node: NodeRef) -> Result<Value, ExprError> {
         self.work += 1;
@@ -211,7 +73,7 @@ impl<'a> Checker<'a> {
         if self.dag.full() {
             return Err(ExprError::new(
                 0..self.place.text.len(),
-                format!("this expression needs more than {} operations", super::dag::MAX_NODES),
+                format!("this expression needs more than {MAX_NODES} operations"),
             )
             .help("split it into several terms"));
         }
@@ -288,57 +150,6 @@ impl<'a> Checker<'a> {
             Node::Binary { .. } => self.check(node),
         }
     }
-
-    /// Refuses numbers where a condition is needed.
-    pub fn condition(&self, value: &Value, span: Range<usize>, who: &str) -> Result<(), ExprError> {
-        if value.truth {
-            return Ok(());
-        }
-        Err(ExprError::new(span, format!("{who} takes a condition, this is {}", value.describe()))
-            .help("compare it, such as `> 0`"))
-    }
-
-    /// Refuses conditions where a number is needed.
-    pub fn number(&self, value: &Value, span: Range<usize>, who: &str) -> Result<(), ExprError> {
-        if !value.truth {
-            return Ok(());
-        }
-        Err(ExprError::new(span, format!("{who} takes a number, this is {}", value.describe()))
-            .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
-    }
-
-    /// Component-wise operation with a unit for every component.
-    pub fn zip(
-        &mut self,
-        call: &Call,
-        values: &[Value],
-        mut f: impl FnMut(&mut Dag, &[Comp]) -> Result<Comp, ExprError>,
-    ) -> Result<Value, ExprError> {
-        let sides: Vec<&Value> = values.iter().collect();
-        let who = format!("`{}`", call.function.name);
-        let n = length_of(&sides, call.span.clone(), &who)?;
-        let mut comps = Vec::with_capacity(n);
-        for i in 0..n {
-            let x: Vec<Comp> = values.iter().map(|v| v.at(i)).collect();
-            comps.push(f(&mut self.dag, &x)?);
-        }
-        let quat = n == 4 && values.iter().any(|v| v.quat);
-        Ok(Value { quat, ..Value::new(comps) })
-    }
-
-    /// Component-wise operation with one unit for all.
-    pub fn map(
-        &mut self,
-        call: &Call,
-        values: &[Value],
-        unit: Unit,
-        mut f: impl FnMut(&mut Dag, &[Id]) -> Id,
-    ) -> Result<Value, ExprError> {
-        self.zip(call, values, |d, x| {
-            let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
-            Ok(Comp { node: f(d, &ids), unit })
-        })
-    }
 }
 
 /// Index counted from the start; negative ones count from the end.
@@ -354,29 +165,4 @@ fn outside(at: i64, len: usize, span: Range<usize>) -> ExprError {
         n => format!("the components of a vector of {n} are [0] to [{}]", n - 1),
     };
     ExprError::new(span, format!("there is no component {at}")).help(have)
-}
-
-/// The common length; scalars fit all.
-pub(crate) fn length_of(
-    values: &[&Value],
-    span: Range<usize>,
-    who: &str,
-) -> Result<usize, ExprError> {
-    let n = values.iter().map(|v| v.len()).max().unwrap_or(1);
-    let Some(other) = values.iter().find(|v| v.len() != n && v.len() != 1) else {
-        return Ok(n);
-    };
-    let first = values.iter().map(|v| v.len()).find(|&l| l != 1).unwrap_or(n);
-    let second = if first == n { other.len() } else { n };
-    let mut help = "both sides need one length, or one of them a single number".to_string();
-    if first.min(second) <= 3 && first.max(second) <= 4 {
-        let cut = ["", "x", "xy", "xyz"][first.min(second)];
-        help = format!("cut the longer one with .{cut}");
-    }
-    Err(ExprError::new(span, format!("{who} on vectors of {first} and {second}")).help(help))
-}
-
-/// Units that cannot be brought together.
-pub(crate) fn disagree(span: Range<usize>, message: String) -> ExprError {
-    ExprError::new(span, message).help("multiply one by a constant to say how they compare")
 }

@@ -1,9 +1,10 @@
 //! `each(LIST, expr)`: something of every entry of a list of parts.
 
-use super::ExprError;
-use super::check::{Checker, Value};
+use super::checker::{Checker, MAX_COMPONENTS};
+use super::error::ExprError;
 use super::place::Place;
 use super::tree::{Node, NodeRef};
+use super::value::Value;
 use ostler_base::names::nearest;
 use std::ops::Range;
 use std::rc::Rc;
@@ -37,11 +38,11 @@ impl<'a> Checker<'a> {
     /// Refuses vectors that would be too long before the rest of them is checked.
     fn small(&self, values: &[Value], span: &Range<usize>) -> Result<(), ExprError> {
         let len: usize = values.iter().map(Value::len).sum();
-        if len <= super::check::MAX_COMPONENTS {
+        if len <= MAX_COMPONENTS {
             return Ok(());
         }
         let message = format!("this vector has {len} components, and more");
-        let most = format!("at most {}", super::check::MAX_COMPONENTS);
+        let most = format!("at most {}", MAX_COMPONENTS);
         Err(ExprError::new(span.clone(), message).help(most))
     }
 

@@ -1,7 +1,8 @@
 //! Names of the model's elements: patterns, lists, and suggestions when a name does not fit.
 
-use super::functions::Kind;
-use super::{Element, ElementKind, ExprError};
+use super::element::{Element, ElementKind};
+use super::error::ExprError;
+use super::signature::Kind;
 use ostler_base::names::nearest;
 use ostler_model::{JointKind, Model};
 use std::ops::Range;
@@ -23,76 +24,6 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         }
     }
     left.ends_with(tail)
-}
-
-impl ElementKind {
-    const ALL: [Self; 6] =
-        [Self::Body, Self::Joint, Self::Geom, Self::Site, Self::Actuator, Self::Sensor];
-
-    /// `"body"`, `"joint"`, ...
-    pub fn noun(self) -> &'static str {
-        match self {
-            Self::Body => "body",
-            Self::Joint => "joint",
-            Self::Geom => "geom",
-            Self::Site => "site",
-            Self::Actuator => "actuator",
-            Self::Sensor => "sensor",
-            Self::Subtree => "subtree",
-        }
-    }
-
-    /// Names of all elements of this kind, in the model's order.
-    pub fn names(self, model: &Model) -> Vec<&str> {
-        match self {
-            Self::Body | Self::Subtree => model.bodies.iter().map(|x| x.name.as_str()).collect(),
-            Self::Joint => model.joints.iter().map(|x| x.name.as_str()).collect(),
-            Self::Geom => model.geoms.iter().map(|x| x.name.as_str()).collect(),
-            Self::Site => model.sites.iter().map(|x| x.name.as_str()).collect(),
-            Self::Actuator => model.actuators.iter().map(|x| x.name.as_str()).collect(),
-            Self::Sensor => model.sensors.iter().map(|x| x.name.as_str()).collect(),
-        }
-    }
-}
-
-impl Kind {
-    /// Kinds of elements a name can mean, the preferred first.
-    pub fn elements(self) -> &'static [ElementKind] {
-        match self {
-            Self::Frame => &[ElementKind::Body, ElementKind::Site, ElementKind::Geom],
-            Self::Body => &[ElementKind::Body],
-            Self::Joint => &[ElementKind::Joint],
-            Self::Actuator => &[ElementKind::Actuator],
-            Self::Geom => &[ElementKind::Geom],
-            Self::Sensor => &[ElementKind::Sensor],
-            Self::Touch => &[ElementKind::Body, ElementKind::Geom],
-            Self::Value
-            | Self::Vec3
-            | Self::Quat
-            | Self::Bool
-            | Self::Counted
-            | Self::Latest
-            | Self::Word => &[],
-        }
-    }
-
-    /// For messages: "body, site or geom".
-    pub fn noun(self) -> &'static str {
-        match self {
-            Self::Frame => "body, site or geom",
-            Self::Body => "body",
-            Self::Joint => "joint",
-            Self::Actuator => "actuator",
-            Self::Geom => "geom",
-            Self::Sensor => "sensor",
-            Self::Touch => "body or geom",
-            Self::Value | Self::Latest => "number or vector",
-            Self::Vec3 => "vector of 3",
-            Self::Quat => "quaternion",
-            Self::Bool | Self::Counted => "condition",
-            Self::Word => "word",
-        }
-    }
 }
 
 /// The geoms of a geom, a body or a subtree, ascending.

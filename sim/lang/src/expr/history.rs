@@ -5,12 +5,13 @@
 //! the next value, which may read the present ones. Equal ones are one cell, whichever
 //! expressions they stand in.
 
-use super::check::{Comp, Value};
 use super::dag::{Dag, Id, Seen, Source};
+use super::error::ExprError;
 use super::ops::Op;
-use super::program::{Code, MAX_REGISTERS, Step, generate};
+use super::program::{Code, MAX_REGISTERS, Program, Step, generate};
 use super::unit::Unit;
-use super::{BLOCK, ExprError, Program};
+use super::value::{Comp, Value};
+use ostler_engine::phases::BLOCK;
 use std::cell::RefCell;
 use std::ops::Range;
 

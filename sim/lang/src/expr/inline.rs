@@ -1,16 +1,13 @@
 //! Named expressions (`[task.let]`) where they are used: their operations stand there, as if
 //! they had been written out; equal ones are computed once.
 
-use super::ExprError;
-use super::agents::AgentNames;
-use super::check::{Checker, Value};
+use super::checker::Checker;
+use super::error::ExprError;
 use super::place::{Argument, Place};
 use super::tree::{Node, NodeRef};
+use super::value::Value;
 use std::ops::Range;
 use std::rc::Rc;
-
-/// A named value and all that its value may depend on besides the scope.
-pub(super) type Known = (usize, Rc<Vec<(usize, usize)>>, AgentNames);
 
 impl<'a> Checker<'a> {
     /// The value of a named value.

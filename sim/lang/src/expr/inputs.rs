@@ -1,8 +1,8 @@
 //! Inputs of expressions.
 
-use super::BLOCK;
 use super::dag::{Seen, Source};
 use super::ops::Register;
+use ostler_engine::phases::BLOCK;
 use ostler_engine::physics::State;
 
 /// Everything an expression reads, of N environments. Buffers are `[k][N]`.

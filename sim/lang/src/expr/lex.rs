@@ -1,7 +1,6 @@
 //! Text -> tokens with spans.
 
-use super::ExprError;
-use super::place::word_in_braces;
+use super::error::ExprError;
 use std::ops::Range;
 
 /// One word or sign of an expression.
@@ -194,4 +193,11 @@ fn number_len(rest: &str) -> usize {
         }
     }
     end
+}
+
+/// Bytes of the `{word}` that `rest` starts with.
+pub(super) fn word_in_braces(rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('{')?;
+    let len = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    (len > 0 && inner[len..].starts_with('}')).then_some(len + 2)
 }

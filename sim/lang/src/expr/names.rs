@@ -1,11 +1,15 @@
 //! Names that stand alone, commands, parameters, components.
 
-use super::check::{Call, Checker, Comp, Value};
+use super::checker::Checker;
 use super::dag::Source;
+use super::element::ElementKind;
 use super::elements::kind_of;
+use super::error::ExprError;
+use super::function::Call;
 use super::tree::{Node, NodeRef};
 use super::unit::{UNITS, Unit};
-use super::{ElementKind, ExprError, foreign, functions};
+use super::value::{Comp, Value};
+use super::{foreign, functions};
 use ostler_base::names::nearest;
 use std::ops::Range;
 
@@ -284,6 +288,40 @@ impl Checker<'_> {
         let own = defined.find(near).map(|own| defined.lets[own].key.to_string());
         let written = functions::find(near).map(|f| f.signature()).or(own);
         error.help(format!("did you mean {}?", written.as_deref().unwrap_or(near)))
+    }
+
+    /// For messages.
+    fn events_help(&self) -> String {
+        match &self.scope.events.events[..] {
+            [] => "this task has no [[task.event]]".into(),
+            all => {
+                let names: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
+                format!("write event.NAME; there are: {}", names.join(", "))
+            }
+        }
+    }
+
+    /// `event.name`: what the event drew.
+    fn event(&mut self, name: &str, span: &Range<usize>) -> Result<Value, ExprError> {
+        let events = self.scope.events;
+        let Some(index) = events.events.iter().position(|e| e.name == name) else {
+            let error = ExprError::new(span.clone(), format!("no event called \"{name}\""));
+            let near = nearest(name, events.events.iter().map(|e| e.name.as_str()));
+            return Err(error.help(match near {
+                Some(near) => format!("did you mean event.{near}?"),
+                None => self.events_help(),
+            }));
+        };
+        let units = &events.events[index].units;
+        if units.is_empty() {
+            let why = format!("the event \"{name}\" draws no numbers");
+            return Err(ExprError::new(span.clone(), why).help("give it a range"));
+        }
+        let first = events.row(index);
+        let each = units.iter().enumerate();
+        let comps =
+            each.map(|(i, &unit)| Comp { node: self.dag.load(Source::Shown, first + i), unit });
+        Ok(Value::new(comps.collect()))
     }
 }
 

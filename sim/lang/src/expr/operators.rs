@@ -1,10 +1,11 @@
 //! Operators with two sides, choices and vectors from parts.
 
-use super::ExprError;
-use super::check::{Checker, Comp, MAX_COMPONENTS, Value, disagree, length_of};
+use super::checker::{Checker, MAX_COMPONENTS, disagree, length_of};
+use super::error::ExprError;
 use super::ops::Op;
 use super::tree::Binary;
 use super::unit::Unit;
+use super::value::{Comp, Value};
 use std::ops::Range;
 
 impl Checker<'_> {

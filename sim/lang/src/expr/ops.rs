@@ -5,8 +5,8 @@
 //! says, and NaN always comes out where NaN goes in, except where a comparison or
 //! `Select` decides (a comparison with NaN is false).
 
-use super::BLOCK;
 use ostler_base::math;
+use ostler_engine::phases::BLOCK;
 
 /// One register: a value for each environment of a block.
 pub(crate) type Register = [f32; BLOCK];

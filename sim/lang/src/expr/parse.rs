@@ -1,7 +1,7 @@
 //! Tokens -> syntax tree. Precedence, loosest first:
 //! `? :`, `or`, `and`, `not`, comparison, `+ -`, `* /`, sign and `!`, `^`, `.x [i]`.
 
-use super::ExprError;
+use super::error::ExprError;
 use super::lex::{Spanned, Token, lex};
 use super::tree::{Binary, Node, NodeRef, Tree};
 use std::ops::Range;

@@ -1,8 +1,12 @@
 //! The graph as straight-line code over registers, and its evaluation.
 
 use super::dag::{Dag, Id, Node, Source};
+use super::element::Element;
+use super::inputs::Inputs;
 use super::ops::{Op, Register};
-use super::{BLOCK, Inputs, Scratch};
+use super::unit::Unit;
+use super::value::Type;
+use ostler_engine::phases::BLOCK;
 use std::collections::BTreeSet;
 
 /// Most registers of one program (256 bytes each).
@@ -130,5 +134,85 @@ impl Code {
                 Step::Copy(from) => registers[to] = registers[from as usize],
             }
         }
+    }
+}
+
+/// A compiled expression: straight-line code over registers of [`BLOCK`] lanes.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub(super) ty: Type,
+    pub(super) units: Vec<Unit>,
+    pub(super) truth: bool,
+    pub(super) quat: bool,
+    pub(super) elements: Vec<Element>,
+    pub(super) of_agent: bool,
+    pub(super) code: Code,
+}
+
+/// Registers of one thread; `eval` allocates nothing once it is large enough.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    /// Registers `[k][BLOCK]`.
+    pub registers: Vec<f32>,
+    /// Inputs of a native function `[k][BLOCK]`.
+    pub inputs: Vec<f32>,
+}
+
+impl Program {
+    /// Type of the value.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// Units of the components, one by one.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Whether it is a condition, or several.
+    pub fn is_truth(&self) -> bool {
+        self.truth
+    }
+
+    /// Whether it is a quaternion.
+    pub fn is_quat(&self) -> bool {
+        self.quat
+    }
+
+    /// Its steps.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Elements of the model that the value depends on, in order of appearance.
+    pub fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
+    /// Whether the value may differ between agents: it mentions the agent, the others or
+    /// the agent's own outputs.
+    pub fn of_agent(&self) -> bool {
+        self.of_agent
+    }
+
+    /// Steps of the compiled code: each costs one pass over a block.
+    pub fn steps(&self) -> usize {
+        self.code.steps.len()
+    }
+
+    /// Registers that `eval` needs, in floats.
+    pub fn scratch_len(&self) -> usize {
+        self.code.registers * BLOCK
+    }
+
+    /// Evaluates one block: component `i` of environment `first + lane` is at
+    /// `result[i * BLOCK + lane]`; lanes past `len` hold no meaning. A lane's bits
+    /// depend on its environment alone.
+    ///
+    /// # Panics
+    /// When `inputs` has fewer rows or environments than the scope the program was
+    /// compiled for: a mistake of the caller's, not of the data.
+    pub fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s [f32] {
+        self.code.eval(inputs, scratch)
     }
 }

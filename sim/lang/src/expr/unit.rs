@@ -1,6 +1,6 @@
 //! Units of values: exponents of metre, kilogram, second and radian.
 
-use crate::config::ConfigError;
+use ostler_base::ConfigError;
 use std::fmt;
 
 /// Exponents are counted in halves, so that `sqrt` stays exact.

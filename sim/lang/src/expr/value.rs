@@ -1,6 +1,5 @@
 //! Values during checking: nodes of the graph with their units.
 
-use super::Type;
 use super::dag::Id;
 use super::unit::Unit;
 
@@ -87,5 +86,34 @@ impl Value {
             return Type::Bool;
         }
         Type::Num { len: self.len(), unit: self.shared_unit().to_string() }
+    }
+}
+
+/// Type of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Type {
+    /// True or false; 1 or 0 as a number.
+    Bool,
+    /// `len` numbers of one unit (1: a scalar).
+    Num {
+        /// Components.
+        len: usize,
+        /// Unit, for people: `"m/s"`, `"-"` for none, `"any"` where mixed.
+        unit: String,
+    },
+}
+
+impl Type {
+    /// Floats per environment.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::Num { len, .. } => *len,
+        }
+    }
+
+    /// Never: every type has at least one component.
+    pub fn is_empty(&self) -> bool {
+        false
     }
 }

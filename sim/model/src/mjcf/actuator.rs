@@ -2,9 +2,9 @@
 //! `<muscle>`, `<general>`.
 
 use super::compiler::Compiler;
+use super::element::{Element, Fault, Read};
 use super::joint::limit;
 use super::muscle;
-use super::source::{Element, Fault, Read};
 use super::transmission::{Ranges, TransmissionSpec};
 use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
 use crate::{Actuator, Dynamics, Given, Model, Transmission};

@@ -1,8 +1,7 @@
 //! Compares the tree with the schema: unknown names, refused features, ignored features.
 
-use super::Note;
+use super::element::{Attr, Element, Fault, Note, Read};
 use super::schema::{Node, Role};
-use super::source::{Attr, Element, Fault, Read};
 use ostler_base::names::nearest;
 
 /// Checks `e` and everything in it; ignored features are added to `notes`.

@@ -1,7 +1,7 @@
 //! `<contact>`: pairs and exclusions.
 
-use super::defaults::{Classes, MAIN};
-use super::source::{Element, Fault, Read};
+use super::element::{Element, Fault, Read};
+use super::names::find;
 use crate::{Model, Pair};
 
 /// Attributes of a pair.
@@ -49,13 +49,18 @@ impl PairSpec {
     }
 }
 
-/// Reads one `<contact>` into `model`, whose geoms and bodies are complete.
-pub(super) fn read(e: &Element, classes: &Classes, model: &mut Model) -> Read<()> {
+/// Reads one `<contact>` into `model`, whose geoms and bodies are complete. `class`: what a pair
+/// starts from.
+pub(super) fn read(
+    e: &Element,
+    class: impl Fn(&Element) -> Read<PairSpec>,
+    model: &mut Model,
+) -> Read<()> {
     for child in &e.children {
         let index = |attr: &str, kind: &'static str, names: &[&str]| {
             child.required(attr)?;
             let attr = child.attr(attr).ok_or_else(|| Fault::new(child.at, "missing attribute"))?;
-            super::find(attr, kind, names.iter().copied())
+            find(attr, kind, names.iter().copied())
         };
         if child.name == "exclude" {
             let names: Vec<_> = model.bodies.iter().map(|b| b.name.as_str()).collect();
@@ -67,7 +72,7 @@ pub(super) fn read(e: &Element, classes: &Classes, model: &mut Model) -> Read<()
         } else {
             let names: Vec<_> = model.geoms.iter().map(|g| g.name.as_str()).collect();
             let (a, b) = (index("geom1", "geom", &names)?, index("geom2", "geom", &names)?);
-            let mut spec = classes.of(child, MAIN)?.pair.clone();
+            let mut spec = class(child)?;
             spec.read(child)?;
             let swap = model.geoms[a].body > model.geoms[b].body;
             model.pairs.push(Pair {

@@ -1,13 +1,12 @@
 //! Joints, geoms and inertia of one body.
 
-use super::Note;
 use super::derive::SpringDamper;
+use super::element::{Element, Fault, Note, Read};
 use super::geom::{GeomSpec, Shape};
 use super::inertia::{Inertia, given_axes};
 use super::joint::JointSpec;
 use super::material::MaterialSpec;
 use super::pose::PoseSpec;
-use super::source::{Element, Fault, Read};
 use super::tree::{Item, TreeReader};
 use super::value::{LIMITED, Limited};
 use crate::JointKind;

@@ -7,12 +7,12 @@
 use super::actuator::{self, ActuatorSpec};
 use super::asset::MeshSpec;
 use super::contact::PairSpec;
+use super::element::{At, Element, Fault, Read};
 use super::equality::EqualitySpec;
 use super::geom::GeomSpec;
 use super::joint::JointSpec;
 use super::material::MaterialSpec;
 use super::site::SiteSpec;
-use super::source::{At, Element, Fault, Read};
 use super::tendon::TendonSpec;
 use ostler_base::names::nearest;
 use std::collections::BTreeMap;

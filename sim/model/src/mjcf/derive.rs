@@ -1,7 +1,7 @@
 //! Numbers that MuJoCo's compiler derives from the initial pose: damping from damping
 //! ratios, stiffness from `springdamper`, rest lengths and anchors.
 
-use super::source::{At, Fault, Read};
+use super::element::{At, Fault, Read};
 use crate::arms;
 use crate::rest::{MIN_VALUE, Rest, spring_pose};
 use crate::simple::only_slides;

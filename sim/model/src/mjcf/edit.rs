@@ -1,6 +1,6 @@
 //! A task's additions to a robot's file: elements beside its own.
 
-use super::source::{At, Attr, Element, Fault, Read};
+use super::element::{At, Attr, Element, Fault, Read};
 use crate::edit::{Base, Edits, Floor, Height};
 
 /// Names of what is added, unless they are taken.

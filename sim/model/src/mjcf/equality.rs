@@ -1,7 +1,8 @@
 //! `<equality>`.
 
+use super::element::{Attr, Element, Fault, Read};
 use super::joint::{SOLIMP, SOLREF};
-use super::source::{Attr, Element, Fault, Read};
+use super::names::find;
 use super::value::{BOOL, wrong};
 use crate::rest::Rest;
 use crate::rotation::{IDENTITY, conjugate, mul, normalized, rotate};
@@ -44,7 +45,7 @@ impl EqualitySpec {
             "weld" => weld(e, model, rest)?,
             "joint" => {
                 let names = || model.joints.iter().map(|j| j.name.as_str());
-                let (joint1, joint2) = two(e, "joint", |a| super::find(a, "joint", names()))?;
+                let (joint1, joint2) = two(e, "joint", |a| find(a, "joint", names()))?;
                 for (name, joint) in [("joint1", Some(joint1)), ("joint2", joint2)] {
                     if let (Some(joint), Some(attr)) = (joint, e.attr(name))
                         && !model.joints[joint].is_scalar()
@@ -56,7 +57,7 @@ impl EqualitySpec {
             }
             _ => {
                 let names = || model.tendons.iter().map(|t| t.name.as_str());
-                let (tendon1, tendon2) = two(e, "tendon", |a| super::find(a, "tendon", names()))?;
+                let (tendon1, tendon2) = two(e, "tendon", |a| find(a, "tendon", names()))?;
                 EqualityKind::Tendon { tendon1, tendon2, polycoef: polycoef(e)? }
             }
         };
@@ -96,7 +97,7 @@ enum Ends {
 fn ends(e: &Element, model: &Model, of_bodies: &[&str]) -> Read<Ends> {
     let Some(site) = e.attr("site1").or(e.attr("site2")) else {
         let names = || model.bodies.iter().map(|b| b.name.as_str());
-        let (a, b) = two(e, "body", |attr| super::find(attr, "body", names()))?;
+        let (a, b) = two(e, "body", |attr| find(attr, "body", names()))?;
         if a == 0 && b.is_none() {
             let why = "holds the world to the world; name another body2";
             return Err(Fault::new(e.at, why));
@@ -109,7 +110,7 @@ fn ends(e: &Element, model: &Model, of_bodies: &[&str]) -> Read<Ends> {
     }
     e.required("site2")?;
     let names = || model.sites.iter().map(|s| s.name.as_str());
-    let (a, b) = two(e, "site", |attr| super::find(attr, "site", names()))?;
+    let (a, b) = two(e, "site", |attr| find(attr, "site", names()))?;
     Ok(Ends::Sites(a, b.unwrap_or(a)))
 }
 

@@ -1,18 +1,10 @@
 //! Files that a model names: MuJoCo reads them all, so that a run keeps them all.
 
-use super::compiler::Settings;
+use super::compiler::Dir;
+use super::element::{At, Element};
 use super::reach::By;
-use super::source::{At, Element};
+use super::settings::Settings;
 use std::path::{Path, PathBuf};
-
-/// Folder of `<compiler>` in which a kind of file is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dir {
-    /// `meshdir`: meshes, height fields and skins.
-    Mesh,
-    /// `texturedir`.
-    Texture,
-}
 
 /// Attributes of a texture that name files.
 pub(super) const TEXTURE: [&str; 7] =

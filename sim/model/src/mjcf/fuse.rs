@@ -1,8 +1,8 @@
 //! `compiler/fusestatic`: bodies that cannot move relative to their parents become
 //! part of them.
 
+use super::element::{At, Element, Fault, Read};
 use super::inertia::{Inertia, combine};
-use super::source::{At, Element, Fault, Read};
 use super::unfelt::VisualGeoms;
 use crate::rotation::Pose;
 use crate::{Body, Model};

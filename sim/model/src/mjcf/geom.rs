@@ -4,11 +4,11 @@ mod look;
 
 use super::asset::Assets;
 use super::compiler::Compiler;
+use super::element::{Element, Fault, Read};
 use super::inertia::{Inertia, moments, volume};
 use super::joint::{SOLIMP, SOLREF};
 use super::material::Materials;
 use super::pose::PoseSpec;
-use super::source::{Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::rotation::{EPS, Pose, add, normalized, z_to};
 use crate::{Geom, GeomKind, Model, Vec3, WORDS};

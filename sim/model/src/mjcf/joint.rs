@@ -1,7 +1,7 @@
 //! `<joint>` and `<freejoint>`.
 
 use super::compiler::Compiler;
-use super::source::{Element, Fault, Read};
+use super::element::{Element, Fault, Read};
 use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
 use crate::rotation::{Pose, normalized, rotate};
 use crate::{Joint, JointKind, Vec3};

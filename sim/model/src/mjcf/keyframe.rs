@@ -1,7 +1,7 @@
 //! `<keyframe>`.
 
-use super::attach::Pending;
-use super::source::{Element, Fault, Read};
+use super::attach::whole::Pending;
+use super::element::{Element, Fault, Read};
 use crate::rotation::normalized;
 use crate::{JointKind, Keyframe, Model};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Masses of the whole model: every moving body has mass; the sum.
 
-use super::source::{At, Fault, Read};
+use super::element::{At, Fault, Read};
 use crate::Model;
 use crate::rotation::EPS;
 

@@ -1,7 +1,6 @@
 //! `<material>`: a colour, and for pictures a texture.
 
-use super::defaults::{Classes, MAIN};
-use super::source::{At, Element, Fault, Read};
+use super::element::{At, Element, Fault, Read};
 use super::value::BOOL;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -74,13 +73,15 @@ impl MaterialSpec {
     }
 }
 
-/// The materials of `root`.
-pub(super) fn read(root: &Element, classes: &Classes) -> Read<Materials> {
+/// The materials of `root`. `class`: what a material starts from.
+pub(super) fn read(
+    root: &Element,
+    class: impl Fn(&Element) -> Read<MaterialSpec>,
+) -> Read<Materials> {
     let mut all = Materials::new();
     for e in root.children_named("asset").flat_map(|a| a.children_named("material")) {
         // A class is not worth refusing a robot for that nothing but a colour comes from.
-        let class = classes.of(e, MAIN).map(|c| c.material.clone());
-        let mut spec = class.unwrap_or_default();
+        let mut spec = class(e).unwrap_or_default();
         spec.read(e)?;
         if let Some(name) = e.text("name")
             && all.insert(name.to_string(), spec).is_some()

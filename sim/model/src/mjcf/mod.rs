@@ -17,8 +17,10 @@ mod content;
 mod defaults;
 mod derive;
 mod edit;
+mod element;
 mod encoding;
 mod equality;
+mod error;
 mod files;
 mod fluid;
 mod fuse;
@@ -29,12 +31,14 @@ mod keyframe;
 mod mass;
 mod material;
 mod muscle;
+mod names;
 mod options;
 mod package;
 mod pose;
 mod reach;
 mod schema;
 mod sensor;
+mod settings;
 mod site;
 mod source;
 mod tendon;
@@ -50,48 +54,19 @@ use super::looks::{Looks, Surface};
 use super::rest::Rest;
 use super::rotation::{IDENTITY, Pose};
 use super::{Body, Ignored, Mesh, Model, Naming};
-use attach::{Assembler, Whole};
-use compiler::Settings;
-use ostler_base::names::nearest;
+use attach::Assembler;
+use attach::whole::Whole;
+use element::{At, Element, Note, Read};
+pub use error::MjcfError;
+use names::Names;
 pub use package::MANIFEST;
 use reach::Reach;
-use source::{At, Attr, Element, Fault, Read, Sources};
+use settings::Settings;
+use source::Sources;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use unfelt::VisualGeoms;
 pub use urdf::{PlainUrdf, plain as plain_urdf};
-
-/// Why a model file was refused. `Display` is `file:line:column: message`.
-#[derive(Debug, thiserror::Error)]
-pub enum MjcfError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {}", why(source))]
-    Read {
-        /// The file.
-        path: std::path::PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file says something that is wrong or not supported.
-    #[error("{place}: {message}")]
-    Invalid {
-        /// `file:line:column`.
-        place: String,
-        /// The mistake and its remedy.
-        message: String,
-    },
-}
-
-/// The system's error, in words where it is the usual one.
-fn why(source: &std::io::Error) -> String {
-    match source.kind() {
-        std::io::ErrorKind::NotFound => {
-            "there is no such file; names count from the folder of the file that has them".into()
-        }
-        _ => source.to_string(),
-    }
-}
 
 /// How a robot's file is read; `..Reading::default()` stands for what is not said.
 #[derive(Debug, Clone, Default)]
@@ -270,13 +245,6 @@ fn parse_edits(
     Ok(((model, looks), added))
 }
 
-/// Something that has no effect, with its place still as an offset.
-struct Note {
-    at: At,
-    what: String,
-    why: &'static str,
-}
-
 fn read(
     whole: &Whole,
     path: &Path,
@@ -286,7 +254,7 @@ fn read(
 ) -> Read<Model> {
     let (root, classes) = (&whole.root, &whole.classes);
     let compiler = settings.of(root.at);
-    let materials = material::read(root, classes)?;
+    let materials = material::read(root, |e| Ok(classes.of(e, defaults::MAIN)?.material.clone()))?;
 
     let stem = || path.file_stem().map_or("model".into(), |s| s.to_string_lossy().into_owned());
     let mut model = Model {
@@ -363,7 +331,7 @@ fn read(
     mass::scale(&mut model, compiler.total_mass);
 
     for e in root.children_named("contact") {
-        contact::read(e, classes, &mut model)?;
+        contact::read(e, |e| Ok(classes.of(e, defaults::MAIN)?.pair.clone()), &mut model)?;
     }
     for e in root.children_named("tendon").flat_map(|t| &t.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.tendon.clone();
@@ -473,81 +441,6 @@ fn needed_geoms(root: &Element) -> BTreeSet<&str> {
         .flat_map(|p| [p.text("geom1"), p.text("geom2")])
         .flatten()
         .collect()
-}
-
-/// Names that are taken, per kind: MJCF wants them unique.
-struct Names {
-    body: Taken,
-    joint: Taken,
-    geom: Taken,
-    site: Taken,
-    tendon: Taken,
-    equality: Taken,
-    actuator: Taken,
-    key: Taken,
-}
-
-impl Names {
-    fn new(root: &Element) -> Self {
-        let mut given = BTreeSet::new();
-        collect_names(root, &mut given);
-        let given = Rc::new(given);
-        let taken = || Taken { used: BTreeSet::new(), given: Rc::clone(&given) };
-        let mut body = taken();
-        body.used.insert("world".to_string());
-        Self {
-            body,
-            joint: taken(),
-            geom: taken(),
-            site: taken(),
-            tendon: taken(),
-            equality: taken(),
-            actuator: taken(),
-            key: taken(),
-        }
-    }
-}
-
-fn collect_names(e: &Element, names: &mut BTreeSet<String>) {
-    names.extend(e.text("name").map(str::to_string));
-    e.children.iter().for_each(|c| collect_names(c, names));
-}
-
-struct Taken {
-    used: BTreeSet<String>,
-    /// All names in the file: a made-up one must not be one of them.
-    given: Rc<BTreeSet<String>>,
-}
-
-impl Taken {
-    /// The element's name, or `<kind><number>`.
-    fn take(&mut self, e: &Element, kind: &str, number: usize) -> Read<String> {
-        let name = match e.text("name") {
-            Some(name) => name.to_string(),
-            None => {
-                let mut made = format!("{kind}{number}");
-                while self.given.contains(&made) {
-                    made.push('_');
-                }
-                made
-            }
-        };
-        if !self.used.insert(name.clone()) {
-            let at = e.attr("name").map_or(e.at, |a| a.value_at(0));
-            let why = format!("there are two <{}> called \"{name}\"", e.name);
-            return Err(Fault::new(at, why));
-        }
-        Ok(name)
-    }
-}
-
-/// Index of the name an attribute refers to.
-fn find<'a>(attr: &Attr, kind: &str, names: impl Iterator<Item = &'a str> + Clone) -> Read<usize> {
-    names.clone().position(|n| n == attr.value).ok_or_else(|| {
-        let guess = nearest(&attr.value, names);
-        let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-        Fault::new(attr.value_at(0), format!("no {kind} called \"{}\"{guess}", attr.value))
-    })
 }
 
 #[cfg(test)]

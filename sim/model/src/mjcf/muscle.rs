@@ -1,7 +1,7 @@
 //! `<muscle>` and the data of muscles: lengths, and the peak force from the scale.
 
 use super::compiler::Compiler;
-use super::source::{At, Element, Fault, Read};
+use super::element::{At, Element, Fault, Read};
 use super::value::wrong;
 use crate::rest::{MIN_VALUE, Rest};
 use crate::{Model, Muscle, Transmission};

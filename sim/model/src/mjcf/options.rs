@@ -1,6 +1,6 @@
 //! `<option>` and its flags.
 
-use super::source::{Element, Fault, Read};
+use super::element::{Element, Fault, Read};
 use super::value::Keywords;
 use crate::{Cone, Integrator, Options, Solver};
 

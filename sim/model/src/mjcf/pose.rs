@@ -1,7 +1,7 @@
 //! `pos` and the five ways to write an orientation.
 
 use super::compiler::Compiler;
-use super::source::{Element, Fault, Read};
+use super::element::{Element, Fault, Read};
 use crate::rotation::{IDENTITY, Pose, about, add, cross, dot, from_axes, normalized, z_to};
 use crate::{Quat, Vec3};
 

@@ -4,8 +4,7 @@
 //! that was named, links followed. As in MuJoCo `..` takes the name before it off, wherever a
 //! link of that name leads; where nothing is there, the system's reading counts.
 
-use super::compiler::Compiler;
-use super::files::Dir;
+use super::compiler::{Compiler, Dir};
 use super::package;
 use crate::Naming;
 use ostler_base::files;

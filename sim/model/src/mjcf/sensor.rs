@@ -1,7 +1,7 @@
 //! `<sensor>`: the kinds that tasks can read. A sensor changes nothing about the robot, so
 //! one that is not supported, or wrong, is refused where a task asks for it.
 
-use super::source::{Attr, Element};
+use super::element::{Attr, Element};
 use crate::{FrameQuantity, Model, Sensor, SensorFrame, SensorKind};
 use ostler_base::names::nearest;
 

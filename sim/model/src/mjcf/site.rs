@@ -1,9 +1,9 @@
 //! `<site>`.
 
 use super::compiler::Compiler;
+use super::element::{Element, Read};
 use super::geom::{between, used_size};
 use super::pose::PoseSpec;
-use super::source::{Element, Read};
 use super::value::Keywords;
 use crate::rotation::Pose;
 use crate::{GeomKind, Site, Vec3};

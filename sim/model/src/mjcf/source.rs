@@ -1,13 +1,13 @@
 //! XML text -> a tree of elements that knows where everything stands.
 
+use super::element::{At, Attr, Element, Fault, MAX_DEPTH, Read};
 use super::encoding::decode;
+use super::error::MjcfError;
 use super::reach::Reach;
-use super::{MjcfError, xml};
+use super::xml;
 use ostler_base::files;
 use std::path::{Path, PathBuf};
 
-/// Elements nested deeper than this are refused (the reader recurses).
-pub(super) const MAX_DEPTH: usize = 200;
 /// Bytes of one model file; a robot without meshes needs some 10 kB.
 const MAX_BYTES: u64 = 64 << 20;
 /// Characters are counted ahead for every so many bytes of a file, so that places on a long
@@ -15,138 +15,6 @@ const MAX_BYTES: u64 = 64 << 20;
 const STRIDE: usize = 4096;
 /// Files one model may include.
 pub(super) const MAX_FILES: usize = 1000;
-
-/// A place in one of the model's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct At {
-    file: u32,
-    byte: u32,
-}
-
-impl At {
-    /// Where the first file begins.
-    pub(crate) const START: At = At { file: 0, byte: 0 };
-
-    /// Byte number `byte` of file number `file`, which [`MAX_BYTES`] bounds.
-    pub(crate) fn new(file: u32, byte: usize) -> Self {
-        At { file, byte: byte as u32 }
-    }
-
-    pub(crate) fn byte(self) -> usize {
-        self.byte as usize
-    }
-
-    /// Key that sorts places by file and position.
-    pub(crate) fn order(self) -> (u32, u32) {
-        (self.file, self.byte)
-    }
-
-    /// Number of its file, in the order of reading.
-    pub(crate) fn file(self) -> usize {
-        self.file as usize
-    }
-}
-
-/// The mistake and its place.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub at: At,
-    pub message: String,
-}
-
-impl Fault {
-    pub(crate) fn new(at: At, message: impl Into<String>) -> Self {
-        Self { at, message: message.into() }
-    }
-}
-
-/// Result of reading a part of a file.
-pub(super) type Read<T> = Result<T, Fault>;
-
-/// `name="value"`.
-#[derive(Debug, Clone)]
-pub(super) struct Attr {
-    pub name: String,
-    pub value: String,
-    /// The name's place.
-    pub at: At,
-    /// The value's first character.
-    value_at: At,
-    /// The value stands in the file as it is here, so offsets hold.
-    verbatim: bool,
-}
-
-impl Attr {
-    /// One that stands in the file; `verbatim`: its value does so as it is here.
-    pub(crate) fn read(name: &str, value: String, at: At, value_at: At, verbatim: bool) -> Self {
-        Self { name: name.to_string(), value, at, value_at, verbatim }
-    }
-
-    /// An attribute that does not stand in the file, for what stands at `at`.
-    pub(crate) fn made(name: &str, value: &str, at: At) -> Self {
-        Self { name: name.to_string(), value: value.to_string(), at, value_at: at, verbatim: false }
-    }
-
-    /// Gives it another value, which does not stand in the file.
-    pub(crate) fn set(&mut self, value: String) {
-        self.value = value;
-        self.verbatim = false;
-    }
-
-    /// Place of the value's byte `offset`.
-    pub(crate) fn value_at(&self, offset: usize) -> At {
-        At {
-            byte: self.value_at.byte + if self.verbatim { offset as u32 } else { 0 },
-            ..self.value_at
-        }
-    }
-}
-
-/// `<name attrs>children</name>`.
-#[derive(Debug, Clone)]
-pub(super) struct Element {
-    pub name: String,
-    pub at: At,
-    pub attrs: Vec<Attr>,
-    pub children: Vec<Element>,
-    /// Text between its children, which says nothing.
-    pub stray: Option<At>,
-    /// Name of a joint or actuator in keyframes of attached models.
-    pub slot: Option<u32>,
-    /// Only for pictures: MuJoCo leaves it out (visual shapes of URDFs).
-    pub discarded: bool,
-}
-
-impl Element {
-    /// An element that does not stand in the file, for what stands at `at`.
-    pub(crate) fn made(name: &str, at: At) -> Self {
-        Self {
-            name: name.to_string(),
-            at,
-            attrs: Vec::new(),
-            children: Vec::new(),
-            stray: None,
-            slot: None,
-            discarded: false,
-        }
-    }
-
-    /// Gives an attribute a value, whether it stands in the file or not.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
-        match self.attrs.iter_mut().find(|a| a.name == name) {
-            Some(attr) => attr.set(value.to_string()),
-            None => self.attrs.push(Attr::made(name, value, self.at)),
-        }
-    }
-
-    pub(crate) fn attr(&self, name: &str) -> Option<&Attr> {
-        self.attrs.iter().find(|a| a.name == name)
-    }
-
-    pub(crate) fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
-        self.children.iter().filter(move |c| c.name == name)
-    }
-}
 
 struct SourceFile {
     path: PathBuf,
@@ -191,11 +59,11 @@ impl Sources {
     /// The first file's text with other values of some attributes.
     pub(crate) fn with_values(&self, mut values: Vec<(&Attr, String)>) -> String {
         let mut text = self.files.first().map_or(String::new(), |f| f.text.clone());
-        values.retain(|(attr, _)| attr.value_at.file == 0);
+        values.retain(|(attr, _)| attr.value_at(0).file() == 0);
         // From the end, so that places hold.
-        values.sort_by_key(|(attr, _)| std::cmp::Reverse(attr.value_at.byte));
+        values.sort_by_key(|(attr, _)| std::cmp::Reverse(attr.value_at(0).byte()));
         for (attr, value) in values {
-            let start = attr.value_at.byte as usize;
+            let start = attr.value_at(0).byte();
             let quote = text.get(..start).and_then(|before| before.chars().last());
             let length = quote.and_then(|q| text.get(start..)?.find(q));
             if let Some(length) = length {
@@ -211,22 +79,22 @@ impl Sources {
 
     /// Line and column, both from 1; the column counts characters.
     fn line_column(&self, at: At) -> (usize, usize) {
-        let file = &self.files[at.file as usize];
-        let line = file.line_starts.partition_point(|s| *s <= at.byte) - 1;
-        let before = |byte: u32| file.characters_before(byte as usize);
-        (line + 1, 1 + before(at.byte) - before(file.line_starts[line]))
+        let file = &self.files[at.file()];
+        let line = file.line_starts.partition_point(|s| *s as usize <= at.byte()) - 1;
+        let before = |byte| file.characters_before(byte);
+        (line + 1, 1 + before(at.byte()) - before(file.line_starts[line] as usize))
     }
 
     /// `path:line:column`, for errors.
     pub(crate) fn place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
-        format!("{}:{line}:{column}", self.files[at.file as usize].path.display())
+        format!("{}:{line}:{column}", self.files[at.file()].path.display())
     }
 
     /// `file:line:column`, for lists of ignored elements.
     pub(crate) fn short_place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
-        let path = &self.files[at.file as usize].path;
+        let path = &self.files[at.file()].path;
         let name = path.file_name().map_or(path.to_string_lossy(), |n| n.to_string_lossy());
         format!("{name}:{line}:{column}")
     }

@@ -5,12 +5,12 @@ fn places_on_long_lines_count_characters() {
     let mut sources = Sources::default();
     let long = "é".repeat(3 * STRIDE);
     let text = format!("<mujoco>\n<a b='{long}'/><c/>\n</mujoco>");
-    let end = text.find("<c/>").unwrap() as u32;
+    let end = text.find("<c/>").unwrap();
     let reach = Reach::new(Path::new("x.xml"), None);
     sources.parse(Path::new("x.xml"), text, &reach).unwrap();
     let column = 1 + "<a b=''/>".len() + 3 * STRIDE;
     for (byte, place) in [(0, "1:1".to_string()), (9, "2:1".into()), (end, format!("2:{column}"))] {
-        assert_eq!(sources.place(At { file: 0, byte }), format!("x.xml:{place}"));
+        assert_eq!(sources.place(At::new(0, byte)), format!("x.xml:{place}"));
     }
 }
 

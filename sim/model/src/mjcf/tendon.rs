@@ -1,8 +1,9 @@
 //! `<tendon>`: fixed and spatial tendons.
 
 use super::compiler::Compiler;
+use super::element::{At, Element, Fault, Read};
 use super::joint::{SOLIMP, SOLREF, limit};
-use super::source::{At, Element, Fault, Read};
+use super::names::find;
 use super::value::{LIMITED, Limited, wrong};
 use crate::arms::winds;
 use crate::{Model, PathPart, Tendon, TendonKind};
@@ -157,7 +158,7 @@ fn fixed(e: &Element, model: &Model) -> Read<TendonKind> {
         part.scalar("coef", &mut coef)?;
         for attr in part.attrs.iter().filter(|a| a.name == "joint") {
             let names = model.joints.iter().map(|j| j.name.as_str());
-            let joint = super::find(attr, "joint", names)?;
+            let joint = find(attr, "joint", names)?;
             if !model.joints[joint].is_scalar() {
                 return Err(wrong(
                     attr,
@@ -188,7 +189,7 @@ fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
         let read = match part.name.as_str() {
             "site" => {
                 attr(part, "site")?;
-                let named = part.attr("site").map(|a| super::find(a, "site", sites()));
+                let named = part.attr("site").map(|a| find(a, "site", sites()));
                 named.transpose()?.map(PathPart::Site)
             }
             "geom" => {
@@ -196,7 +197,7 @@ fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
                 let names = model.geoms.iter().map(|g| g.name.as_str());
                 let geom = match part.attr("geom") {
                     Some(a) => {
-                        let geom = super::find(a, "geom", names)?;
+                        let geom = find(a, "geom", names)?;
                         if winds(&model.geoms[geom]).is_none() {
                             return Err(wrong(a, "is neither a sphere nor a cylinder"));
                         }
@@ -204,7 +205,7 @@ fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
                     }
                     None => None,
                 };
-                let side = part.attr("sidesite").map(|a| super::find(a, "site", sites()));
+                let side = part.attr("sidesite").map(|a| find(a, "site", sites()));
                 let side = side.transpose()?;
                 geom.map(|geom| PathPart::Geom { geom, side })
             }

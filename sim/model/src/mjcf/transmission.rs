@@ -1,6 +1,7 @@
 //! Transmissions of actuators: joint, tendon, site, slider-crank.
 
-use super::source::{Attr, Element, Fault, Read};
+use super::element::{Attr, Element, Fault, Read};
+use super::names::find;
 use super::value::wrong;
 use crate::{Model, Transmission};
 
@@ -49,12 +50,11 @@ impl TransmissionSpec {
                 return Err(Fault::new(attr.at, why));
             }
         }
-        let site =
-            |attr: &Attr| super::find(attr, "site", model.sites.iter().map(|s| s.name.as_str()));
+        let site = |attr: &Attr| find(attr, "site", model.sites.iter().map(|s| s.name.as_str()));
         match target.name.as_str() {
             "tendon" => {
                 let names = model.tendons.iter().map(|t| t.name.as_str());
-                super::find(target, "tendon", names).map(Transmission::Tendon)
+                find(target, "tendon", names).map(Transmission::Tendon)
             }
             "site" => Ok(Transmission::Site {
                 site: site(target)?,
@@ -78,7 +78,7 @@ impl TransmissionSpec {
             }
             kind => {
                 let names = model.joints.iter().map(|j| j.name.as_str());
-                let joint = super::find(target, "joint", names)?;
+                let joint = find(target, "joint", names)?;
                 // An axis of a slide or hinge is the same in both frames.
                 Ok(if kind == "joint" || model.joints[joint].is_scalar() {
                     Transmission::Joint(joint)

@@ -1,16 +1,17 @@
 //! `<worldbody>`: the tree of bodies, flattened parents first.
 
 use super::asset::Assets;
-use super::compiler::{FromGeoms, Settings};
+use super::compiler::FromGeoms;
 use super::defaults::Classes;
 use super::derive::SpringDamper;
+use super::element::{At, Element, Fault, Note, Read};
 use super::inertia::combine;
 use super::material::Materials;
+use super::names::Names;
 use super::pose::PoseSpec;
-use super::source::{At, Element, Fault, Read};
+use super::settings::Settings;
 use super::unfelt::VisualGeoms;
 use super::value::BOOL;
-use super::{Names, Note};
 use crate::rotation::Pose;
 use crate::{Body, Model};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,10 @@
 //! MuJoCo counts them, and their looks are kept where pictures are wanted.
 
 use super::asset::Assets;
+use super::element::Fault;
 use super::geom::GeomSpec;
 use super::material::Materials;
-use super::source::{Fault, Sources};
+use super::source::Sources;
 use crate::looks::{Look, Looks, Missing, Paint, Plain};
 use crate::rotation::Pose;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Typed attribute values: count, kind and finiteness are checked here.
 
-use super::source::{Attr, Element, Fault, Read};
+use super::element::{Attr, Element, Fault, Read};
 use ostler_base::names::nearest;
 
 /// Values that a keyword attribute may take.

@@ -3,7 +3,7 @@
 //! declares, anything behind the end. Entities are XML's five and characters' numbers, so no
 //! text grows; elements nest without recursion.
 
-use super::source::{At, Attr, Element, Fault, MAX_DEPTH, Read};
+use super::element::{At, Attr, Element, Fault, MAX_DEPTH, Read};
 use std::collections::HashSet;
 
 /// The root element of file number `file`, and what stands behind its end, which is not read.

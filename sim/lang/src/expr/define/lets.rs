@@ -1,10 +1,9 @@
 //! `[task.let]`: named expressions.
 
 use super::{Definitions, is_name};
-use crate::config::ConfigError;
+use crate::expr::parse;
 use crate::expr::tree::{Node, NodeRef, Tree};
-use crate::expr::{ExprError, functions, parse};
-use ostler_base::names::nearest;
+use ostler_base::ConfigError;
 
 /// Most parameters of a function.
 const MOST_PARAMETERS: usize = 16;
@@ -20,14 +19,14 @@ pub struct Let<'a> {
     pub parameters: Option<Vec<&'a str>>,
     /// The expression.
     pub text: &'a str,
-    pub(in crate::expr) body: LetBody<'a>,
+    pub(crate) body: LetBody<'a>,
 }
 
 /// A parsed expression.
 #[derive(Debug)]
 pub(crate) struct LetBody<'a> {
-    pub(in crate::expr) tree: Tree<'a>,
-    pub(in crate::expr) root: NodeRef,
+    pub(crate) tree: Tree<'a>,
+    pub(crate) root: NodeRef,
 }
 
 impl<'a> Let<'a> {
@@ -100,40 +99,11 @@ impl<'a> Let<'a> {
             _ => None,
         })
     }
-
-    /// Refuses calls of functions that there are not: also in a function that nobody uses.
-    pub(super) fn check_calls(&self, all: &Definitions<'a>) -> Result<(), ConfigError> {
-        for (node, _) in &self.body.tree.nodes {
-            let Node::Call { name, name_span, .. } = node else {
-                continue;
-            };
-            let known = name.contains('{')
-                || functions::find(name).is_some()
-                || all.find(name).is_some()
-                || ["command", "param", "state", "native"].contains(name);
-            if known {
-                continue;
-            }
-            let error = ExprError::new(name_span.clone(), format!("unknown function `{name}`"));
-            let advice = crate::expr::foreign::lookup(name).map(str::to_string);
-            let names = functions::all().map(|f| f.name).chain(all.let_names());
-            let near = nearest(name, names).map(|near| match functions::find(near) {
-                Some(f) => format!("did you mean {}?", f.signature()),
-                None => format!("did you mean {near}?"),
-            });
-            let error = match advice.or(near) {
-                Some(help) => error.help(help),
-                None => error.help("every function is listed in docs/task-functions.md"),
-            };
-            return Err(error.at(self.path()));
-        }
-        Ok(())
-    }
 }
 
 impl Definitions<'_> {
     /// Named expressions that one mentions.
-    pub(in crate::expr) fn used_by(&self, own: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn used_by(&self, own: usize) -> impl Iterator<Item = usize> {
         self.lets[own].uses(self)
     }
 

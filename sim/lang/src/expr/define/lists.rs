@@ -1,8 +1,8 @@
 //! `[task.names]`: lists of parts.
 
-use crate::config::ConfigError;
-use crate::expr::ElementKind;
+use crate::expr::element::ElementKind;
 use crate::expr::elements::matches;
+use ostler_base::ConfigError;
 use ostler_base::names::nearest;
 use ostler_model::Model;
 

@@ -3,15 +3,14 @@
 
 mod lets;
 mod lists;
+mod read;
 mod report;
 
 pub use lets::Let;
 pub use lists::List;
 pub use report::LetRow;
 
-use super::{ElementKind, Unit, functions};
-use crate::config::{ConfigError, TaskConfig};
-use ostler_model::Model;
+use super::unit::Unit;
 
 /// Words that no definition can be called.
 const KEYWORDS: [&str; 10] =
@@ -55,62 +54,6 @@ impl<'a> Definitions<'a> {
             natives: Vec::new(),
         };
         &NONE
-    }
-
-    /// Checks all definitions of `cfg` but for what depends on where they are used. Patterns
-    /// are expanded for `model`; `agents`: names of the agents, if there are several.
-    ///
-    /// # Errors
-    /// A name that cannot be, or is another thing's; an empty list, a pattern that nothing
-    /// fits; a text that cannot be parsed; expressions that are defined in a circle.
-    pub fn new(model: &Model, cfg: &'a TaskConfig, agents: &[String]) -> Result<Self, ConfigError> {
-        let mut all = Self {
-            lists: Vec::with_capacity(cfg.names.len()),
-            lets: Vec::with_capacity(cfg.lets.len()),
-            states: cfg.state.iter().map(|s| s.name.as_str()).collect(),
-            natives: Vec::new(),
-        };
-        for (name, entries) in &cfg.names {
-            let path = format!("task.names.{name}");
-            free_name(name, "list", &path)?;
-            if agents.contains(name) || ["agent", "each", "other"].contains(&name.as_str()) {
-                let why = format!("\"{name}\" is an agent's name, or stands for one");
-                return Err(ConfigError::new(path, why).help("give the list another name"));
-            }
-            if cfg.command.iter().any(|c| c.name == *name) {
-                let why = format!("\"{name}\" is a command's name");
-                return Err(ConfigError::new(path, why).help("give the list another name"));
-            }
-            all.lists.push(List::new(model, name, entries, &path)?);
-        }
-        for (key, text) in &cfg.lets {
-            let own = Let::new(key, text)?;
-            let path = own.path();
-            free_name(own.name, "value", &path)?;
-            if all.list(own.name).is_some() {
-                let why = format!("\"{}\" is a list of [task.names]", own.name);
-                return Err(ConfigError::new(path, why).help("give one of them another name"));
-            }
-            if let Some(kind) = super::elements::kind_of(model, own.name) {
-                let article = match kind {
-                    ElementKind::Actuator => "an",
-                    _ => "a",
-                };
-                let why = format!("\"{}\" is {article} {} of the robot", own.name, kind.noun());
-                return Err(ConfigError::new(path, why).help("give the value another name"));
-            }
-            if all.lets.iter().any(|l| l.name == own.name) {
-                let why = format!("\"{}\" is defined twice", own.name);
-                return Err(ConfigError::new(path, why)
-                    .help("a name has one meaning, whatever its arguments"));
-            }
-            all.lets.push(own);
-        }
-        all.refuse_circles()?;
-        for own in &all.lets {
-            own.check_calls(&all)?;
-        }
-        Ok(all)
     }
 
     /// All that `text` says with the entries of lists in place of their names in braces: the
@@ -172,23 +115,6 @@ impl<'a> Definitions<'a> {
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Refuses names that expressions could not say, or that mean something else already.
-fn free_name(name: &str, what: &str, path: &str) -> Result<(), ConfigError> {
-    if !is_name(name) {
-        let why = format!("\"{name}\" cannot be the name of a {what}");
-        return Err(ConfigError::new(path, why).help("letters, digits and _, no digit first"));
-    }
-    let taken = if KEYWORDS.contains(&name) {
-        "a word of the language"
-    } else if functions::find(name).is_some() {
-        "a function of the language"
-    } else {
-        return Ok(());
-    };
-    let help = format!("give the {what} another name");
-    Err(ConfigError::new(path, format!("\"{name}\" is {taken}")).help(help))
 }
 
 impl<'a> Definitions<'a> {

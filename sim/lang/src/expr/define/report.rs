@@ -1,9 +1,13 @@
 //! Definitions as `ostler check` shows them.
 
 use super::Definitions;
-use crate::config::ConfigError;
-use crate::expr::check::Checker;
-use crate::expr::{Draws, ExprError, HistoryBuilder, Scope, Start, Type};
+use crate::expr::checker::Checker;
+use crate::expr::draws::{Draws, Start};
+use crate::expr::error::ExprError;
+use crate::expr::history::HistoryBuilder;
+use crate::expr::scope::Scope;
+use crate::expr::value::Type;
+use ostler_base::ConfigError;
 
 /// A named expression, for people.
 #[derive(Debug, Clone, PartialEq)]

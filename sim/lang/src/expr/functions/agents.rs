@@ -1,7 +1,8 @@
 //! Several agents.
 
-use super::{Body, Function, Kind, Rule, one};
-use crate::expr::ExprError;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Function};
+use crate::expr::signature::{Kind, Rule, one};
 
 /// Functions of lists of parts.
 pub(crate) const LISTS: &[Function] = &[Function {

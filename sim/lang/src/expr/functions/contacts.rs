@@ -1,11 +1,15 @@
 //! Contacts: forces, places and directions of what touches.
 
-use super::{Body, Function, Kind, Param, Rule, one, optional};
-use crate::expr::check::{Call, Checker, Steps, Value};
+use crate::expr::checker::{Checker, Steps};
 use crate::expr::dag::{Id, Node, Seen, Source};
+use crate::expr::element::{Element, ElementKind};
 use crate::expr::elements::geoms_of;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{Element, ElementKind, ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Param, Rule, one, optional};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 use ostler_model::{ContactReading, ContactSensor};
 
 const TOUCHING: &[Param] = &[one("name", Kind::Touch), optional("with", Kind::Touch)];

@@ -1,10 +1,14 @@
 //! Numbers of the robot: constants, but for those that events change, which are read of each
 //! environment.
 
-use super::{Body, Function, Kind, Rule, more, one};
-use crate::expr::check::{Call, Checker, Comp, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Id, Seen, Source};
-use crate::expr::{Element, ElementKind, ExprError, unit::Unit};
+use crate::expr::element::{Element, ElementKind};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
+use crate::expr::signature::{Kind, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::{Comp, Value};
 use ostler_model::{Field, JointKind, Model, MotorLaw, Varied};
 
 /// A field's numbers of each named element.

@@ -1,10 +1,10 @@
 //! Poses and velocities of bodies and of frames fixed to them.
 
 use super::fields::{field, varies};
-use crate::expr::check::Checker;
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Id, Seen, Source};
+use crate::expr::element::{Element, ElementKind};
 use crate::expr::ops::Op;
-use crate::expr::{Element, ElementKind};
 use ostler_model::Field;
 
 /// The body an element is fixed to, and its pose in the body's frame.

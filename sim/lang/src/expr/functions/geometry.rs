@@ -5,11 +5,15 @@ use super::frames::{
     Place, ang_vel, axis, centre_of, lin_vel, one_minus, point_at, point_vel_at, pos, quat, twice,
     yaw,
 };
-use super::{Body, Function, Kind, Param, Rule, more, one};
-use crate::expr::check::{Call, Checker, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::Id;
+use crate::expr::element::Element;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{Element, ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Param, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 use ostler_model::Field;
 
 /// One value of `$gives` components for each named element, one after the other.

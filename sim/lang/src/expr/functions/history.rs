@@ -1,10 +1,14 @@
 //! Functions of the past.
 
-use super::{Body, Function, Kind, Rule, one};
-use crate::expr::check::{Call, Checker, Comp, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::Source;
-use crate::expr::history::{self, Kind as Remembered};
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
+use crate::expr::history;
+use crate::expr::history::Kind as Remembered;
+use crate::expr::signature::{Kind, Rule, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::{Comp, Value};
 
 /// The table.
 pub(crate) const TABLE: &[Function] = &[

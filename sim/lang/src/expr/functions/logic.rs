@@ -1,10 +1,13 @@
 //! Conditions, choices and vectors from parts.
 
-use super::{Body, Function, Kind, Rule, more, one};
-use crate::expr::check::{Call, Checker, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Dag, Id};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 
 /// The table.
 pub(crate) const TABLE: &[Function] = &[

@@ -1,10 +1,13 @@
 //! Functions of numbers and vectors.
 
-use super::{Body, Function, Kind, Rule, more, one};
-use crate::expr::check::{Call, Checker, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Dag, Id};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 use std::f64::consts::{PI, TAU};
 
 /// A function of one number, component by component.

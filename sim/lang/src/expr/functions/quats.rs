@@ -1,10 +1,14 @@
 //! Quaternions (w, x, y, z).
 
-use super::{Body, Function, Kind, Rule, frames, one, optional};
-use crate::expr::check::{Call, Checker, Value};
+use super::frames;
+use crate::expr::checker::Checker;
 use crate::expr::dag::Id;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Rule, one, optional};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 
 /// The table.
 pub(crate) const TABLE: &[Function] = &[

@@ -1,10 +1,14 @@
 //! Random numbers of an episode's start.
 
-use super::{Body, Function, Kind, Rule, more, one};
 use crate::draw::{Distribution, Draw, DrawConfig};
-use crate::expr::check::{Call, Checker, Comp, Value, length_of};
+use crate::expr::checker::{Checker, length_of};
+use crate::expr::dag::Dag;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Param, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::{Comp, Value};
 use std::f64::consts::TAU;
 
 /// The table.
@@ -89,6 +93,34 @@ pub(crate) const TABLE: &[Function] = &[
     },
 ];
 
+/// Functions of the task language whose arguments are numbers that are known before.
+pub(crate) const DISTRIBUTIONS: &[Function] = &[
+    Function {
+        name: "truncated_normal",
+        params: RANGED,
+        gives: "as the arguments",
+        rule: Rule::Same,
+        doc: "drawn from the part of the normal distribution from lo to hi, each component by itself; mean and std are those before the cut; the arguments are constants",
+        body: Body::Special(|c, call| drawn_of_numbers(c, call, Distribution::TruncatedNormal)),
+    },
+    Function {
+        name: "beta",
+        params: RANGED,
+        gives: "as the arguments",
+        rule: Rule::Same,
+        doc: "drawn from the beta distribution over lo to hi with this mean and standard deviation, each component by itself; the arguments are constants",
+        body: Body::Special(|c, call| drawn_of_numbers(c, call, Distribution::Beta)),
+    },
+];
+
+/// Parameters of a function in the order in which [`drawn_of_numbers`] takes them.
+const RANGED: &[Param] = &[
+    one("mean", Kind::Value),
+    one("std", Kind::Value),
+    one("lo", Kind::Value),
+    one("hi", Kind::Value),
+];
+
 /// Evenly from 0 to 1.
 const UNIT: Draw = Draw::uniform([0.0, 1.0]);
 
@@ -106,7 +138,7 @@ fn numbers(c: &mut Checker<'_>, call: &Call) -> Result<(Vec<Value>, usize), Expr
 
 /// Numbers of a distribution with these constants as its mean, standard deviation, least and
 /// greatest number, in this order.
-pub fn drawn_of_numbers(
+fn drawn_of_numbers(
     c: &mut Checker<'_>,
     call: &Call,
     distribution: Distribution,
@@ -148,7 +180,7 @@ fn drawn(
     c: &mut Checker<'_>,
     call: &Call,
     standard: Draw,
-    f: fn(&mut crate::expr::dag::Dag, [u32; 2], u32) -> u32,
+    f: fn(&mut Dag, [u32; 2], u32) -> u32,
 ) -> Result<Value, ExprError> {
     let (values, n) = numbers(c, call)?;
     let random = c.draw(call.function.name, &call.span, vec![standard; n])?;

@@ -1,7 +1,7 @@
 //! Distances along rays, as MuJoCo's `rangefinder` measures them (`engine_ray.c`).
 
 use super::frames::{point, turned};
-use crate::expr::check::Checker;
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Dag, Id};
 use crate::expr::ops::Op;
 use ostler_model::{Geom, GeomKind};

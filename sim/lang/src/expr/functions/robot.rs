@@ -1,9 +1,13 @@
 //! The state, controls and time.
 
-use super::{Body, Function, Kind, Rule, more};
-use crate::expr::check::{Call, Checker, Comp, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Seen, Source};
-use crate::expr::{Element, ElementKind, ExprError, unit::Unit};
+use crate::expr::element::{Element, ElementKind};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
+use crate::expr::signature::{Kind, Rule, more};
+use crate::expr::unit::Unit;
+use crate::expr::value::{Comp, Value};
 use ostler_model::{Joint, JointKind};
 
 /// A value without arguments.

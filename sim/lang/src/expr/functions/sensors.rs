@@ -4,11 +4,15 @@
 use super::fields::{mass_of, tensor, varies};
 use super::frames::{Place, centre_of, load, point, point_at, point_vel, point_vel_at, turned};
 use super::geometry::weighted;
-use super::{Body, Function, Kind, Rule, more, one};
-use crate::expr::check::{Call, Checker, Comp, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Id, Seen, Source};
+use crate::expr::element::Element;
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{Element, ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Rule, more, one};
+use crate::expr::unit::Unit;
+use crate::expr::value::{Comp, Value};
 use ostler_model::{
     Field, FrameQuantity, JointKind, SensorFrame, SensorKind, TendonKind, Transmission,
 };

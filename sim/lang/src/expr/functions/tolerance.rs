@@ -1,10 +1,13 @@
 //! `tolerance`: rewards of dm_control's form.
 
-use super::{Body, Function, Kind, Rule, one, optional};
-use crate::expr::check::{Call, Checker, Value};
+use crate::expr::checker::Checker;
 use crate::expr::dag::{Dag, Id};
+use crate::expr::error::ExprError;
+use crate::expr::function::{Body, Call, Function};
 use crate::expr::ops::Op;
-use crate::expr::{ExprError, unit::Unit};
+use crate::expr::signature::{Kind, Rule, one, optional};
+use crate::expr::unit::Unit;
+use crate::expr::value::Value;
 use ostler_base::names::nearest;
 use std::f64::consts::PI;
 

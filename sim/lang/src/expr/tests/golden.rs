@@ -3,7 +3,7 @@
 use super::fixture::{MAX_STEPS, STEP_DT, World};
 use super::view::{V3, View, apply, column, cross, each, flag, matrix, norm, sub, transpose};
 use super::{fields, shapes};
-use crate::expr::functions;
+use crate::expr::{Function, functions};
 use ostler_model::ContactReading;
 use std::f64::consts::PI;
 
@@ -302,8 +302,7 @@ fn every_function_equals_its_formula_in_f64() {
 #[test]
 fn no_function_is_without_a_formula() {
     // Those of several agents need some: sim/tests/env/agents.
-    let others =
-        |f: &&functions::Function| !["each", "others", "agent_index", "agent_id"].contains(&f.name);
+    let others = |f: &&Function| !["each", "others", "agent_index", "agent_id"].contains(&f.name);
     for f in functions::all().filter(others) {
         let mut all = GOLDEN.iter().chain(shapes::GOLDEN).chain(fields::GOLDEN);
         let used = all.any(|(text, _)| {

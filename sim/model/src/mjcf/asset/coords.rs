@@ -1,6 +1,6 @@
 //! Texture coordinates of meshes, read for pictures alone: a mistake in them is none in the mesh.
 
-use crate::mjcf::source::{Element, Fault, Read};
+use crate::mjcf::element::{Element, Fault, Read};
 
 /// Texture coordinates as a file gives them, (0, 0) at a picture's upper left corner.
 #[derive(Debug, Clone, Default, PartialEq)]

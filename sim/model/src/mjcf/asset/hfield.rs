@@ -1,7 +1,7 @@
 //! `<hfield>`: elevations inline, from a PNG picture or from MuJoCo's own format.
 
 use crate::HField;
-use crate::mjcf::source::{Element, Fault, Read};
+use crate::mjcf::element::{Element, Fault, Read};
 use crate::mjcf::value::wrong;
 
 /// Elevations as they were given, least y first.

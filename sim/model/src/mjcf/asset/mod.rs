@@ -11,11 +11,11 @@ mod solid;
 mod stl;
 mod texture;
 
-use super::Note;
-use super::compiler::Settings;
+use super::compiler::Dir;
 use super::defaults::{Classes, MAIN};
-use super::files::Dir;
-use super::source::{self, At, Element, Fault, Read};
+use super::element::{At, Element, Fault, Note, Read};
+use super::settings::Settings;
+use super::source::read_bytes;
 use super::value::Keywords;
 use crate::rotation::{IDENTITY, normalized};
 use crate::{HField, Mesh, Model, Vec3, looks};
@@ -339,7 +339,7 @@ impl<'a> Assets<'a> {
 
 /// The bytes of a file, which `left` is lessened by.
 fn bytes(path: &Path, left: &mut u64) -> Result<Vec<u8>, String> {
-    let read = source::read_bytes(path);
+    let read = read_bytes(path);
     let bytes = read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
         let most = MAX_BYTES >> 20;

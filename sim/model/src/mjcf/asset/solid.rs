@@ -95,7 +95,7 @@ impl Placing {
 
 /// A mesh about its centre of mass, along its principal axes.
 #[derive(Debug, Clone)]
-pub(in crate::mjcf) struct Solid {
+pub(crate) struct Solid {
     /// Frame of the solid in the frame of the file's (placed) vertices.
     pub frame: Pose,
     /// Corners and triangles of the convex hull.

@@ -6,9 +6,10 @@ use super::Assets;
 use super::builtin::{Builtin, Mark, Pattern, bytes};
 use super::picture::{self, Picture};
 use crate::looks::{Texture, TextureKind};
+use crate::mjcf::compiler::Dir;
 use crate::mjcf::defaults::MAIN;
-use crate::mjcf::files::{Dir, TEXTURE};
-use crate::mjcf::source::{At, Element, Fault, Read};
+use crate::mjcf::element::{At, Element, Fault, Read};
+use crate::mjcf::files::TEXTURE;
 use crate::mjcf::value::{BOOL, Keywords};
 
 const KIND: Keywords<TextureKind> =

@@ -1,7 +1,8 @@
 //! The element that an `<attach>` asks for, found in a tree.
 
-use super::super::source::{At, Attr, Element, Fault, Read};
+use super::super::element::{At, Element, Fault, Read};
 use super::keys;
+use ostler_base::names::nearest;
 
 /// The body or frame an `<attach>` names; `None`: all of a model.
 pub(super) fn target(e: &Element) -> Read<Option<(&'static str, String)>> {
@@ -51,49 +52,6 @@ pub(super) fn find<'e>(
     None
 }
 
-/// How much a copy takes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Size {
-    pub elements: usize,
-    /// In memory.
-    pub bytes: usize,
-}
-
-impl std::iter::Sum for Size {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |sum, part| Self {
-            elements: sum.elements.saturating_add(part.elements),
-            bytes: sum.bytes.saturating_add(part.bytes),
-        })
-    }
-}
-
-impl Size {
-    /// The same so many times.
-    pub(crate) fn times(self, count: usize) -> Self {
-        Self {
-            elements: self.elements.saturating_mul(count),
-            bytes: self.bytes.saturating_mul(count),
-        }
-    }
-}
-
-/// How often a name is kept while a model is read: in the tree, in sets of what is taken and
-/// given, in the model.
-const NAMED: usize = 6;
-
-/// Cost of `e` with all in it.
-pub(super) fn size(e: &Element) -> Size {
-    let attrs = e.attrs.iter();
-    let attrs = attrs.map(|a| {
-        let times = if a.name == "name" { NAMED } else { 1 };
-        size_of::<Attr>() + a.name.len() + times * a.value.len()
-    });
-    let own =
-        Size { elements: 1, bytes: size_of::<Element>() + e.name.len() + attrs.sum::<usize>() };
-    std::iter::once(own).chain(e.children.iter().map(size)).sum()
-}
-
 /// How deep elements are nested in `e`, itself included.
 pub(super) fn height(e: &Element) -> usize {
     1 + e.children.iter().map(height).max().unwrap_or(0)
@@ -103,4 +61,21 @@ pub(super) fn height(e: &Element) -> usize {
 pub(super) fn words(values: &[f64]) -> String {
     let words: Vec<_> = values.iter().map(|x| format!("{x:e}")).collect();
     words.join(" ")
+}
+
+/// All elements `name` in `e`, in their order.
+pub(super) fn find_all<'e>(e: &'e Element, name: &str, found: &mut Vec<&'e Element>) {
+    for child in &e.children {
+        if child.name == name {
+            found.push(child);
+        }
+        find_all(child, name, found);
+    }
+}
+
+/// `no <kind> called "name" ...; did you mean ...?`
+pub(super) fn missing<'n>(kind: &str, name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let guess = nearest(name, names);
+    let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
+    format!("no {kind} called \"{name}\"{guess}")
 }

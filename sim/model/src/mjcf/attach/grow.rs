@@ -1,13 +1,14 @@
 //! Puts attached subtrees and replicas into a model's tree.
 
-use super::super::Note;
 use super::super::compiler::Compiler;
 use super::super::defaults::{Classes, MAIN};
-use super::super::source::{Element, Fault, MAX_DEPTH, Read};
-use super::find::{Size, at_target, everything, find, height, size, target, words};
+use super::super::element::{Element, Fault, MAX_DEPTH, Note, Read};
+use super::find::{at_target, everything, find, find_all, height, missing, target, words};
+use super::keys;
+use super::limits::{Limits, Size, size};
 use super::names::{Names, Naming};
 use super::sections::Sections;
-use super::{Limits, Pending, Whole, find_all, keys, missing};
+use super::whole::{Pending, Whole};
 use crate::rotation::{Pose, normalized};
 use crate::{Options, Vec3};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,24 +1,10 @@
 //! Keyframes of attached models: each joint and actuator takes its part along.
 
 use super::super::defaults::{Classes, MAIN};
+use super::super::element::{Element, Fault, Read};
 use super::super::joint::JointSpec;
-use super::super::source::{Element, Fault, Read};
-use super::{Limits, Whole};
-use std::collections::BTreeMap;
-
-/// Numbers of joints or actuators, by slot.
-pub(in super::super) type Parts = BTreeMap<u32, Vec<f64>>;
-
-/// A keyframe that came with an attached model. Coordinates without a slot are as
-/// in the initial pose at rest.
-pub(in super::super) struct Pending {
-    /// Place and name.
-    pub key: Element,
-    pub qpos: Parts,
-    pub qvel: Parts,
-    pub act: Parts,
-    pub ctrl: Parts,
-}
+use super::limits::Limits;
+use super::whole::{Parts, Pending, Whole};
 
 /// A joint's or actuator's slot, and how many numbers it has.
 type Share = (u32, usize);

@@ -8,41 +8,31 @@
 mod find;
 mod grow;
 mod keys;
+mod limits;
 mod names;
 mod refs;
 mod sections;
+pub(super) mod whole;
 
-use super::compiler::{Compiler, Settings};
+use super::compiler::Compiler;
 use super::defaults::Classes;
+use super::element::{Element, Fault, Note, Read};
+use super::error::MjcfError;
 use super::options;
 use super::reach::Reach;
-use super::source::{Element, Fault, MAX_FILES, Read, Sources, read_text};
-use super::{MjcfError, Note, check, files, schema, urdf};
+use super::settings::Settings;
+use super::source::{MAX_FILES, Sources, read_text};
+use super::{check, files, schema, urdf};
 use crate::Options;
+use find::{find_all, missing};
 use grow::Grower;
-pub(super) use keys::Pending;
-use ostler_base::names::nearest;
+use limits::Limits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use whole::Whole;
 
-/// Elements that are copied for one model, at most. Each takes some 1.5 kB until the model is
-/// read, whatever few bytes asked for it.
-const MAX_ELEMENTS: usize = 40_000;
-/// Memory that they take as a tree, at most (bytes).
-const MAX_COPIED: usize = 32 << 20;
 /// Models attached by attached models, at most.
 const MAX_NESTING: usize = 20;
-
-/// A model with everything that it attaches.
-pub(super) struct Whole {
-    pub root: Element,
-    pub classes: Classes,
-    pub options: Options,
-    /// Keyframes of attached models, after the model's own.
-    pub pending: Vec<Pending>,
-    /// Bodies were attached or replicated, so that the file's own keyframes may end early.
-    pub grown: bool,
-}
 
 /// Reads models and their attached models.
 pub(super) struct Assembler<'a> {
@@ -58,19 +48,6 @@ pub(super) struct Assembler<'a> {
     limits: Limits,
 }
 
-/// Limits of copies, for all models of a file together.
-#[derive(Clone, Copy)]
-pub(super) struct Limits {
-    /// Elements that may still be copied.
-    elements: usize,
-    /// Bytes that they may still take: names and values can be long.
-    bytes: usize,
-    /// Elements of sections that may still be looked at.
-    looks: usize,
-    /// The next keyframe slot.
-    slot: u32,
-}
-
 impl<'a> Assembler<'a> {
     pub(crate) fn new(
         sources: &'a mut Sources,
@@ -84,7 +61,7 @@ impl<'a> Assembler<'a> {
             files: Vec::new(),
             urdf: false,
             open: Vec::new(),
-            limits: Limits { elements: MAX_ELEMENTS, bytes: MAX_COPIED, looks: 2_000_000, slot: 0 },
+            limits: Limits::new(),
         }
     }
 
@@ -270,26 +247,9 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// All elements `name` in `e`, in their order.
-fn find_all<'e>(e: &'e Element, name: &str, found: &mut Vec<&'e Element>) {
-    for child in &e.children {
-        if child.name == name {
-            found.push(child);
-        }
-        find_all(child, name, found);
-    }
-}
-
 fn found_none(root: &Element) -> bool {
     let mut found = Vec::new();
     find_all(root, "attach", &mut found);
     find_all(root, "replicate", &mut found);
     found.is_empty()
-}
-
-/// `no <kind> called "name" ...; did you mean ...?`
-fn missing<'n>(kind: &str, name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let guess = nearest(name, names);
-    let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-    format!("no {kind} called \"{name}\"{guess}")
 }

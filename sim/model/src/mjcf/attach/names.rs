@@ -2,7 +2,7 @@
 
 use super::super::asset;
 use super::super::defaults::MAIN;
-use super::super::source::{Element, Read};
+use super::super::element::{Element, Read};
 use std::collections::HashMap;
 
 /// Kind of an element of the tree for references.

@@ -1,6 +1,6 @@
 //! References of elements of the sections, and the same in copies.
 
-use super::super::source::Element;
+use super::super::element::Element;
 use super::names::{Names, Naming};
 
 /// References that a copy has to find.

@@ -1,11 +1,9 @@
 //! The sections of a model whose elements refer to its tree.
 
-use super::super::Note;
-use super::super::source::{At, Element, Fault, Read};
-use super::find::{Size, size};
+use super::super::element::{At, Element, Note, Read};
+use super::limits::{Limits, Size, size};
 use super::names::{Names, Naming};
 use super::refs::{self, Copied};
-use super::{Limits, MAX_COPIED, MAX_ELEMENTS};
 
 /// Lists of elements, in the order in which MuJoCo copies them.
 const LISTS: [&str; 6] = ["pair", "exclude", "tendon", "equality", "actuator", "sensor"];
@@ -124,41 +122,5 @@ impl Sections {
                 stays
             });
         }
-    }
-}
-
-impl Limits {
-    /// Counts elements that are copied.
-    pub(super) fn take(&mut self, size: Size, at: At) -> Read<()> {
-        self.elements = self.elements.checked_sub(size.elements).ok_or_else(|| {
-            let why = format!(
-                "copies of more than {MAX_ELEMENTS} elements in all; attach or replicate less"
-            );
-            Fault::new(at, why)
-        })?;
-        self.bytes = self.bytes.checked_sub(size.bytes).ok_or_else(|| {
-            let why = format!(
-                "copies of more than {} MiB of elements, names and values in all; attach or \
-                 replicate less, or give shorter names",
-                MAX_COPIED >> 20
-            );
-            Fault::new(at, why)
-        })?;
-        Ok(())
-    }
-
-    pub(crate) fn look(&mut self, elements: usize, at: At) -> Read<()> {
-        self.looks = self.looks.checked_sub(elements).ok_or_else(|| {
-            let why = "too many copies of too many actuators, sensors and the like; attach or \
-                       replicate less";
-            Fault::new(at, why)
-        })?;
-        Ok(())
-    }
-
-    /// A slot that nothing has.
-    pub(crate) fn slot(&mut self) -> u32 {
-        self.slot += 1;
-        self.slot
     }
 }

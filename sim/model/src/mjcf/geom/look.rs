@@ -3,7 +3,7 @@
 use super::{Assets, Compiler, GeomSpec, Shape};
 use crate::Model;
 use crate::looks::{Look, LookKind, Looks};
-use crate::mjcf::source::{Element, Read};
+use crate::mjcf::element::{Element, Read};
 use crate::rotation::Pose;
 
 impl GeomSpec {

@@ -1,6 +1,6 @@
 //! Actuators in the schema.
 
-use super::{LEAF, NAMED, Node, Role, USER};
+use super::node::{LEAF, NAMED, Node, Role, USER};
 
 const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange cranklength group \
                         lengthrange damping armature";

@@ -1,6 +1,6 @@
 //! Bodies and their elements, in the schema.
 
-use super::{CAMERA, DRAWING, LEAF, LIGHT, NAMED, Node, Role, USER};
+use super::node::{DRAWING, LEAF, NAMED, Node, Role, USER};
 
 const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
 const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
@@ -11,6 +11,8 @@ const GEOM: &str = "type fromto size contype conaffinity condim friction priorit
                     fitscale fluidshape fluidcoef";
 
 nodes! {
+    CAMERA "camera" Role::Ignored(DRAWING);
+    LIGHT "light" Role::Ignored(DRAWING);
     BODY_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
     FLEXCOMP "flexcomp" Role::Refused("only rigid bodies are supported");
     COMPOSITE "composite" Role::Refused("write the bodies out");

@@ -9,48 +9,20 @@ macro_rules! nodes {
 
 mod actuator;
 mod body;
+mod node;
 
 use actuator::*;
 use body::*;
+use node::{DRAWING, LEAF, NAMED, USER};
+pub(super) use node::{Node, Role};
 
-/// Treatment of an element.
-pub(super) enum Role {
-    /// Its attributes and children are looked at.
-    Read,
-    /// Accepted with everything in it and listed, with the reason.
-    Ignored(&'static str),
-    /// Not supported, with the reason or remedy.
-    Refused(&'static str),
-}
-
-/// An element: names are separated by spaces.
-pub(super) struct Node {
-    pub name: &'static str,
-    pub role: Role,
-    /// Attributes that are read.
-    pub reads: &'static [&'static str],
-    /// Attributes without effect on the dynamics, and why.
-    pub ignores: &'static [(&'static str, &'static str)],
-    /// Attributes that are not supported, and why; their value for "off" passes.
-    pub refuses: &'static [(&'static str, &'static str)],
-    pub children: &'static [&'static Node],
-}
-
-const LEAF: Node =
-    Node { name: "", role: Role::Read, reads: &[], ignores: &[], refuses: &[], children: &[] };
-
-const DRAWING: &str = "only for drawing";
 const SENSING: &str = "tasks read sensor(NAME) or the state itself";
-const USER: &str = "user data has no effect on the dynamics";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
-const NAMED: &str = "name class";
 
 nodes! {
     EXTENSION "extension" Role::Refused("MuJoCo's plugins do not run here");
-    CAMERA "camera" Role::Ignored(DRAWING);
-    LIGHT "light" Role::Ignored(DRAWING);
     VISUAL "visual" Role::Ignored(DRAWING);
     STATISTIC "statistic" Role::Ignored("only scales drawings and MuJoCo's solver tolerance");
     SIZE "size" Role::Ignored("memory is sized from the model itself");

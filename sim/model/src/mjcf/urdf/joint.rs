@@ -1,8 +1,7 @@
 //! Joints of a URDF, and those that follow others.
 
-use super::{attr, list_others, made, numbers, only, renamed};
-use crate::mjcf::Note;
-use crate::mjcf::source::{Element, Fault, Read};
+use super::part::{attr, list_others, made, numbers, only, renamed};
+use crate::mjcf::element::{Element, Fault, Note, Read};
 use crate::rotation::{matrix, normalized, z_to};
 use ostler_base::names::nearest;
 use std::collections::BTreeMap;

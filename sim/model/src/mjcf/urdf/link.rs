@@ -1,11 +1,10 @@
 //! Parts of a URDF link.
 
-use super::{attr, list_others, made, numbers, only, origin, place_attrs, renamed};
-use crate::mjcf::Note;
-use crate::mjcf::compiler::Compiler;
-use crate::mjcf::files::Dir;
+use super::part::{attr, list_others, made, numbers, only, origin, place_attrs, renamed};
+use crate::mjcf::compiler::{Compiler, Dir};
+use crate::mjcf::element::{At, Attr, Element, Fault, Note, Read};
 use crate::mjcf::reach::{By, Candidate, Reach};
-use crate::mjcf::source::{At, Attr, Element, Fault, Read, read_bytes};
+use crate::mjcf::source::read_bytes;
 use crate::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -7,15 +7,16 @@
 
 mod joint;
 mod link;
+mod part;
 mod plain;
 
-use super::Note;
+use super::element::{At, Element, Fault, Note, Read};
 use super::reach::Reach;
-use super::source::{At, Attr, Element, Fault, Read};
 use crate::rotation::Pose;
 use joint::{joints, mimics};
 use link::{Links, MeshFiles};
 use ostler_base::names::nearest;
+use part::{attr, list_others, made, only, origin, place, place_attrs, renamed};
 pub use plain::{PlainUrdf, plain};
 use std::collections::BTreeMap;
 
@@ -35,34 +36,6 @@ fn xacro(root: &Element) -> Option<&Element> {
     let known = ["property", "macro", "arg", "include", "if", "unless", "insert_block"];
     let plain = |e: &&Element| known.contains(&e.name.as_str());
     prefixed(root).or_else(|| root.children.iter().find(plain))
-}
-
-/// Whether URDF has such an element somewhere: it is no misspelt one.
-fn ours(name: &str) -> bool {
-    let words = "link joint material inertial visual collision origin mass inertia geometry limit \
-                 axis mimic dynamics parent child color texture";
-    words.split_ascii_whitespace().any(|word| word == name)
-}
-
-/// Lists what in `e` is none of `known`, which is for other programs.
-fn list_others(e: &Element, known: &[&str], notes: &mut Vec<Note>) {
-    if let Some(at) = e.stray {
-        notes.push(Note {
-            at,
-            what: format!("text inside <{}>", e.name),
-            why: "URDF has attributes only",
-        });
-    }
-    let others = e.children.iter();
-    for part in others.filter(|part| !known.contains(&part.name.as_str())) {
-        let guess = nearest(&part.name, known.iter().copied()).filter(|_| !ours(&part.name));
-        let guess = guess.map_or(String::new(), |g| format!(" (did you mean <{g}>?)"));
-        notes.push(Note {
-            at: part.at,
-            what: format!("<{}> in <{}>{guess}", part.name, e.name),
-            why: "for other programs: MuJoCo does not read it",
-        });
-    }
 }
 
 /// The `<mujoco>` element with the meaning of the `<robot>`, whose files lie in `reach`.
@@ -253,67 +226,6 @@ impl Tree<'_> {
         }
         Ok(())
     }
-}
-
-/// The pose in `<origin>`: angles are radians about fixed axes.
-fn origin(e: &Element) -> Read<Pose> {
-    let mut pose = Pose::IDENTITY;
-    if let Some(origin) = only(e, "origin")? {
-        let mut rpy = [0.0; 3];
-        origin.array("xyz", &mut pose.pos)?;
-        origin.array("rpy", &mut rpy)?;
-        let fixed =
-            super::compiler::Compiler { degrees: false, eulerseq: *b"XYZ", ..Default::default() };
-        pose.quat = fixed.euler(rpy);
-    }
-    Ok(pose)
-}
-
-/// Writes `<origin>` as `pos` and `quat`.
-fn place_attrs(e: &Element, to: &mut Element) -> Read<()> {
-    let at = only(e, "origin")?.map_or(e.at, |o| o.at);
-    place(origin(e)?, at, to);
-    Ok(())
-}
-
-/// Writes a pose that the file gives at `at`.
-fn place(pose: Pose, at: At, to: &mut Element) {
-    to.attrs.retain(|a| a.name != "pos" && a.name != "quat");
-    to.attrs.push(attr("pos", &numbers(&pose.pos), at));
-    to.attrs.push(attr("quat", &numbers(&pose.quat), at));
-}
-
-/// The child of that name; there cannot be two.
-fn only<'a>(e: &'a Element, name: &'a str) -> Read<Option<&'a Element>> {
-    let mut found = e.children_named(name);
-    let first = found.next();
-    match found.next() {
-        Some(second) => {
-            let why = format!("a second <{name}> in <{}>", e.name);
-            Err(Fault::new(second.at, why))
-        }
-        None => Ok(first),
-    }
-}
-
-fn made(name: &str, at: At) -> Element {
-    Element::made(name, at)
-}
-
-fn attr(name: &str, value: &str, at: At) -> Attr {
-    Attr::made(name, value, at)
-}
-
-fn renamed(a: &Attr, name: &str) -> Attr {
-    let mut renamed = a.clone();
-    renamed.name = name.into();
-    renamed
-}
-
-/// With all digits.
-fn numbers(values: &[f64]) -> String {
-    let words: Vec<_> = values.iter().map(|x| format!("{x:e}")).collect();
-    words.join(" ")
 }
 
 #[cfg(test)]

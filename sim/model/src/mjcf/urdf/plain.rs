@@ -2,9 +2,10 @@
 //! packages and, up to version 3, takes meshes for one whose files have the same stem.
 
 use super::link::MeshFiles;
-use crate::mjcf::MjcfError;
+use crate::mjcf::element::{Attr, Element};
+use crate::mjcf::error::MjcfError;
 use crate::mjcf::reach::Reach;
-use crate::mjcf::source::{Attr, Element, Sources, read_text};
+use crate::mjcf::source::{Sources, read_text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
