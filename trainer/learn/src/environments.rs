@@ -24,7 +24,7 @@
 //! ostler_trainer::torch::exit_fast(code);
 //! ```
 
-use crate::config::{ALLOW_NATIVE, Config, may_run_code};
+use crate::config::leave::{FLAG, may_run_code};
 use ostler_collector::CollectError;
 use ostler_collector::env::Environments;
 use ostler_collector::gymnasium::{GymEnvs, GymnasiumConfig};
@@ -117,11 +117,15 @@ impl Foreign {
     ///
     /// # Errors
     /// A file that is not there; a name that this program has not registered.
-    pub(crate) fn of(config: &mut Config, folder: &Path) -> Result<Option<Arc<Self>>, ConfigError> {
-        let source = if let Some(gymnasium) = &mut config.gymnasium {
+    pub(crate) fn of(
+        gymnasium: Option<&mut GymnasiumConfig>,
+        custom: Option<&CustomConfig>,
+        folder: &Path,
+    ) -> Result<Option<Arc<Self>>, ConfigError> {
+        let source = if let Some(gymnasium) = gymnasium {
             *gymnasium = gymnasium.located(folder)?;
             Source::Gymnasium(gymnasium.clone())
-        } else if let Some(custom) = &config.custom {
+        } else if let Some(custom) = custom {
             Source::Custom { make: registered(&custom.env)?, config: custom.clone() }
         } else {
             return Ok(None);
@@ -145,7 +149,7 @@ impl Foreign {
         match &self.source {
             Source::Gymnasium(config) if !may_run_code() => {
                 Err(EnvironmentsError::Refused(format!(
-                    "gymnasium.env: {} is code of Python, which may do whatever you may: look at it, then add {ALLOW_NATIVE}",
+                    "gymnasium.env: {} is code of Python, which may do whatever you may: look at it, then add {FLAG}",
                     config.env
                 )))
             }

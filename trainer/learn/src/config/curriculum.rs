@@ -1,6 +1,5 @@
 //! `[[curriculum]]`: numbers that follow a schedule.
 
-use super::Config;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::names::nearest;
 use schemars::JsonSchema;
@@ -60,7 +59,7 @@ impl Schedule {
         }
     }
 
-    fn validate(&self, at: &str, task: &Value, errors: &mut Vec<ConfigError>) {
+    pub(super) fn validate(&self, at: &str, task: &Value, errors: &mut Vec<ConfigError>) {
         if self.points.is_empty() {
             let message = "a schedule without points";
             errors.push(
@@ -105,37 +104,6 @@ impl Schedule {
     }
 }
 
-/// The schedules of a configuration that cannot be used.
-pub fn validate(config: &Config) -> Vec<ConfigError> {
-    let mut errors = Vec::new();
-    if config.curriculum.is_empty() {
-        return errors;
-    }
-    let task = tree(&config.task);
-    for (i, schedule) in config.curriculum.iter().enumerate() {
-        let at = format!("curriculum[{i}]");
-        schedule.validate(&at, &task, &mut errors);
-        for (k, point) in schedule.points.iter().enumerate() {
-            let samples = (point[1] as usize).saturating_mul(config.runner.num_steps_per_env);
-            let too_few = !config.validate_batch(samples).is_empty();
-            if schedule.key == NUM_ENVS && point[1] >= 1.0 && too_few {
-                let message = format!(
-                    "{} environments give {samples} samples for {} minibatches",
-                    point[1], config.ppo.num_mini_batches
-                );
-                let path = format!("{at}.points[{k}][1]");
-                errors.push(ConfigError::new(path, message));
-            }
-        }
-        let again = config.curriculum[..i].iter().any(|s| s.key == schedule.key);
-        if again {
-            let message = format!("{} has a schedule already", schedule.key);
-            errors.push(ConfigError::new(format!("{at}.key"), message));
-        }
-    }
-    errors
-}
-
 /// The task with other numbers; keys that lead nowhere are left out (they were refused
 /// when the configuration was read).
 pub fn with_values<'a>(
@@ -159,7 +127,7 @@ pub fn with_values<'a>(
     }
 }
 
-fn tree(task: &TaskConfig) -> Value {
+pub(super) fn tree(task: &TaskConfig) -> Value {
     Value::try_from(task).unwrap_or(Value::Boolean(false))
 }
 
@@ -235,6 +203,7 @@ fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use ostler_sim::config::{ResetTerm, RewardTerm};
 
     fn schedule(key: &str, points: &[[f64; 2]]) -> Schedule {
@@ -306,7 +275,7 @@ mod tests {
             schedule("task.params.push", &[]),
             schedule(NUM_ENVS, &[[0.0, 0.5]]),
         ];
-        let all: Vec<String> = validate(&config).iter().map(ToString::to_string).collect();
+        let all: Vec<String> = config.check_curriculum().iter().map(ToString::to_string).collect();
         for (found, expected) in all.iter().zip([
             "curriculum[0].key: task.params.pish: there is no \"pish\" (did you mean \"push\"?)",
             "curriculum[1].key: task.reward.effort.name is not a number",
@@ -321,7 +290,7 @@ mod tests {
         assert_eq!(all.len(), 7, "{all:?}");
         config.ppo.num_mini_batches = 100;
         config.curriculum = vec![schedule(NUM_ENVS, &[[0.0, 1.0], [9.0, 64.0]])];
-        let all: Vec<String> = validate(&config).iter().map(ToString::to_string).collect();
+        let all: Vec<String> = config.check_curriculum().iter().map(ToString::to_string).collect();
         assert_eq!(
             all,
             ["curriculum[0].points[0][1]: 1 environments give 24 samples for 100 minibatches"]

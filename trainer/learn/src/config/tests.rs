@@ -1,8 +1,9 @@
 //! The message for each mistake in a configuration.
 
 use super::*;
-use ostler_sim::config::ConfigError;
+use ostler_sim::config::{ConfigError, file};
 use proptest::prelude::*;
+use std::path::Path;
 
 const GOOD: &str = r#"
 name = "t"

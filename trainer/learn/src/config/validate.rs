@@ -1,6 +1,6 @@
 //! Checks beyond serde's: ranges, and keys that exclude each other.
 
-use super::curriculum::Schedule;
+use super::curriculum::{self, NUM_ENVS, Schedule};
 use super::{Config, Device};
 use crate::learner::registry::methods;
 use ostler_sim::config::{
@@ -37,7 +37,7 @@ impl Config {
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));
-        errors.extend(super::curriculum::validate(self));
+        errors.extend(self.check_curriculum());
         errors.extend(self.fault.drills().err().unwrap_or_default());
         if errors.is_empty() {
             let samples = self.least_samples(self.env.num_envs);
@@ -212,5 +212,36 @@ impl Config {
         if let Auto::N(n) = r.eval_episodes {
             at_least_1("eval_episodes", n as u64, 1_000_000);
         }
+    }
+
+    /// The schedules of a configuration that cannot be used.
+    pub(super) fn check_curriculum(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        if self.curriculum.is_empty() {
+            return errors;
+        }
+        let task = curriculum::tree(&self.task);
+        for (i, schedule) in self.curriculum.iter().enumerate() {
+            let at = format!("curriculum[{i}]");
+            schedule.validate(&at, &task, &mut errors);
+            for (k, point) in schedule.points.iter().enumerate() {
+                let samples = (point[1] as usize).saturating_mul(self.runner.num_steps_per_env);
+                let too_few = !self.validate_batch(samples).is_empty();
+                if schedule.key == NUM_ENVS && point[1] >= 1.0 && too_few {
+                    let message = format!(
+                        "{} environments give {samples} samples for {} minibatches",
+                        point[1], self.ppo.num_mini_batches
+                    );
+                    let path = format!("{at}.points[{k}][1]");
+                    errors.push(ConfigError::new(path, message));
+                }
+            }
+            let again = self.curriculum[..i].iter().any(|s| s.key == schedule.key);
+            if again {
+                let message = format!("{} has a schedule already", schedule.key);
+                errors.push(ConfigError::new(format!("{at}.key"), message));
+            }
+        }
+        errors
     }
 }

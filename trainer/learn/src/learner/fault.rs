@@ -1,6 +1,6 @@
 //! Faults that a drill puts into updates.
 
-use super::{LearnError, State};
+use super::{State, error::LearnError};
 use ostler_sim::env::{Value, When};
 use serde::{Deserialize, Serialize};
 

@@ -5,6 +5,8 @@
 //! Where agents have policies of their own, a [`team`] has a learner for each.
 
 pub mod ars;
+mod choice;
+mod error;
 pub mod fault;
 pub mod network;
 pub mod nn;
@@ -19,10 +21,13 @@ pub mod self_play;
 pub mod state;
 mod stats;
 pub mod team;
+mod tensors;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use ars::ArsConfig;
+pub use choice::{build, build_policy, off_policy_team};
+pub use error::LearnError;
 pub use fault::{UpdateFault, UpdateTarget};
 pub use network::Network;
 pub use nn::device::program as device_program;
@@ -32,19 +37,15 @@ pub use ppo::{Ppo, PpoConfig};
 pub use self_play::{SelfPlay, SelfPlayConfig};
 pub use state::State;
 pub use stats::{Family, UpdateStats};
+pub use tensors::NamedTensors;
 
-use crate::config::Config;
 use fault::Faults;
-use ostler_collector::memory::out_of_memory;
-use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
-use ostler_collector::{CollectError, Policy, Rollout};
+use ostler_collector::replay::{ReplayBuffer, StorageKind};
+use ostler_collector::{Policy, Rollout};
 use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::ConfigError;
-use ostler_sim::env::EnvSpec;
-use ostler_sim::memory::MemoryError;
-use registry::LearnerArgs;
 use std::path::Path;
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 /// Something that improves a policy from rollouts.
 pub trait Learner: std::fmt::Debug {
@@ -301,124 +302,5 @@ pub trait TrainedPolicy: Policy + std::fmt::Debug {
     fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         self.state()?.load_weights(tensors)?;
         self.renew(tensors)
-    }
-}
-
-/// The learner that a configuration asks for; `spec`: of the environments that it will
-/// learn from.
-///
-/// # Errors
-/// A key that cannot be used with this task, or memory does not suffice.
-pub fn build(
-    config: &Config,
-    spec: &EnvSpec,
-    device: Device,
-) -> Result<Box<dyn Learner>, LearnError> {
-    let method = config.runner.algorithm;
-    let plan = LearnerArgs { config, spec, seed: config.seed, device };
-    let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
-        match config.self_play.is_on() {
-            true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
-            false => method.build(plan),
-        }
-    };
-    if !team::wanted(spec) {
-        return learner(&plan);
-    }
-    if method.off_policy() {
-        return Err(off_policy_team().into());
-    }
-    let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
-        let seed = team::seed(config.seed, i);
-        learner(&LearnerArgs { spec, seed, ..plan })
-    })?;
-    Ok(Box::new(team))
-}
-
-/// The policy of that learner alone, to act with: freshly initialised.
-///
-/// # Errors
-/// As [`build`].
-pub fn build_policy(
-    config: &Config,
-    spec: &EnvSpec,
-    device: Device,
-) -> Result<Box<dyn TrainedPolicy>, LearnError> {
-    let method = config.runner.algorithm;
-    let plan = LearnerArgs { config, spec, seed: config.seed, device };
-    if !team::wanted(spec) {
-        return method.policy(&plan);
-    }
-    if method.off_policy() {
-        return Err(off_policy_team().into());
-    }
-    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
-        let seed = team::seed(config.seed, i);
-        method.policy(&LearnerArgs { spec, seed, ..plan })
-    })?;
-    Ok(Box::new(team))
-}
-
-/// Why these learners cannot have several policies.
-pub fn off_policy_team() -> ConfigError {
-    ConfigError::new("agents.policies", "SAC and TD3 learn one policy for all agents")
-        .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
-}
-
-/// Tensors with their names, as a checkpoint holds them.
-pub type NamedTensors = Vec<(String, Tensor)>;
-
-/// Why learning failed.
-#[derive(Debug, thiserror::Error)]
-pub enum LearnError {
-    #[error("libtorch: {0}")]
-    Torch(tch::TchError),
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The tensors of a checkpoint do not fit this learner.
-    #[error(
-        "the checkpoint does not fit: {0}; it is of another robot, task or network, use the run's own config.toml"
-    )]
-    Checkpoint(String),
-    /// A drill names a place that this learner does not have.
-    #[error("a fault cannot be injected: the learner has no {0}")]
-    Fault(String),
-    /// A tensor's memory cannot be worked on.
-    #[error(transparent)]
-    Host(#[from] CollectError),
-    /// The replay buffer.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// A defect: [`Remembers::open`] was not called.
-    #[error("the replay buffer was not opened; this is a defect, please report it")]
-    NoMemory,
-    /// A kernel of the learner's does not compile or run on the device.
-    #[error("the learner's kernel on the GPU: {0}")]
-    Kernel(String),
-    /// The system has no more threads.
-    #[error("no thread to learn with: {0}; set learner.threads to a smaller number")]
-    Thread(String),
-    /// A rollout of other sizes than the learner was built for.
-    #[error("rollout of {got}, the learner was built for {expected}")]
-    Shape { expected: String, got: String },
-}
-
-impl From<tch::TchError> for LearnError {
-    fn from(e: tch::TchError) -> Self {
-        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
-    }
-}
-
-impl LearnError {
-    /// The allocation that failed, if one did.
-    pub fn out_of_memory(&self) -> Option<&MemoryError> {
-        match self {
-            Self::Memory(e) => Some(e),
-            Self::Host(e) => e.out_of_memory(),
-            Self::Replay(e) => e.out_of_memory(),
-            _ => None,
-        }
     }
 }

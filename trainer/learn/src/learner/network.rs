@@ -1,8 +1,8 @@
 //! A trained policy's network as plain numbers, for files that other programs read.
 
+use super::nn::activation::Activation;
 use super::nn::{LayerNorm, Linear, Trunk};
 use super::normalizer::Normalizer;
-use super::policy::Activation;
 use ostler_collector::transfer::host_numbers;
 use tch::TchError;
 

@@ -170,7 +170,7 @@ mod tests {
         Tensor::stack(&[a, b], 1).to_kind(Kind::Float)
     }
 
-    fn saved(n: &Normalizer) -> crate::learner::NamedTensors {
+    fn saved(n: &Normalizer) -> crate::learner::tensors::NamedTensors {
         let mut state = State::default();
         n.declare(&mut state, false);
         state.save().unwrap()

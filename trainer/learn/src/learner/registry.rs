@@ -1,7 +1,7 @@
 //! The learners that there are. One more is a folder beside this file, a line in
 //! `METHODS`, and its table in [`Config`].
 
-use super::{ActorConfig, CriticConfig, LearnError, Learner, TrainedPolicy};
+use super::{ActorConfig, CriticConfig, Learner, TrainedPolicy, error::LearnError};
 use super::{ars, off_policy, ppo};
 use crate::config::Config;
 use ostler_sim::config::ConfigError;

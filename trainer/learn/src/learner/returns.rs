@@ -4,9 +4,10 @@
 //! 2016 (Pop-Art): targets are shifted and scaled by running statistics, and whenever
 //! those move, the output layer is corrected so that the values it stands for do not.
 
-use super::LearnError;
-use super::nn::{Linear, params::find};
+use super::error::LearnError;
+use super::nn::Linear;
 use super::normalizer::Normalizer;
+use super::tensors::find;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Starts the names in a checkpoint.

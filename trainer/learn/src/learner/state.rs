@@ -5,9 +5,9 @@
 //! back to earlier weights, the check that every number is finite, and the tensors that a
 //! drill poisons. All changes are in place: nothing may replace a tensor that is listed.
 
+use super::error::LearnError;
 use super::fault::UpdateTarget;
-use super::nn::{host_copy, params::find, zeros};
-use super::{LearnError, NamedTensors};
+use super::tensors::{NamedTensors, find, host_copy, zeros};
 use ostler_collector::transfer::{host_integer, host_number};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

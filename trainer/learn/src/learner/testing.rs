@@ -1,7 +1,7 @@
 //! Tasks, rollouts and comparisons for the tests of all learners.
 
-use super::NamedTensors;
 use super::nn::device::LearnKernels;
+use super::tensors::NamedTensors;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Rollout};
 use ostler_sim::Groups;

@@ -4,6 +4,7 @@
 //! printed as ONNX, TorchScript or C. Beside each file lies a manifest in JSON.
 
 mod c;
+pub(crate) mod error;
 pub mod graph;
 mod manifest;
 mod onnx;
@@ -12,16 +13,17 @@ mod play;
 mod torchscript;
 mod vectors;
 
+pub use error::{ExportError, PolicyFileError};
 pub(crate) use onnx_run::OnnxModel;
-pub use play::{PolicyFile, PolicyFileError};
+pub use play::PolicyFile;
 
 use crate::log::errln;
 use crate::run::{LoadedRun, RunError};
+use error::unwritten;
 use graph::Graph;
-use ostler_learn::learner::{LearnError, Network, TrainedPolicy};
-use ostler_sim::BatchEnv;
+use ostler_learn::learner::{Network, TrainedPolicy};
 use ostler_sim::files;
-use ostler_sim::task::deploy::{DeployError, Deployment, identifier};
+use ostler_sim::task::deploy::{Deployment, identifier};
 use std::path::{Path, PathBuf};
 
 /// A kind of file.
@@ -33,29 +35,6 @@ pub enum Format {
     Torchscript,
     /// NAME_policy.h, C99 from measurements to controls
     C,
-}
-
-/// Why a policy was not exported.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    #[error(transparent)]
-    Deploy(#[from] DeployError),
-    #[error("libtorch: {0}")]
-    Torch(#[from] tch::TchError),
-    #[error(transparent)]
-    Learn(#[from] LearnError),
-    /// The learner's policy is none of those that are exported.
-    #[error("policies of runner.algorithm = \"{0}\" cannot be exported")]
-    NoNetwork(String),
-    /// A weight is NaN or infinite.
-    #[error("the policy has weights that are not finite: export an earlier checkpoint")]
-    NotFinite,
-    /// A file cannot be written.
-    #[error("cannot write {path}: {source}")]
-    File { path: PathBuf, source: std::io::Error },
-    /// `--input` without C.
-    #[error("--input {0}: only C computes observations; other formats have all of them as inputs")]
-    InputWithoutC(String),
 }
 
 /// What to export, and where to.
@@ -159,11 +138,6 @@ enum Content {
     Traced,
 }
 
-fn unwritten(path: &Path) -> impl FnOnce(std::io::Error) -> ExportError {
-    let path = path.to_path_buf();
-    move |source| ExportError::File { path, source }
-}
-
 /// The network of policy number `of`.
 fn network(run: &LoadedRun, policy: &dyn TrainedPolicy, of: usize) -> Result<Network, ExportError> {
     let none = || ExportError::NoNetwork(run.config.runner.algorithm.name().to_string());
@@ -172,11 +146,4 @@ fn network(run: &LoadedRun, policy: &dyn TrainedPolicy, of: usize) -> Result<Net
         true => Ok(network),
         false => Err(ExportError::NotFinite),
     }
-}
-
-/// What a manifest reads of the environments.
-pub(crate) fn agent_row(env: &BatchEnv, deployment: &Deployment<'_>) -> usize {
-    let agents = &env.spec().agents;
-    let own = |name: &String| agents.iter().position(|a| a.name == *name);
-    deployment.name.as_ref().and_then(own).unwrap_or(0)
 }

@@ -1,26 +1,16 @@
 //! A policy's file as one that acts: `ostler eval RUN --policy policy.onnx`.
 
+use super::error::PolicyFileError;
 use super::onnx_run::OnnxModel;
 use super::torchscript;
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::files;
 use ostler_sim::task::deploy::{DeployError, Deployment};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tch::{CModule, Device, IValue, Kind, TchError, Tensor};
 
 /// Most bytes of a file.
 const MOST: u64 = 1 << 30;
-
-/// Why a file cannot act.
-#[derive(Debug, thiserror::Error)]
-pub enum PolicyFileError {
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("{path} is no policy file: its name ends neither with .onnx nor with .pt")]
-    Kind { path: PathBuf },
-    #[error("{path} cannot be used: {why}")]
-    Unusable { path: PathBuf, why: String },
-}
 
 #[derive(Debug)]
 enum Model {

@@ -1,7 +1,7 @@
 //! The graph as operations of libtorch: run, and traced into a TorchScript file.
 
+use super::error::{ExportError, unwritten};
 use super::graph::{Function, Graph, Node, Op};
-use super::{ExportError, unwritten};
 use ostler_learn::learner::nn::norm::EPS;
 use ostler_sim::files;
 use std::io::{Cursor, Read as _, Write as _};

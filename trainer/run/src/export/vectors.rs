@@ -1,6 +1,5 @@
 //! Test vectors: what the program itself decides in the first steps of an episode.
 
-use super::agent_row;
 use crate::run::{Rows, RunError};
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates};
@@ -60,4 +59,11 @@ pub(crate) fn record(
         }
     }
     Ok(all)
+}
+
+/// What a manifest reads of the environments.
+fn agent_row(env: &BatchEnv, deployment: &Deployment<'_>) -> usize {
+    let agents = &env.spec().agents;
+    let own = |name: &String| agents.iter().position(|a| a.name == *name);
+    deployment.name.as_ref().and_then(own).unwrap_or(0)
 }

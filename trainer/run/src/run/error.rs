@@ -1,6 +1,7 @@
 //! Why a run could not start or go on, and the exit code that says so.
 
-use super::checkpoint::CheckpointError;
+use super::store::error::CheckpointError;
+use crate::export::error::{ExportError, PolicyFileError};
 use ostler_collector::CollectError;
 use ostler_collector::memory::out_of_memory_text;
 use ostler_collector::replay::ReplayError;
@@ -44,10 +45,10 @@ pub enum RunError {
     Config(#[from] ConfigErrors),
     /// An exported policy cannot act.
     #[error(transparent)]
-    PolicyFile(#[from] crate::export::PolicyFileError),
+    PolicyFile(#[from] PolicyFileError),
     /// A policy cannot be exported.
     #[error(transparent)]
-    Export(#[from] crate::export::ExportError),
+    Export(#[from] ExportError),
     /// A GPU was asked for that cannot be used.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),

@@ -1,6 +1,7 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
-use super::{ConfigArgs, bench_physics, bench_threads};
+use super::config::ConfigArgs;
+use super::{bench_physics, bench_threads};
 use clap::{Args, Subcommand};
 use ostler_collector::policy::{Hidden, Noise, Widths};
 use ostler_collector::{Act, CollectError, Collector, Policy};

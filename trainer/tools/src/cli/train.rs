@@ -1,6 +1,7 @@
 //! `ostler train`.
 
-use super::{ConfigArgs, time};
+use super::config::ConfigArgs;
+use super::time;
 use clap::Args;
 use ostler_learn::config::ALLOW_NATIVE;
 use ostler_learn::config::{Device, Override, load};

@@ -1,6 +1,7 @@
 //! Where the program writes: caches, and the folder that it is started in.
 
-use super::{Finding, Wanted};
+use super::finding::Finding;
+use super::wanted::Wanted;
 use ostler_machine::memory::{Disk, MemoryConfig};
 use ostler_run::log::progress::bytes;
 use ostler_sim::physics::native::specialize::Cache;

@@ -1,6 +1,7 @@
 //! Driver, GPUs, NVML, CUDA's compiler, libtorch's part for GPUs.
 
-use super::{Finding, Wanted};
+use super::finding::Finding;
+use super::wanted::Wanted;
 use ostler_learn::config::Device;
 pub(crate) use ostler_machine::memory::GpuWatch;
 use ostler_machine::torch::cuda::driver::Driver;

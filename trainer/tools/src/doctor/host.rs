@@ -1,6 +1,6 @@
 //! The program itself, the processor, its compiler, the memory.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::regress::machine::processor as model;
 use ostler_machine::memory::{Level, MemoryConfig, Sources};
 use ostler_machine::torch::cuda::libtorch::LibtorchFolder;

@@ -1,6 +1,6 @@
 //! Requirements of a configuration on a machine.
 
-use super::Finding;
+use super::finding::Finding;
 use ostler_learn::config::{Device, Gpus, Override, load};
 use ostler_machine::memory::available;
 use ostler_run::forecast::Need;

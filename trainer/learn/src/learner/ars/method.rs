@@ -3,7 +3,7 @@
 use super::{Ars, LinearPolicy};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
-use crate::learner::{LearnError, Learner, TrainedPolicy};
+use crate::learner::{Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 

@@ -20,7 +20,7 @@ pub use policy::LinearPolicy;
 
 use super::fault::{FaultTime, Faults};
 use super::state::{Count, RateShare};
-use super::{Family, LearnError, Learner, State, TrainedPolicy, UpdateStats};
+use super::{Family, Learner, State, TrainedPolicy, UpdateStats, error::LearnError};
 use ostler_collector::Rollout;
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::device::Counts;

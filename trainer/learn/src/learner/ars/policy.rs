@@ -2,11 +2,12 @@
 
 use super::ArsConfig;
 use crate::learner::network::{Head, Layer, Network};
-use crate::learner::nn::{Layout, Params, zeros};
+use crate::learner::nn::{Layout, Params};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{Activation, own_memory};
 use crate::learner::published::{acting_spec, publish, take};
-use crate::learner::{ActorConfig, LearnError, State, TrainedPolicy};
+use crate::learner::tensors::zeros;
+use crate::learner::{ActorConfig, State, TrainedPolicy, error::LearnError};
 use ostler_collector::memory::with_floats;
 use ostler_collector::policy::Noise;
 use ostler_collector::transfer::{brought, host_numbers, read_into};

@@ -5,13 +5,14 @@
 //! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
 //! algorithm 1, with epsilon added after the bias correction.
 
+use super::Params;
 use super::device::{Entry, LearnKernels, address, not_loaded};
 use super::host::Vectors;
 use super::host::kernels::AdamConfig;
 use super::shared::{AdamArgs, Step};
-use super::{Params, zeros};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::state::{Holds, State};
+use crate::learner::tensors::zeros;
 use ostler_collector::memory::HostRows;
 use ostler_sim::device::Address;
 use std::ops::Range;
@@ -283,7 +284,7 @@ mod tests {
     use crate::learner::off_policy::section::Section;
     use crate::learner::testing::stand_in;
 
-    fn saved(adam: &Adam) -> crate::learner::NamedTensors {
+    fn saved(adam: &Adam) -> crate::learner::tensors::NamedTensors {
         let mut state = State::default();
         adam.declare(&mut state);
         state.save().unwrap()

@@ -1,7 +1,7 @@
 //! The learner's kernels on a device: `trainer/kernels`, the text that hosts run in vectors,
 //! with a thread for each number or sample.
 
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use bytemuck::Pod;
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::{Address, Device, DeviceError, Kernels, Program};

@@ -5,9 +5,10 @@
 use super::host::stack::{Dense, Stack};
 use super::host::{Vectors, Weights};
 use super::norm::{LayerNormAt, LayerNormSpace};
-use super::{LayerNorm, Layout, Params, zeros};
-use crate::learner::LearnError;
-use crate::learner::policy::Activation;
+use super::{LayerNorm, Layout, Params};
+use crate::learner::error::LearnError;
+use crate::learner::nn::activation::Activation;
+use crate::learner::tensors::zeros;
 use ostler_collector::memory::with_floats;
 use tch::{Device, Kind, TchError, Tensor};
 

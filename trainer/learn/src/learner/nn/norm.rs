@@ -4,8 +4,9 @@
 //! Shapes: `B` rows, `H` numbers in each.
 
 use super::host::stack::NormAt;
-use super::{Layout, Params, zeros};
-use crate::learner::LearnError;
+use super::{Layout, Params};
+use crate::learner::error::LearnError;
+use crate::learner::tensors::zeros;
 use ostler_collector::memory::HostRows;
 use tch::{Device, Kind, TchError, Tensor};
 

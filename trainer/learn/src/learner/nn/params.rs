@@ -1,9 +1,9 @@
 //! All parameters in one flat tensor, so that the optimiser, the gradient norm and
 //! its clipping are a handful of operations whatever the network looks like.
 
-use super::zeros;
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::state::{Holds, State};
+use crate::learner::tensors::zeros;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -104,28 +104,14 @@ impl Params {
 
     /// Copies of the gradients on the host, by name.
     #[cfg(test)]
-    pub fn save_grad(&self) -> Result<crate::learner::NamedTensors, LearnError> {
+    pub fn save_grad(&self) -> Result<crate::learner::tensors::NamedTensors, LearnError> {
         let entries = self.layout.entries.iter().enumerate();
-        entries.map(|(i, e)| Ok((e.name.clone(), super::host_copy(&self.grad_view(i)?)?))).collect()
+        entries
+            .map(|(i, e)| {
+                Ok((e.name.clone(), crate::learner::tensors::host_copy(&self.grad_view(i)?)?))
+            })
+            .collect()
     }
-}
-
-/// The tensor called `name`, if it has this shape.
-pub fn find<'a>(
-    tensors: &'a [(String, Tensor)],
-    name: &str,
-    shape: &[i64],
-) -> Result<&'a Tensor, LearnError> {
-    let Some((_, tensor)) = tensors.iter().find(|(n, _)| n == name) else {
-        return Err(LearnError::Checkpoint(format!("it has no {name}")));
-    };
-    if tensor.size() != shape {
-        return Err(LearnError::Checkpoint(format!(
-            "{name} is {:?}, expected {shape:?}",
-            tensor.size()
-        )));
-    }
-    Ok(tensor)
 }
 
 #[cfg(test)]

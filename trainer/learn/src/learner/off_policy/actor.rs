@@ -1,14 +1,15 @@
 //! The network that decides, and the policy that it makes.
 
-use super::{noise_scale, sample};
+use super::sample;
 use crate::learner::network::{self, Head, Layer, Network};
 use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::layer::LinearAt;
-use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::stop_at_bounds;
 use crate::learner::policy::{Norms, own_memory};
-use crate::learner::{ActorConfig, CriticConfig, LearnError, State, TrainedPolicy};
+use crate::learner::tensors::zeros;
+use crate::learner::{ActorConfig, CriticConfig, State, TrainedPolicy, error::LearnError};
 use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, Policy, Replicate};
 use ostler_sim::config::ConfigError;
@@ -416,4 +417,13 @@ impl TrainedPolicy for ContinuousPolicy {
             head: Head::Squashed { bound: self.bound as f32 },
         }))
     }
+}
+
+/// Deviation of the noise that environment `env` explores with, between `min` and `max`:
+/// spread evenly over any number of environments, the same in a back-off.
+pub(super) fn noise_scale(env: u32, min: f64, max: f64) -> f32 {
+    // Multiples of the golden ratio fill the unit interval evenly at every length.
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let place = ((f64::from(env) + 0.5) * GOLDEN).fract();
+    (min + place * (max - min)) as f32
 }

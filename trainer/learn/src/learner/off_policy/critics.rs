@@ -1,8 +1,9 @@
 //! Two critics of observation and action, and the slow copies that targets come from.
 
 use crate::learner::nn::layer::{LayerAt, LinearAt};
-use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
-use crate::learner::{CriticConfig, LearnError, State};
+use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init};
+use crate::learner::tensors::zeros;
+use crate::learner::{CriticConfig, State, error::LearnError};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Starts the names of the two critics in a checkpoint.

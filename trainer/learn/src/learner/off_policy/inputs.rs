@@ -1,11 +1,11 @@
 //! A batch of transitions as the networks see it.
 
 use super::noise::Noise;
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::LearnKernels;
-use crate::learner::nn::zeros;
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{CriticNorm, Norms};
+use crate::learner::tensors::zeros;
 use ostler_collector::replay::Batch;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};

@@ -2,7 +2,9 @@
 
 use super::{OffPolicy, opened};
 use crate::learner::fault::Faults;
-use crate::learner::{LearnError, Learner, Opened, Remembers, State, TrainedPolicy, UpdateStats};
+use crate::learner::{
+    Learner, Opened, Remembers, State, TrainedPolicy, UpdateStats, error::LearnError,
+};
 use ostler_collector::Rollout;
 use ostler_collector::replay::ReplayBuffer;
 use ostler_machine::memory::FreeMemory;

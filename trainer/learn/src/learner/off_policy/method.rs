@@ -5,7 +5,7 @@ use super::critics::Critics;
 use super::inputs::Inputs;
 use super::section::Section;
 use crate::learner::nn::device::LearnKernels;
-use crate::learner::{LearnError, State};
+use crate::learner::{State, error::LearnError};
 use tch::{Kind, TchError, Tensor};
 
 /// The networks.

@@ -30,7 +30,9 @@ use super::fault::FaultTime;
 use super::fault::Faults;
 use super::nn::Adam;
 use super::nn::device::LearnKernels;
-use super::{ActorConfig, CriticConfig, Family, LearnError, State, TrainedPolicy, UpdateStats};
+use super::{
+    ActorConfig, CriticConfig, Family, State, TrainedPolicy, UpdateStats, error::LearnError,
+};
 use config::Common;
 use critics::Critics;
 use inputs::Inputs;
@@ -352,13 +354,4 @@ fn margin(samples: usize, save_interval: u64, capacity: usize) -> usize {
     let iterations = usize::try_from(save_interval.clamp(1, 100)).unwrap_or(100);
     let most = (capacity / 4).max(samples);
     samples.saturating_mul(iterations).min(most)
-}
-
-/// Deviation of the noise that environment `env` explores with, between `min` and `max`:
-/// spread evenly over any number of environments, the same in a back-off.
-pub(super) fn noise_scale(env: u32, min: f64, max: f64) -> f32 {
-    // Multiples of the golden ratio fill the unit interval evenly at every length.
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let place = ((f64::from(env) + 0.5) * GOLDEN).fract();
-    (min + place * (max - min)) as f32
 }

@@ -1,10 +1,10 @@
 //! Normal numbers of gradient steps, drawn from the run's seed where they are needed: on a
 //! device by a kernel, on a host in its memory. Nothing crosses, and the bits are the same.
 
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
 use crate::learner::nn::shared::NoiseArgs;
-use crate::learner::nn::zeros;
+use crate::learner::tensors::zeros;
 use ostler_collector::memory::HostRows;
 use ostler_sim::rng::{Purpose, fill_normal};
 use tch::{Device, Kind, Tensor};

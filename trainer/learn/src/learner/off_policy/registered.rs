@@ -3,7 +3,7 @@
 use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
-use crate::learner::{LearnError, Learner, TrainedPolicy};
+use crate::learner::{Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
 
 /// `runner.algorithm = "sac"`.

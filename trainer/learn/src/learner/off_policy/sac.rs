@@ -11,8 +11,9 @@ use super::inputs::Inputs;
 use super::method::{Method, Nets, squash_slope, sum, weighted};
 use super::section::Section;
 use crate::learner::nn::device::LearnKernels;
-use crate::learner::nn::{Adam, Layout, Params, zeros};
-use crate::learner::{LearnError, State};
+use crate::learner::nn::{Adam, Layout, Params};
+use crate::learner::tensors::zeros;
+use crate::learner::{State, error::LearnError};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Half of the logarithm of a circle's turn.

@@ -1,8 +1,8 @@
 //! Drawing actions in the host's memory.
 
 use super::actor::Explore;
+use crate::learner::nn::activation::Activation;
 use crate::learner::nn::host::Vectors;
-use crate::learner::policy::Activation;
 use ostler_collector::{Act, memory::with_floats};
 use ostler_sim::math::exp;
 use tch::Tensor;

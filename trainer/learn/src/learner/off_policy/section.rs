@@ -1,7 +1,7 @@
 //! One network's part in a gradient step: is it good, how large is the step, the step;
 //! and the sums that are read once per update.
 
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::{Entry, address, not_loaded};
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::TallyShape;

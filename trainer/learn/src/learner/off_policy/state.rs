@@ -3,7 +3,7 @@
 use super::OffPolicy;
 use crate::learner::fault::FaultTime;
 use crate::learner::state::{Count, RateShare};
-use crate::learner::{LearnError, Opened, State};
+use crate::learner::{Opened, State, error::LearnError};
 use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use ostler_machine::memory::{Disk, FreeMemory, available};
 use ostler_machine::torch::CudaPinner;

@@ -11,8 +11,8 @@ use super::critics::CriticSpace;
 use super::inputs::Inputs;
 use super::method::{Method, Nets, squash_slope, weighted};
 use super::section::Section;
-use crate::learner::LearnError;
-use crate::learner::nn::zeros;
+use crate::learner::error::LearnError;
+use crate::learner::tensors::zeros;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Twin delayed deterministic policy gradient with distributional critics.

@@ -5,5 +5,5 @@ mod state;
 
 use super::*;
 use crate::learner::testing::{bits, rollout, same, spec};
-use crate::learner::{Learner, NamedTensors, UpdateFault};
+use crate::learner::{Learner, UpdateFault, tensors::NamedTensors};
 use ostler_sim::env::ActionSpace;

@@ -1,6 +1,7 @@
 //! `[actor]` and `[critic]`.
 
-use crate::learner::nn::TrunkConfig;
+use crate::learner::nn::activation::Activation;
+use crate::learner::nn::layer::TrunkConfig;
 use ostler_sim::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,18 +93,6 @@ impl Default for CriticConfig {
             shared: false,
         }
     }
-}
-
-/// Function between layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Activation {
-    /// `x` above 0, `exp(x) - 1` below (Clevert et al. 2016).
-    Elu,
-    /// `max(x, 0)`.
-    Relu,
-    /// Hyperbolic tangent.
-    Tanh,
 }
 
 /// Kind of a policy's memory.

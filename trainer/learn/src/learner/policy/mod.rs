@@ -6,13 +6,15 @@ pub mod net;
 mod replica;
 mod sample;
 
-pub use config::{Activation, ActorConfig, CriticConfig, RnnType, StdType};
+pub use super::nn::activation::Activation;
+pub use config::{ActorConfig, CriticConfig, RnnType, StdType};
 
+use super::nn::Params;
 use super::nn::host::ActorPass;
-use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
-use super::{LearnError, Network, State, TrainedPolicy};
+use super::{Network, State, TrainedPolicy, error::LearnError};
+use crate::learner::tensors::zeros;
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
 use ostler_collector::{

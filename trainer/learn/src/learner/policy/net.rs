@@ -2,11 +2,12 @@
 
 use super::block::{BlockNet, BlockStd};
 use super::{ActorConfig, CriticConfig, StdType};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::network::{self, Head, Layer, Network};
 use crate::learner::nn::host::ActorPass;
-use crate::learner::nn::{Gru, Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::nn::{Gru, Layout, Linear, Params, Trunk, TrunkSpace, init};
 use crate::learner::normalizer::Normalizer;
+use crate::learner::tensors::zeros;
 use ostler_collector::Hidden;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};

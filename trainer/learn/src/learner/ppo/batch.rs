@@ -1,10 +1,10 @@
 //! A rollout as one row per sample, and minibatches drawn from it.
 
 use super::config::{PpoConfig, ValueLoss};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::host::kernels::LossShape;
-use crate::learner::nn::zeros;
 use crate::learner::policy::net::{Net, NetSpace};
+use crate::learner::tensors::zeros;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Widths of the columns of [`Samples::packed`].

@@ -9,7 +9,7 @@ use super::batch::{Columns, part};
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
 use super::sequences::Sequences;
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::{LossBlock, LossShape, LossTerms};
 use crate::learner::policy::block::{BlockNet, BlockSpace, Pass};

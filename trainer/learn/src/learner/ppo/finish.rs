@@ -5,7 +5,7 @@
 use super::blocks::{Blocks, Inputs};
 use super::stats::Judge;
 use super::{Ppo, PpoConfig, Schedule};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::HostAdam;
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_number;

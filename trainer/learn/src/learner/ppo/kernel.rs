@@ -4,11 +4,11 @@
 use super::batch::MiniBatch;
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::{STATS, centred};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address};
 use crate::learner::nn::host::kernels::{Columns, LossShape};
 use crate::learner::nn::shared::LossArgs;
-use crate::learner::nn::zeros;
+use crate::learner::tensors::zeros;
 use tch::{Kind, TchError, Tensor};
 
 /// The kernel, loaded, and room for its results for every sample.

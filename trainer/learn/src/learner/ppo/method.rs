@@ -3,7 +3,7 @@
 use super::{Ppo, Staleness, blocks};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
-use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
+use crate::learner::{ActorCritic, Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
 
 /// Steps that samples are drawn in: 1, but for a recurrent policy.

@@ -38,7 +38,8 @@ use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
 use super::state::{Count, RateShare};
 use super::{
-    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, State, TrainedPolicy, UpdateStats,
+    ActorConfig, ActorCritic, CriticConfig, Learner, State, TrainedPolicy, UpdateStats,
+    error::LearnError,
 };
 use batch::{Columns, MiniBatch, Samples};
 use blocks::Blocks;

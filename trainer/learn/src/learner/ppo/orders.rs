@@ -3,11 +3,11 @@
 //! They are drawn where they are needed: on a device by one launch for all epochs, on a host
 //! in its memory. Nothing crosses, and the numbers are the same (`trainer/kernels/order.cuh`).
 
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::shared::OrderArgs;
-use crate::learner::nn::zeros;
+use crate::learner::tensors::zeros;
 use ostler_collector::memory::HostRows;
 use tch::{Device, Kind, Tensor};
 

@@ -9,7 +9,7 @@
 
 use super::Ppo;
 use super::sequences::Sequences;
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use ostler_collector::transfer::read_into;
 use ostler_sim::rng::{Purpose, philox};
 use tch::{Kind, TchError, Tensor};

@@ -2,7 +2,7 @@
 //! that derive from the statistics.
 
 use super::{Ppo, Schedule};
-use crate::learner::LearnError;
+use crate::learner::error::LearnError;
 use ostler_collector::transfer::host_number;
 
 impl Ppo {

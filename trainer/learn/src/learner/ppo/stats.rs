@@ -6,7 +6,7 @@ use crate::learner::nn::device::{Entry, address};
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::TallyShape;
 use crate::learner::nn::shared::{self, PpoFinishArgs};
-use crate::learner::{LearnError, UpdateStats};
+use crate::learner::{UpdateStats, error::LearnError};
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_doubles;
 use ostler_sim::device::Counts;

@@ -1,10 +1,10 @@
 //! Inputs of the networks and values of all observations of a rollout.
 
-use crate::learner::LearnError;
-use crate::learner::nn::zeros;
+use crate::learner::error::LearnError;
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::NetSpace;
 use crate::learner::policy::{ActorCritic, CriticNorm, own_memory};
+use crate::learner::tensors::zeros;
 use ostler_collector::Rollout;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};

@@ -15,7 +15,7 @@ pub use config::SelfPlayConfig;
 use super::fault::Faults;
 use super::registry::{LearnerArgs, Method};
 use super::state::{Count, below};
-use super::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
+use super::{Learner, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError};
 use ostler_collector::Rollout;
 use ostler_collector::transfer::read_into;
 use ostler_sim::env::EnvSpec;

@@ -1,11 +1,11 @@
 //! A policy that acts beside its earlier versions.
 
 use super::rows::Rows;
-use crate::learner::nn::zeros;
 use crate::learner::policy::own_memory;
 use crate::learner::published::take_each;
 use crate::learner::team::Policies;
-use crate::learner::{LearnError, Learner};
+use crate::learner::tensors::zeros;
+use crate::learner::{Learner, error::LearnError};
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate};
 use ostler_sim::device::Counts;

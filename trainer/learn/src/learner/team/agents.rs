@@ -3,9 +3,9 @@
 //! Rows of all agents lie world by world: row `e * M + i` is agent `i` of world `e`. A
 //! policy of `m` agents sees `e * m + j`, without the padding.
 
-use crate::learner::LearnError;
-use crate::learner::nn::zeros;
+use crate::learner::error::LearnError;
 use crate::learner::policy::own_memory;
+use crate::learner::tensors::zeros;
 use ostler_collector::{Act, Hidden, Policy, Rollout};
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};

@@ -3,7 +3,7 @@
 use super::{Policies, Team};
 use crate::learner::fault::{Faults, UpdateTarget};
 use crate::learner::state::below;
-use crate::learner::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
+use crate::learner::{Learner, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError};
 use ostler_collector::{Policy, Rollout};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;

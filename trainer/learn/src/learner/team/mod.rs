@@ -13,7 +13,7 @@ mod tests;
 pub use learner::TeamLearner;
 
 use super::state::below;
-use super::{LearnError, Network, State, TrainedPolicy};
+use super::{Network, State, TrainedPolicy, error::LearnError};
 use agents::PolicyAgents;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Widths};

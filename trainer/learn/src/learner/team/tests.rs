@@ -2,7 +2,7 @@ use super::*;
 use crate::learner::policy::RnnType;
 use crate::learner::testing::{bits, normals, same, spec};
 use crate::learner::{ActorConfig, ActorCritic, CriticConfig, Learner, Ppo, PpoConfig};
-use crate::learner::{NamedTensors, UpdateFault};
+use crate::learner::{UpdateFault, tensors::NamedTensors};
 use ostler_collector::Rollout;
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, AgentSpec};

@@ -25,9 +25,9 @@ use start::Start;
 use super::error::RunError;
 use super::parts::Parts;
 use super::report::Standing;
-use super::store::checkpoint::write_atomically;
-use super::store::dir::{METRICS, RunDir};
+use super::store::dir::{FAILURES, METRICS, RunDir};
 use super::store::meta;
+use super::store::write::write_atomically;
 use crate::log::trace::LOG;
 use ostler_sim::env::EpisodeStats;
 use ostler_sim::files;
@@ -35,8 +35,6 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Folder of all reports in a run's folder.
-pub(in crate::run) const FAILURES: &str = "failure";
 /// Name of the report for programs.
 pub(crate) const REPORT: &str = "report.json";
 /// Reports that stay: the first, which is the cause of the others more often than not,

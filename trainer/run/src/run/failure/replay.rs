@@ -1,11 +1,11 @@
 //! A failure once more: the same environments, the same actions.
 
-use super::{Broken, FAILURES, REPORT, Report, Start};
+use super::{Broken, REPORT, Report, Start};
 use crate::run::engine::{build_env, explained, kernel};
 use crate::run::error::RunError;
 use crate::run::evaluate::Rows;
 use crate::run::load::robot;
-use crate::run::store::dir::CONFIG;
+use crate::run::store::dir::{CONFIG, FAILURES};
 use ostler_learn::config::curriculum::with_values;
 use ostler_learn::config::{Config, Loaded, load};
 use ostler_sim::{BatchEnv, EpisodeStats, Model, files};

@@ -3,6 +3,10 @@
 //! Tensors, JSON and checksum in one file, so that one rename makes all of it
 //! appear at once. Nothing in it can run code.
 
+pub use super::error::CheckpointError;
+pub use super::write::write_atomically;
+
+use super::write::write_atomically_with;
 use ostler_collector::Snapshot;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
@@ -16,7 +20,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tch::{Kind, Tensor};
 
 /// Head of the file.
@@ -43,51 +47,6 @@ const EPISODES: &str = "episodes";
 const REMEDY: &str = "it is cut short or damaged";
 /// A run counts to no more than this.
 const MOST: u64 = 1 << 53;
-
-/// Why a checkpoint could not be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckpointError {
-    /// The file system refused.
-    #[error("cannot {action} the checkpoint {path}: {source}")]
-    File {
-        /// The attempt.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file is not a whole checkpoint of this program.
-    #[error("{path} cannot be used: {why}")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The mistake and its remedy.
-        why: String,
-    },
-    /// libtorch refused to copy a tensor.
-    #[error("libtorch: {0}")]
-    Torch(tch::TchError),
-    /// Out of memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-}
-
-impl From<tch::TchError> for CheckpointError {
-    fn from(e: tch::TchError) -> Self {
-        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
-    }
-}
-
-impl CheckpointError {
-    /// The failed allocation, if that is why.
-    pub fn out_of_memory(&self) -> Option<&MemoryError> {
-        match self {
-            Self::Memory(e) => Some(e),
-            _ => None,
-        }
-    }
-}
 
 /// The small JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -511,22 +470,6 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
         }
     }
     Ok(out)
-}
-
-/// Writes a file so that after a crash the old or the new one is there, whole.
-///
-/// # Errors
-/// The system's; the temporary file is removed.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    write_atomically_with(path, |file| file.write_all(bytes))
-}
-
-fn write_atomically_with(
-    path: &Path,
-    put: impl FnOnce(&mut File) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    ostler_learn::drill::before_write()?;
-    files::replace_with(path, files::SHARED, put)
 }
 
 #[cfg(test)]

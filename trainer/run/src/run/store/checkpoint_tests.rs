@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use safetensors::tensor::TensorView;
+use std::path::PathBuf;
 
 fn mark() -> TaskMark {
     TaskMark {

@@ -14,12 +14,11 @@
 //!   meta.json         command line, versions, hardware, git commit; on request git.diff beside it
 //! ```
 
-use super::checkpoint::write_atomically;
+use super::write::{make, write_atomically};
 use super::{native, robot};
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
-use crate::run::failure::FAILURES;
 use ostler_collector::replay;
 use ostler_learn::config::Config;
 use ostler_sim::Model;
@@ -35,6 +34,8 @@ use std::time::{Duration, Instant};
 pub const CONFIG: &str = "config.toml";
 /// Name of the metrics file.
 pub const METRICS: &str = "metrics.jsonl";
+/// Folder of all reports in a run's folder.
+pub(in crate::run) const FAILURES: &str = "failure";
 pub(in crate::run) const CHECKPOINTS: &str = "checkpoints";
 pub(in crate::run) const LOCK: &str = ".lock";
 /// How long a lock is waited for.
@@ -276,10 +277,6 @@ fn link_in(path: &Path) -> Option<PathBuf> {
         }
     });
     found.next()
-}
-
-pub(super) fn make(path: &Path) -> Result<(), RunError> {
-    std::fs::create_dir_all(path).map_err(RunError::file("make the folder", path))
 }
 
 /// A new folder named by the local date and time.

@@ -1,7 +1,7 @@
 //! Origin of a run: command line, versions, hardware, source code.
 
-use super::checkpoint::write_atomically;
 use super::git::{self, Diff};
+use super::write::write_atomically;
 use ostler_sim::files;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};

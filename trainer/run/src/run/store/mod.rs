@@ -3,12 +3,14 @@
 
 pub mod checkpoint;
 pub mod dir;
+pub(in crate::run) mod error;
 mod git;
 pub mod keep;
 pub(crate) mod meta;
 mod native;
 mod robot;
 mod thrift;
+pub(in crate::run) mod write;
 
 use super::error::RunError;
 use crate::log::sinks::Sinks;

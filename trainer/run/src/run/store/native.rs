@@ -1,8 +1,7 @@
 //! Copies of the headers of native functions in a run's folder: the texts that were read and
 //! compiled, whatever became of the files since.
 
-use super::checkpoint::write_atomically;
-use super::dir::make;
+use super::write::{make, write_atomically};
 use crate::run::error::RunError;
 use ostler_sim::config::TaskConfig;
 use ostler_sim::files;

@@ -5,8 +5,7 @@
 //! the main file, the main file moves down. A package's folder keeps its name, or a manifest
 //! says it; what a name from the root means lies below the robot's folder as below the root.
 
-use super::checkpoint::write_atomically;
-use super::dir::make;
+use super::write::{make, write_atomically};
 use crate::run::error::RunError;
 use ostler_sim::Model;
 use ostler_sim::files::{self, plain};

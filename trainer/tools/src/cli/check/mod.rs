@@ -3,7 +3,8 @@
 mod foreign;
 mod robot;
 
-use super::{ConfigArgs, natives};
+use super::config::ConfigArgs;
+use super::natives;
 use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_learn::config::{Config, Gpus};

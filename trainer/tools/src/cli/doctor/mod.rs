@@ -2,7 +2,7 @@
 
 mod kernels;
 
-use super::ConfigArgs;
+use crate::cli::config::ConfigArgs;
 use crate::doctor::{Finding, Verdict, Wanted, examine};
 use clap::Args;
 use ostler_learn::config::Device;

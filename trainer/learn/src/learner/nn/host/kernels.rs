@@ -4,6 +4,7 @@
 //! With vectors of 8 and of 16 a row has the same bits wherever nothing is summed over rows
 //! or along them. Without AVX2 nothing is fused, and bits are others.
 
+use crate::learner::nn::activation::Activation;
 pub use crate::learner::nn::shared::{
     AdamConfig, AdamStep, Columns, LossTerms, PpoLoss, ROWS, Tally,
 };
@@ -11,7 +12,6 @@ use crate::learner::nn::shared::{
     OSTLER_ELU, OSTLER_HUBER, OSTLER_MSE, OSTLER_POLICY, OSTLER_RELU, OSTLER_STATS, OSTLER_TANH,
     Table,
 };
-use crate::learner::policy::Activation;
 use bytemuck::Zeroable;
 use ostler_sim::device::Address;
 use ostler_sim::physics::native::InstructionSet;

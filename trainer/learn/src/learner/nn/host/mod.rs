@@ -10,9 +10,11 @@ pub mod kernels;
 pub mod product;
 pub mod recurrent;
 pub mod stack;
+mod weights;
 
-pub use forward::{ActorPass, Weights};
+pub use forward::ActorPass;
 pub use kernels::Vectors;
+pub use weights::Weights;
 
 #[cfg(test)]
 mod order_tests;

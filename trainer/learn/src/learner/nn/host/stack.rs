@@ -7,7 +7,7 @@
 
 use super::kernels::{NormWeights, Vectors};
 use super::product::{Matrix, product};
-use crate::learner::policy::Activation;
+use crate::learner::nn::activation::Activation;
 use ostler_sim::memory::{MemoryError, zeroed};
 use std::ops::Range;
 

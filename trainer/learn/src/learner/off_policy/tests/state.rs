@@ -3,6 +3,7 @@
 use super::*;
 use crate::learner::Remembers;
 use crate::learner::UpdateTarget as T;
+use crate::learner::off_policy::actor::noise_scale;
 use crate::learner::testing::{normals, stand_in};
 use ostler_machine::memory::{Here, Told};
 use ostler_machine::torch::watched;

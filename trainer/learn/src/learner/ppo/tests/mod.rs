@@ -17,7 +17,7 @@ use super::batch::MiniBatch;
 use super::*;
 use crate::learner::policy::{Activation, RnnType, StdType};
 use crate::learner::testing::{bits, normals, rollout, same, spec, stand_in};
-use crate::learner::{NamedTensors, UpdateFault};
+use crate::learner::{UpdateFault, tensors::NamedTensors};
 use ostler_collector::{Policy, Widths};
 use tch::Kind;
 

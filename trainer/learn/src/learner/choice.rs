@@ -1,0 +1,71 @@
+//! The learner that a configuration asks for.
+
+use super::error::LearnError;
+use super::registry::LearnerArgs;
+use super::self_play::SelfPlay;
+use super::{Learner, TrainedPolicy, team};
+use crate::config::Config;
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
+use tch::Device;
+
+/// The learner that a configuration asks for; `spec`: of the environments that it will
+/// learn from.
+///
+/// # Errors
+/// A key that cannot be used with this task, or memory does not suffice.
+pub fn build(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn Learner>, LearnError> {
+    let method = config.runner.algorithm;
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
+        match config.self_play.is_on() {
+            true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
+            false => method.build(plan),
+        }
+    };
+    if !team::wanted(spec) {
+        return learner(&plan);
+    }
+    if method.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        learner(&LearnerArgs { spec, seed, ..plan })
+    })?;
+    Ok(Box::new(team))
+}
+
+/// The policy of that learner alone, to act with: freshly initialised.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_policy(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let method = config.runner.algorithm;
+    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    if !team::wanted(spec) {
+        return method.policy(&plan);
+    }
+    if method.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        method.policy(&LearnerArgs { spec, seed, ..plan })
+    })?;
+    Ok(Box::new(team))
+}
+
+/// Why these learners cannot have several policies.
+pub fn off_policy_team() -> ConfigError {
+    ConfigError::new("agents.policies", "SAC and TD3 learn one policy for all agents")
+        .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
+}
