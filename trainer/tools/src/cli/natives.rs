@@ -23,7 +23,7 @@ pub(crate) fn print(env: &BatchEnv) {
         let name = &row.name;
         outln!("  {name:20} {} of {}, {when}", native.function, term.file);
         for input in &native.inputs {
-            let expr = input.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expr = input.text().split_whitespace().collect::<Vec<_>>().join(" ");
             line("in", input.first, input.units(), &expr);
         }
         line("out", 0, &row.units, "");

@@ -60,13 +60,17 @@ pub struct Native {
 /// An input of a function.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// The expression.
     pub(super) term: Term,
     /// Its first number among the function's inputs.
     pub first: usize,
 }
 
 impl Input {
+    /// The expression.
+    pub fn text(&self) -> &str {
+        &self.term.text
+    }
+
     /// Units of its components.
     pub fn units(&self) -> &[Unit] {
         self.term.program.units()
