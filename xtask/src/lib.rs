@@ -7,6 +7,7 @@
 pub mod cargo;
 pub mod changed;
 pub mod checks;
+mod copy;
 mod counts;
 pub mod dist;
 mod error;
@@ -31,6 +32,7 @@ pub mod processor;
 pub mod proofs;
 pub mod python;
 mod reads;
+pub mod recipes;
 pub mod referee;
 #[path = "../../tests/support/share.rs"]
 mod share;

@@ -3,7 +3,7 @@
 use ostler_xtask::place::{self, Place};
 use ostler_xtask::{
     SetupError, changed, checks, dist, gpu_bundle, libtorch, mutants, peers, pretend_gpu, proofs,
-    referee, unused,
+    recipes, referee, unused,
 };
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,6 +23,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                make the mistakes of tests/mutants.txt in a copy, one at a time, those of a
                package or whose line has TEXT, or all, and print the share that tests find:
                up to four hours
+  recipes      make the additions of tests/recipes.txt in a copy, run their tests, and compare
+               the files that each takes with docs/recipes.md
   unused       list the public items that nobody outside of their crate names
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
@@ -69,6 +71,7 @@ fn run(args: &[String]) -> Result<(), SetupError> {
         ("nightly", [all]) if all == "--all" => timed("nightly", || proofs::nightly(&place, true)),
         ("mutants", []) => timed("mutants", || mutants::run(&place, None)),
         ("mutants", [only]) => timed("mutants", || mutants::run(&place, Some(only))),
+        ("recipes", []) => timed("recipes", || recipes::run(&place)),
         ("unused", []) => unused::list(&place),
         ("lint", []) => timed("lint", || checks::lint(&place)),
         ("ci", []) => {

@@ -3,6 +3,8 @@
 
 use super::support::Machine;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// What a GPU takes besides.
 const CUDA: usize = 12;
@@ -359,4 +361,21 @@ fn rapier_is_built_where_the_configuration_asks_for_it_and_said() {
         let features = features + if with { ",rapier " } else { " " };
         assert!(built.contains(&features), "{built}");
     }
+}
+
+/// `cargo build` without libtorch ends in the C++ compiler, which names the remedy.
+#[test]
+fn a_build_without_libtorch_says_how_it_comes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let config = std::fs::read_to_string(root.join(".cargo/config.toml")).unwrap();
+    let folder = ".cargo/missing";
+    assert!(config.contains(&format!("CPLUS_INCLUDE_PATH = {{ value = \"{folder}\"")));
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("a.cpp");
+    std::fs::write(&source, "#include <torch/torch.h>\ntorch::Tensor x;\n").unwrap();
+    let out = Command::new("c++").arg("-fsyntax-only").arg(&source);
+    let out = out.env("CPLUS_INCLUDE_PATH", root.join(folder)).output().unwrap();
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(err.matches("error").count(), 1, "{err}");
+    assert!(err.contains("cargo xtask libtorch"), "{err}");
 }
