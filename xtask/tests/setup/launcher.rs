@@ -373,8 +373,9 @@ fn a_build_without_libtorch_says_how_it_comes() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("a.cpp");
     std::fs::write(&source, "#include <torch/torch.h>\ntorch::Tensor x;\n").unwrap();
-    let out = Command::new("c++").arg("-fsyntax-only").arg(&source);
-    let out = out.env("CPLUS_INCLUDE_PATH", root.join(folder)).output().unwrap();
+    let mut compiler = Command::new("c++");
+    compiler.arg("-fsyntax-only").arg(&source).env("CPLUS_INCLUDE_PATH", root.join(folder));
+    let out = compiler.output().unwrap();
     let err = String::from_utf8_lossy(&out.stderr);
     assert_eq!(err.matches("error").count(), 1, "{err}");
     assert!(err.contains("cargo xtask libtorch"), "{err}");
