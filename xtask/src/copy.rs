@@ -16,6 +16,14 @@ pub(crate) fn tracked(root: &Path) -> Result<Vec<String>, SetupError> {
     Ok(text.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect())
 }
 
+/// `text` with `to` in the place of `from`, which stands there once; else how often it does.
+pub(crate) fn replaced(text: &str, from: &str, to: &str) -> Result<String, usize> {
+    match text.matches(from).count() {
+        1 => Ok(text.replacen(from, to, 1)),
+        count => Err(count),
+    }
+}
+
 /// The tracked files as they are, in `target/mutants`, where they may be changed and built.
 pub(crate) struct Copy {
     pub root: PathBuf,

@@ -1,7 +1,7 @@
 //! Mistakes that tests must find (`tests/mutants.txt`), made one at a time in a copy of the
 //! checkout, which is built in a folder of its own.
 
-use crate::copy::Copy;
+use crate::copy::{Copy, replaced};
 use crate::place::Place;
 use crate::{SetupError, checks, libtorch};
 use std::fs;
@@ -120,9 +120,9 @@ fn edited(root: &Path, files: &[String], mutant: &Mutant) -> Result<(PathBuf, St
     };
     let path = root.join(file);
     let text = fs::read_to_string(&path).map_err(|e| format!("{file}: {e}"))?;
-    match text.matches(&mutant.from).count() {
-        1 => Ok((path, text.replacen(&mutant.from, &mutant.to, 1))),
-        count => Err(format!("{LIST}: {mutant}: {count} times in {file}")),
+    match replaced(&text, &mutant.from, &mutant.to) {
+        Ok(text) => Ok((path, text)),
+        Err(count) => Err(format!("{LIST}: {mutant}: {count} times in {file}")),
     }
 }
 

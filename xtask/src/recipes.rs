@@ -1,6 +1,6 @@
 //! Additions that `docs/recipes.md` describes (`tests/recipes.txt`): made in a copy, tested, counted.
 
-use crate::copy::Copy;
+use crate::copy::{Copy, replaced};
 use crate::place::Place;
 use crate::{SetupError, checks, libtorch};
 use std::fmt;
@@ -109,10 +109,8 @@ impl Edits {
     fn made(&self, text: &str) -> Result<String, String> {
         let mut text = text.to_string();
         for [from, to] in &self.replaced {
-            match text.matches(from.as_str()).count() {
-                1 => text = text.replacen(from, to, 1),
-                n => return Err(format!("{LIST}: {n} times in {}: {from}", self.file)),
-            }
+            let wrong = |n| format!("{LIST}: {n} times in {}: {from}", self.file);
+            text = replaced(&text, from, to).map_err(wrong)?;
         }
         Ok(text)
     }

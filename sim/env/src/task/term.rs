@@ -119,7 +119,10 @@ impl Row<'_> {
         let named = team.agents_of(&[self.name]) != [None];
         let of_each = team.is_several() && (named || first.program.of_agent());
         let mut terms = match of_each {
-            true => agents.iter().map(|&agent| one(agent)).collect::<Result<_, _>>()?,
+            true => {
+                let others = agents[1..].iter().map(|&agent| one(agent));
+                std::iter::once(Ok(first)).chain(others).collect::<Result<_, _>>()?
+            }
             false => vec![Term { agents, text: self.expr.to_string(), ..first }],
         };
         for term in &mut terms {

@@ -27,11 +27,8 @@ pub fn build(
             false => method.build(plan),
         }
     };
-    if !team::wanted(spec) {
+    if !is_team(config, spec)? {
         return learner(&plan);
-    }
-    if method.off_policy() {
-        return Err(off_policy_team().into());
     }
     let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
         let seed = team::seed(config.seed, i);
@@ -51,17 +48,22 @@ pub fn build_policy(
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
     let plan = LearnerArgs { config, spec, seed: config.seed, device };
-    if !team::wanted(spec) {
+    if !is_team(config, spec)? {
         return method.policy(&plan);
-    }
-    if method.off_policy() {
-        return Err(off_policy_team().into());
     }
     let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
         let seed = team::seed(config.seed, i);
         method.policy(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
+}
+
+/// Whether several policies learn, which not every learner can.
+fn is_team(config: &Config, spec: &EnvSpec) -> Result<bool, ConfigError> {
+    match team::wanted(spec) {
+        true if config.runner.algorithm.off_policy() => Err(off_policy_team()),
+        wanted => Ok(wanted),
+    }
 }
 
 /// Why these learners cannot have several policies.

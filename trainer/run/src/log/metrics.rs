@@ -138,22 +138,20 @@ impl MetricsWriter {
 
     fn append(&mut self) -> std::io::Result<()> {
         let waited = self.write_waiting();
-        if waited.is_ok() {
-            let written = self.file.write(self.line.as_bytes());
-            if written.is_err() {
-                self.waiting.push_str(&self.line);
-            }
-            return written;
+        let written = waited.and_then(|()| self.file.write(self.line.as_bytes()));
+        match &written {
+            Ok(()) => {}
+            Err(_) if self.waiting.len() + self.line.len() > ROOM => self.dropped += 1,
+            Err(_) => self.waiting.push_str(&self.line),
         }
-        if self.waiting.len() + self.line.len() <= ROOM {
-            self.waiting.push_str(&self.line);
-        } else {
-            self.dropped += 1;
-        }
-        waited
+        written
     }
 
-    fn write_waiting(&mut self) -> std::io::Result<()> {
+    /// Writes the lines that wait, as far as there is space.
+    ///
+    /// # Errors
+    /// The file system refuses; the rest waits.
+    pub fn write_waiting(&mut self) -> std::io::Result<()> {
         let mut done = 0;
         let mut written = Ok(());
         for line in self.waiting.split_inclusive('\n') {

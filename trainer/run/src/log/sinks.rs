@@ -47,9 +47,11 @@ impl Sinks {
         self.wandb = Some(wandb);
     }
 
-    /// The run has ended well, and its folder is complete: waits for Weights & Biases, for as
-    /// long as that may take.
+    /// The run has ended well: writes lines that still wait, if there is space by now, and waits
+    /// for Weights & Biases, for as long as that may take.
     pub fn finish(&mut self) {
+        // What is still not written is counted (`lost`).
+        let _ = self.metrics.write_waiting();
         if let Some(mut wandb) = self.wandb.take() {
             wandb.finish(0);
         }
