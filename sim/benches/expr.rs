@@ -5,7 +5,7 @@ use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
 };
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn eval(bencher: Bencher, text: &str) {
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
     let history = HistoryBuilder::default();
-    let contacts = Contacts::default();
+    let readings = Readings::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -41,7 +41,7 @@ fn eval(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
-        contacts: &contacts,
+        readings: &readings,
         events: &EventNumbers::default(),
         defined: Definitions::none(),
         start: None,
@@ -86,7 +86,7 @@ fn compile(bencher: Bencher, text: &str) {
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
     let history = HistoryBuilder::default();
-    let contacts = Contacts::default();
+    let readings = Readings::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -95,7 +95,7 @@ fn compile(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
-        contacts: &contacts,
+        readings: &readings,
         events: &EventNumbers::default(),
         defined: Definitions::none(),
         start: None,

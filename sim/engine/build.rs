@@ -106,6 +106,7 @@ const UNITS: [Unit; 10] = [
 const MIRRORS: &[mirrors::Header] = &[
     ("api.h", "i32", &["OstlerKernel"]),
     ("integrate.cuh", "usize", &["Solver"]),
+    ("collide/ground.cuh", "u32", &["Ground"]),
     ("step.cuh", "u32", &["StepArgs", "EvalArgs"]),
     ("env/args.cuh", "u32", &["EnvArgs"]),
     ("env/draw.cuh", "u32", &[]),

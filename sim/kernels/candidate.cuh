@@ -1,7 +1,8 @@
 // Candidate pairs of geoms: where they touch.
 //
 // Pairs of planes, spheres and capsules, and boxes over planes, are tested on all lanes at
-// once; other shapes one lane at a time by the functions of collide/.
+// once, spheres and capsules on grids likewise (grid.cuh); other shapes one lane at a time by
+// the functions of collide/.
 #pragma once
 
 // Where a pair's contacts go: to the list by body or to the one with Jacobians.
@@ -77,10 +78,11 @@ OSTLER_FN_BIG void collide_lanes(Sink<R, M>& out, int first, int second, bool re
     for (int k = 0; k < 9; k++) a.mat[k] = lane_get(mat1[k], l), b.mat[k] = lane_get(mat2[k], l);
     ConvexMesh<T> mesh1, mesh2;
     HeightField<T> field;
-    a.mesh = b.mesh = nullptr, a.field = b.field = nullptr;
+    a.mesh = b.mesh = nullptr, a.field = b.field = nullptr, a.ground = b.ground = nullptr;
     if (m.cg_type[first] == Shape::mesh) mesh_of(m, m.cg_data[first], mesh1), a.mesh = &mesh1;
     if (m.cg_type[second] == Shape::mesh) mesh_of(m, m.cg_data[second], mesh2), b.mesh = &mesh2;
     if (m.cg_type[first] == Shape::hfield) field_of(m, m.cg_data[first], field), a.field = &field;
+    if (m.cg_type[first] == Shape::terrain) a.ground = out.w.ground;
     Hit<T> hits[MAX_HITS];
     int n = collide_pair<T>(kind, a, b, m.pair_reach[out.pair], hits);
     if (n > most) {
@@ -178,6 +180,8 @@ OSTLER_FN_BIG void plane_box_lanes(Sink<R, M>& out, int plane, int box, const R*
   for (int h = 0; h < 4; h++)
     if (any(dist[h] < reach)) out.add(dist[h], pos + 3 * h, n, free);
 }
+
+#include "grid.cuh"
 
 // Centres of a candidate pair's geoms, relative to the reference of the first one's tree.
 template<class R> struct Candidate {
@@ -279,6 +283,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   } else {
     const int first = reversed ? g2 : g1, second = reversed ? g1 : g2;
     const R *p1 = reversed ? c2 : c1, *p2 = reversed ? c1 : c2;
+    if (m.ngrid > 0 && is_grid(kind)) return collide_grid(out, first, second, reversed, near, p1, p2);
     const auto met = near & may_touch(m, w, first, second, p1, p2, m.pair_reach[c]);
     if (any(met)) collide_lanes(out, first, second, reversed, met, p1, p2);
   }

@@ -26,6 +26,8 @@ struct OstlerEnv {
   void (*observe)(const EnvArgs* args, const Calls* calls, int first, int len);
   // Counts of all environments in the mask, in their order: episodes that ended, or starts.
   void (*tally)(const EnvArgs* args, int starts);
+  // Heights (0) or slopes along x (1) or y (2) of the ground at OSTLER_BLOCK places.
+  void (*ground)(const Ground* ground, int what, const float* x, const float* y, float* to);
   // The pose of one environment by the tables and expressions alone.
   void (*draw_pose)(const EnvArgs* args, const Calls* calls);
 };
@@ -69,7 +71,17 @@ static void draw_pose_(const EnvArgs* args, const Calls* calls) {
   draw_pose(*args, Chosen(0, 1, &one), Terms{*args, *calls}, 0);
 }
 
-static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, tally_, draw_pose_};
+static void ground_(const Ground* ground, int what, const float* x, const float* y, float* to) {
+  const Ground g = *ground;
+  const Block b = {0, OSTLER_BLOCK};
+  OSTLER_EACH(l) {
+    float along[2];
+    const float height = ground_at(g, x[l], y[l], along[0], along[1]);
+    to[l] = what == 0 ? height : what == 1 ? along[0] : along[1];
+  }
+}
+
+static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, tally_, ground_, draw_pose_};
 }
 
 extern "C" const void* OSTLER_JOIN(ostler_, OSTLER_NAME)() { return &OSTLER_JOIN(on_, OSTLER_NAME)::functions; }

@@ -69,6 +69,10 @@
   X(nlate, "outputs that reach their actuators late") \
   X(nkeep, "places of observation terms that are seen late, or with their earlier values") \
   X(npad, "gaps in rows of observations, of agents that see less than the widest") \
+  X(nground, "1 where episodes stand on a terrain") \
+  X(ntile, "tiles of the terrain") \
+  X(nscan, "scans that expressions read") \
+  X(nray, "places or rays of all scans") \
   X(ncell, "expressions whose values are remembered for the next step") \
   X(nevent, "events") \
   X(ndrawn, "random numbers of all events") \
@@ -102,6 +106,8 @@
   X(event_hold, word, 1, nevent, kept, no, "control steps that its force acts on; 0: until the next") \
   X(event_since, word, 1, nevent, kept, no, "control steps of the episode since the event happened or its force ended; the greatest number before it has") \
   X(shown, real, 1, nshown, kept, yes, "numbers that events drew, of those that expressions read") \
+  X(tile, word, 1, nground, kept, no, "1 + the tile of the terrain on which the episode began; 0: none yet") \
+  X(stand, real, 4, nground, kept, yes, "where on the terrain the episode began (m), and that tile's level") \
   X(broke, word, 1, one, kept, no, "how often the environment broke")
 
 // The state of a world. `real` is what the kernel computes in.
@@ -142,6 +148,7 @@
   X(new_qvel, real, 1, nv, own, no, "velocities in which a new episode begins") \
   X(start_value, real, 1, nstartvalue, own, no, "the last expression's value of a new episode's start") \
   X(start_random, real, 1, nrandom, own, no, "random numbers that expressions read where an episode begins") \
+  X(scan, real, 1, nray, own, no, "what scans read: heights of a body over the terrain, distances along rays (m)") \
   X(tries, word, 1, one, own, no, "draws that the last start took; its highest bit: conditions failed in all")
 
 // A task's numbers, but for those in its expressions, and the robot's kinematics.
@@ -256,6 +263,15 @@
   X(drawn_shown, word, 1, ndrawn, "place among the numbers that expressions read, or NOWHERE") \
   X(shown_base, real, 1, nshown, "such numbers as long as an event has not happened: those that change nothing") \
   X(varied_base, real, 1, nvaried, "the model's own numbers of what varies") \
+  X(tile_columns, word, 1, one, "columns of the terrain; its tiles are numbered level by level") \
+  X(tile_climbs, word, 1, one, "1 where an episode's end decides about the next one's level, 0 where tiles are drawn for every episode") \
+  X(tile_first, word, 2, one, "least and greatest level where environments begin") \
+  X(tile_origin, real, 3, ntile, "where episodes begin on a tile (m)") \
+  X(scan_kind, word, 1, nscan, "SCAN_* of ground.cuh") \
+  X(scan_body, word, 1, nscan, "the body that carries the scan") \
+  X(scan_end, word, 1, nscan, "end of its places or rays") \
+  X(ray_from, real, 3, nray, "beginning (m) in the body's frame; of a scan of heights in its heading frame") \
+  X(ray_along, real, 3, nray, "unit direction in the body's frame") \
   X(cell_native, word, 1, ncell, "1 where the value that an episode begins with follows from outputs of native functions") \
   X(cell_state, word, 1, ncell, "1 for a state of the task, renewed before observations; 0 for a value before, renewed after them") \
   X(body_parent, word, 1, nbody, "parent body") \

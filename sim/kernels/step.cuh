@@ -12,6 +12,7 @@ template<class T> struct StepArgs {
   const T* top_place;     // [nq] the same
   const T* ctrl;          // [nu]
   const T* delays;        // [substeps][nredrawn], or null
+  Ground ground;          // of all environments; no height: there is none
   typedef T real;
   typedef unsigned word;
   // The worlds' columns; a broken world stays as it is.
@@ -128,6 +129,7 @@ template<class R, class M>
 OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
   typedef typename Lane<R>::Mask B;
   const long s = a.stride;
+  w.ground = a.ground.height ? &a.ground : nullptr;
   if (m.nvary > 0) read_varied(m, w, a, first, lanes);
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
   for (int i = 0; i < m.nv; i++) {
@@ -230,12 +232,14 @@ template<class T> struct EvalArgs {
   int stride, reserved;
   Solver solver;
   const T *qpos, *qvel, *act, *ctrl, *varied;
+  Ground ground;
   T *qacc, *sense, *qpos_next, *qvel_next, *act_next;
   unsigned *ncon, *iterations, *flags;  // flags: 1 overflow, 2 unsolved
 };
 template<class R, class M>
 OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
   const long s = a.stride;
+  w.ground = a.ground.height ? &a.ground : nullptr;
   for (int i = 0; i < m.nvary; i++) w.vary[i] = read_lanes<R>(a.varied + i * s + first, lanes);
   if (m.nderive > 0) derive(m, w);
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);

@@ -68,7 +68,10 @@ enum { CDIM = 6 };
 
 template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;
 
+struct Ground;  // collide/ground.cuh
+
 template<class R> struct WorkScalars {
+  const Ground* ground;               // of all environments; null: there is none
   typename Lane<R>::Mask constrained; // lanes with a constraint that may act
   typename Lane<R>::Mask overflow;    // lanes that lost a contact
   typename Lane<R>::Mask unsolved;    // lanes whose last solve stopped at the iteration cap

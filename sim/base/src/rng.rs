@@ -29,6 +29,7 @@ pub enum Purpose {
     Delay = kernels::DRAW_LAG,
     CommandTimer = kernels::DRAW_TIMER,
     Native = kernels::DRAW_NATIVE,
+    Tile = kernels::DRAW_TILE,
     Custom = 64,
 }
 

@@ -1,7 +1,7 @@
 //! The phases of a control step on a host: `sim/kernels/env/phases.cuh`, compiled for every
 //! instruction set.
 
-use crate::kernels::{EnvArgs, OstlerEnv};
+use crate::kernels::{EnvArgs, Ground, OstlerEnv};
 use crate::physics::native::InstructionSet;
 use std::os::raw::c_int;
 use std::sync::OnceLock;
@@ -43,6 +43,33 @@ pub fn api() -> &'static OstlerEnv {
         };
         api
     })
+}
+
+/// What [`heights`] gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relief {
+    /// Height (m).
+    Height,
+    /// Slope along x.
+    SlopeX,
+    /// Slope along y.
+    SlopeY,
+}
+
+/// Heights or slopes of the ground at places of the world (m).
+///
+/// # Safety
+/// The address of `ground`'s heights is of as many as its sizes say, which live and which
+/// nobody writes meanwhile.
+pub unsafe fn heights(
+    ground: &Ground,
+    what: Relief,
+    x: &[f32; BLOCK],
+    y: &[f32; BLOCK],
+    to: &mut [f32; BLOCK],
+) {
+    // SAFETY: the caller's promise; as many places as it reads.
+    unsafe { (api().ground)(ground, what as c_int, x.as_ptr(), y.as_ptr(), to.as_mut_ptr()) }
 }
 
 /// Puts the worlds in the mask among `first..first + len` where their episodes begin.

@@ -2,6 +2,7 @@
 #pragma once
 #include "solid.cuh"
 #include "vector.cuh"
+#include "cells.cuh"
 #include "round.cuh"
 #if defined(OSTLER_PRIMITIVES_ONLY)
 #include "primitives.cuh"

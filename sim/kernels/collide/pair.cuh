@@ -3,6 +3,7 @@
 
 #include "solid.cuh"
 #include "vector.cuh"
+#include "cells.cuh"
 #include "round.cuh"
 #include "support.cuh"
 #include "plane.cuh"

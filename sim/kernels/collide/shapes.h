@@ -5,7 +5,7 @@
 // GeomKind, its words in MJCF, how many contacts a pair has room for.
 //
 // X(name, surface, lanes, holds, most, says)
-//   name     its word in MJCF
+//   name     its word in MJCF; of `terrain`, which is a task's, there is none
 //   surface  how the search for contacts sees it:
 //            Half     all below its z = 0
 //            Grid     a terrain, cell by cell
@@ -18,12 +18,13 @@
 //            has the lines and faces); of a grid, with anything
 //
 // All but Half and Grid have a function `NAME_support` (collide/support.cuh). A pair is ordered
-// by this list, MuJoCo's mjtGeom; shapes of Ostler's own follow, Half and Grid come first.
+// by this list, MuJoCo's mjtGeom but for shapes of Ostler's own; Half and Grid come first.
 #pragma once
 
 #define OSTLER_SHAPES(X) \
   X(plane, Half, yes, size, 4, "z = 0 plane, normal +z; size: half-extents x, y (0 = infinite), grid.") \
   X(hfield, Grid, no, index(usize), 50, "The terrain [`Model::hfields`](super::Model::hfields)`[i]`; size is not used.") \
+  X(terrain, Grid, no, size, 50, "The ground [`Model::terrain`](super::Model::terrain), which no file has; size is not used.") \
   X(sphere, Core, yes, size, 1, "size: radius.") \
   X(capsule, Core, yes, size, 2, "Along z; size: radius, half-length of the cylinder part.") \
   X(ellipsoid, Curved, no, size, 1, "Semi-axes.") \

@@ -21,6 +21,7 @@
 #endif
 
 #include "shapes.h"
+#include "ground.cuh"
 
 // Numbers of shapes, and what the list says of them.
 struct Shape {
@@ -119,6 +120,7 @@ struct Solid {
   T size[3];  // MuJoCo's geom_size
   const ConvexMesh<T>* mesh;
   const HeightField<T>* field;
+  const Ground* ground;
 };
 
 template <class T>

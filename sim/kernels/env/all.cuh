@@ -3,6 +3,7 @@
 #include "math.cuh"
 #include "rng.cuh"
 #include "ops.cuh"
+#include "heights.cuh"
 #include "args.cuh"
 #include "block.cuh"
 #include "terms.cuh"

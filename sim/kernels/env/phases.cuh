@@ -4,6 +4,7 @@
 //   finish   rewards, ends, commands, states of the task, observations, flags; native functions
 //            before rewards and before observations
 //   restart  for environments that begin anew:
+//     choose_tiles  where on a terrain
 //     start    numbers of the robot, draws, zeros
 //     place    their worlds go there; engines whose worlds are more than columns do it themselves
 //     begin    their first observations
@@ -14,6 +15,7 @@
 #include "command.cuh"
 #include "judge.cuh"
 #include "observe.cuh"
+#include "ground.cuh"
 #include "place.cuh"
 #include "event.cuh"
 #include "flag.cuh"
@@ -38,6 +40,7 @@ template<class L> OSTLER_FN_PART void call_natives(const EnvArgs& a, const L& la
 }
 
 OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
+  if (task_of(a).nscan > 0) scan(a, b);
   const bool natives = task_of(a).nfunction > 0;
   if (natives) call_natives(a, b, terms, NATIVE_JUDGE, a.bits + b.first);
   judge(a, b, terms);
@@ -56,6 +59,7 @@ OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
 
 OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Terms& terms) {
   if (task_of(a).ncourse > 0) steer(a, c);
+  if (task_of(a).nscan > 0) scan(a, c);
   const bool natives = task_of(a).nfunction > 0;
   unsigned broken[Chosen::W] = {};
   begin_history(a, c, terms, false);
@@ -71,6 +75,7 @@ OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Ter
 
 OSTLER_FN_BIG void restart(const EnvArgs& a, const Block b, const Terms& terms) {
   const Chosen c(b, a.mask);
+  if (task_of(a).nground > 0) choose_tiles(a, c, terms);
   begin_events(a, b);
   start(a, b, c, terms);
   place(a, c);

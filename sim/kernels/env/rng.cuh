@@ -1,7 +1,7 @@
 // Counter-based random numbers: sim/base/src/rng.rs.
 #pragma once
 
-enum { DRAW_RESET = 1, DRAW_COMMAND = 2, DRAW_NOISE = 3, DRAW_ACTION = 4, DRAW_PERMUTATION = 5, DRAW_START = 7, DRAW_EVENT = 8, DRAW_UPDATE_NOISE = 13, DRAW_BIAS = 32, DRAW_LAG = 33, DRAW_TIMER = 34, DRAW_EXPRESSION = 35, DRAW_MOTOR_LAG = 36, DRAW_NATIVE = 37 };
+enum { DRAW_RESET = 1, DRAW_COMMAND = 2, DRAW_NOISE = 3, DRAW_ACTION = 4, DRAW_PERMUTATION = 5, DRAW_START = 7, DRAW_EVENT = 8, DRAW_UPDATE_NOISE = 13, DRAW_BIAS = 32, DRAW_LAG = 33, DRAW_TIMER = 34, DRAW_EXPRESSION = 35, DRAW_MOTOR_LAG = 36, DRAW_NATIVE = 37, DRAW_TILE = 38 };
 
 struct Words { unsigned w[4]; };
 OSTLER_FN unsigned high_half(unsigned a, unsigned b) {

@@ -18,6 +18,7 @@ Solid<T> solid(const T* data, const ConvexMesh<T>* mesh, const HeightField<T>* f
   for (int i = 0; i < 3; i++) s.size[i] = data[12 + i];
   s.mesh = mesh;
   s.field = field;
+  s.ground = nullptr;
   return s;
 }
 

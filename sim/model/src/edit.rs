@@ -98,7 +98,7 @@ impl Model {
 /// A static plane or height field that something can touch.
 pub(super) fn grounds(model: &Model) -> impl Iterator<Item = usize> {
     let grounds = model.geoms.iter().enumerate().filter(|(_, geom)| {
-        let ground = matches!(geom.kind, GeomKind::Plane | GeomKind::Hfield(_));
+        let ground = matches!(geom.kind, GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain);
         let body = &model.bodies[geom.body];
         ground && body.weld == 0 && geom.contype | geom.conaffinity != 0
     });
@@ -144,7 +144,7 @@ pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
                 let depth = |v: &[f32; 3]| -(0..3).map(|k| f64::from(v[k]) * up[k]).sum::<f64>();
                 vertices.map(depth).fold(f64::NEG_INFINITY, f64::max)
             }
-            GeomKind::Plane | GeomKind::Hfield(_) => f64::NEG_INFINITY,
+            GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => f64::NEG_INFINITY,
         };
         pose.pos[2] - reach
     });

@@ -46,6 +46,7 @@ pub use varied::{Field, Varied};
 
 use ostler_base::names::nearest;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A robot and its scene, parsed and resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,8 @@ pub struct Model {
     pub meshes: Vec<Mesh>,
     /// Height fields that geoms refer to.
     pub hfields: Vec<HField>,
+    /// The ground of [`GeomKind::Terrain`].
+    pub terrain: Option<Arc<terrain::Terrain>>,
     /// Tendons in file order.
     pub tendons: Vec<Tendon>,
     /// Equality constraints in file order.

@@ -91,7 +91,7 @@ impl GeomKind {
             Self::Sphere => [a; 3],
             Self::Capsule => [a, a, a + b],
             Self::Cylinder => [a, a, b],
-            Self::Plane | Self::Hfield(_) | Self::Ellipsoid | Self::Box | Self::Mesh(_) => size,
+            Self::Plane | Self::Hfield(_) | Self::Terrain | Self::Ellipsoid | Self::Box | Self::Mesh(_) => size,
         }
     }
 }
@@ -177,6 +177,7 @@ mod tests {
         let (own, searched) = (|n| (n, false), |n| (n, true));
         assert_eq!(of("plane"), [1, 2, 1, 4, 4, 4].map(own));
         assert_eq!(of("hfield"), [50; 6].map(searched));
+        assert_eq!(of("terrain"), [50; 6].map(searched));
         let [a, b, c] = [own(1), searched(1), searched(2)];
         assert_eq!(of("sphere"), [a, a, b, a, a, b]);
         assert_eq!(of("capsule"), [a, own(2), b, c, own(2), c]);
@@ -189,6 +190,6 @@ mod tests {
     #[test]
     fn ground_meets_no_ground() {
         let meets = pairs().filter(|pair| pair.collides()).count();
-        assert_eq!(pairs().count() - meets, 3);
+        assert_eq!(pairs().count() - meets, 6);
     }
 }

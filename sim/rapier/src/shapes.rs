@@ -51,7 +51,7 @@ pub(super) fn collider(
                 what: format!("the flat mesh of geom \"{}\"", geom.name),
             })?
         }
-        GeomKind::Hfield(_) => {
+        GeomKind::Hfield(_) | GeomKind::Terrain => {
             return Err(PhysicsError::Unsupported {
                 engine: "rapier",
                 what: format!("the height field of geom \"{}\"", geom.name),

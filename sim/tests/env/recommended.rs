@@ -9,7 +9,7 @@ use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
 use ostler_sim::task::expr::{
-    Agents, Contacts, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Scope, Start,
+    Agents, Readings, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Scope, Start,
     reference,
 };
 use ostler_sim::task::robot;
@@ -265,7 +265,7 @@ fn what_is_recommended_is_understood() {
         .collect();
     assert!(functions.len() > 60, "{}", functions.len());
     let history = HistoryBuilder::default();
-    let contacts = Contacts::default();
+    let readings = Readings::default();
     let commands = [("velocity".to_string(), 2, "m/s".to_string())];
     let scope = Scope {
         model: &model,
@@ -280,7 +280,7 @@ fn what_is_recommended_is_understood() {
             action_first: 0,
         }),
         history: &history,
-        contacts: &contacts,
+        readings: &readings,
         events: &EventNumbers::default(),
         defined: Definitions::none(),
         start: None,

@@ -41,7 +41,7 @@ impl Shape {
     pub fn new(kind: GeomKind, size: [f64; 3]) -> Option<Shape> {
         let s: V3 = size.into();
         Some(match kind {
-            GeomKind::Mesh(_) | GeomKind::Hfield(_) => return None,
+            GeomKind::Mesh(_) | GeomKind::Hfield(_) | GeomKind::Terrain => return None,
             GeomKind::Plane => {
                 let half = |x: f32| if x > 0.0 { x } else { f32::INFINITY };
                 Shape::Plane([half(s.x), half(s.y)])

@@ -32,7 +32,7 @@ mod tests;
 use crate::config::{ConfigError, TaskConfig};
 pub use command::CommandSpec;
 use expr::{
-    Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
+    Readings, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
 };
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
@@ -70,7 +70,7 @@ pub struct Task {
     pub history: History,
     /// Functions of C++ headers.
     pub natives: native::Natives,
-    /// Contacts that expressions read.
+    /// Readings that expressions read.
     pub contacts: Vec<ContactSensor>,
     /// Lists of parts (`[task.names]`).
     pub lists: Vec<List>,
@@ -94,7 +94,7 @@ impl Task {
             params.push(number(value, &format!("task.params.{name}"))?);
         }
         let names: Vec<String> = cfg.params.keys().cloned().collect();
-        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let (none, readings) = (HistoryBuilder::default(), Readings::default());
         let draws = Draws::default();
         let drawing = Some(expr::Start { draws: &draws, of: "", drawing: true });
         let mut events = event::Events::compile(model, &cfg.event, step_dt)?;
@@ -108,7 +108,7 @@ impl Task {
             action_width: 1,
             agents: None,
             history: &none,
-            contacts: &contacts,
+            readings: &readings,
             events: &drawn,
             defined: &defined,
             start: drawing,
@@ -120,18 +120,18 @@ impl Task {
         let mut actions = action::Actions::compile(model, &driven, &pose, &team)?;
         team.outputs.clone_from(&actions.own);
         // What a start must not read was refused: nothing of this is the task's.
-        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let (none, readings) = (HistoryBuilder::default(), Readings::default());
         let scope = Scope {
             pose: &pose.qpos,
             action_width: actions.outputs(),
             history: &none,
-            contacts: &contacts,
+            readings: &readings,
             ..scope
         };
         let steered = !commands.courses.is_empty();
         let mut start = start::Start::compile(&scope, cfg.start.as_ref(), steered, &team)?;
-        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
-        let scope = Scope { history: &none, contacts: &contacts, start: None, ..scope };
+        let (none, readings) = (HistoryBuilder::default(), Readings::default());
+        let scope = Scope { history: &none, readings: &readings, start: None, ..scope };
         let history = states::compile(&scope, &draws, &cfg.state, &team)?;
         let scope = Scope { history: &history, ..scope };
         let mut natives = native::Natives::compile(&scope, cfg, &team)?;

@@ -23,6 +23,10 @@ pub enum Source {
     Command,
     Random,
     Native,
+    /// Readings of scans.
+    Scan,
+    /// Where on a terrain the episode began, and its level.
+    Stand,
     Param,
     Step,
     StepDt,
@@ -100,7 +104,7 @@ impl Dag {
         x[..operands.len()].copy_from_slice(operands);
         let v: [Option<f32>; 3] =
             std::array::from_fn(|k| operands.get(k).and_then(|&i| self.value(i)));
-        if v[..operands.len()].iter().all(Option::is_some) {
+        if op.relief().is_none() && v[..operands.len()].iter().all(Option::is_some) {
             return self.constant32(op.lane(v.map(Option::unwrap_or_default)));
         }
         // Only identities that keep every bit of every result.

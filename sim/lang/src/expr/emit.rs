@@ -65,7 +65,11 @@ fn operation(op: Op, ops: &str, operands: &[String]) -> String {
         (Op::Sub, [a, b]) => format!("{a} - {b}"),
         (Op::Mul, [a, b]) => format!("{a} * {b}"),
         (Op::Div, [a, b]) => format!("{a} / {b}"),
+        (op, [x, y]) if op.relief().is_some() => {
+            format!("{ops}{op:?}(a.physics.ground, {x}, {y})")
+        }
         // Their names are the functions' (`sim/kernels/env/ops.cuh`).
+
         _ => format!("{ops}{op:?}({})", operands.join(", ")),
     }
 }
@@ -83,6 +87,8 @@ fn kernel_load(source: Source, row: usize, param: &mut impl FnMut(usize) -> Stri
         Source::Command => "a.command",
         Source::Random => "a.start_random",
         Source::Native => "a.native",
+        Source::Scan => "a.scan",
+        Source::Stand => "a.stand",
         Source::Param => return param(row),
         Source::StepDt => return "TaskTime::step_dt".into(),
         Source::MaxSteps => return "(float)TaskTime::max_steps".into(),

@@ -2,8 +2,10 @@
 
 use super::dag::{Seen, Source};
 use super::ops::Register;
-use ostler_engine::phases::BLOCK;
-use ostler_engine::physics::State;
+use ostler_engine::kernels::Ground;
+use ostler_engine::phases::{BLOCK, Relief, heights};
+use ostler_engine::physics::{State, ground};
+use ostler_model::terrain::Terrain;
 
 /// Everything an expression reads, of N environments. Buffers are `[k][N]`.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,12 @@ pub struct Buffers<'a> {
     pub random: &'a [f32],
     /// Outputs of native functions `[k][N]`.
     pub native: &'a [f32],
+    /// Readings of scans `[k][N]`.
+    pub scan: &'a [f32],
+    /// Where on a terrain episodes began (m), and its level `[4][N]`.
+    pub stand: &'a [f32],
+    /// The ground.
+    pub terrain: Option<&'a Terrain>,
     /// Parameters, the same for all environments.
     pub params: &'a [f32],
     /// Control steps since the episode's start `[N]`.
@@ -50,6 +58,9 @@ impl<'a> Buffers<'a> {
             command: Column::of(self.command),
             random: Column::of(self.random),
             native: Column::of(self.native),
+            scan: Column::of(self.scan),
+            stand: Column::of(self.stand),
+            ground: ground(self.terrain),
             step: Column::of(self.step),
             params: self.params,
             step_dt: self.step_dt,
@@ -103,6 +114,10 @@ pub struct Columns<'a> {
     pub command: Column<f32>,
     pub random: Column<f32>,
     pub native: Column<f32>,
+    pub scan: Column<f32>,
+    pub stand: Column<f32>,
+    /// Its heights are as many as it says, or there are none.
+    pub ground: Ground,
     pub step: Column<u32>,
     pub params: &'a [f32],
     pub step_dt: f32,
@@ -134,6 +149,15 @@ impl<'a> Inputs<'a> {
         Self { first: env, len: 1, ..self }
     }
 
+    /// What an operation reads of the ground at places of the world; zeros without one.
+    pub(super) fn relief(&self, what: Relief, [x, y]: [&Register; 2], out: &mut Register) {
+        match self.columns.ground.height {
+            0 => *out = [0.0; BLOCK],
+            // SAFETY: the promise of `new`.
+            _ => unsafe { heights(&self.columns.ground, what, x, y, out) },
+        }
+    }
+
     /// Copies a row's lanes; lanes past the block's end are zero.
     pub(super) fn load(&self, source: Source, row: usize, out: &mut Register) {
         let columns = &self.columns;
@@ -147,6 +171,8 @@ impl<'a> Inputs<'a> {
             Source::Command => &columns.command,
             Source::Random => &columns.random,
             Source::Native => &columns.native,
+            Source::Scan => &columns.scan,
+            Source::Stand => &columns.stand,
             Source::Param => return *out = [columns.params[row]; BLOCK],
             Source::StepDt => return *out = [columns.step_dt; BLOCK],
             Source::MaxSteps => return *out = [columns.max_steps as f32; BLOCK],

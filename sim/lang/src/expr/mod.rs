@@ -7,7 +7,7 @@ mod braces;
 mod call;
 mod check;
 mod checker;
-mod contacts;
+mod readings;
 mod dag;
 mod define;
 mod draws;
@@ -37,7 +37,7 @@ mod tree;
 mod unit;
 mod value;
 
-pub use contacts::Contacts;
+pub use readings::{Readings, Scan, ScanKind};
 pub use dag::{Seen, Source};
 pub use define::is_name;
 pub use define::{Declared, Definitions, Let, LetRow, List};

@@ -1,12 +1,12 @@
 //! The operations of compiled programs: the one definition of each.
 //!
-//! Every operation is a pure function of one lane. Booleans are 0 and 1. Nothing
+//! Every operation is a pure function of one lane; three also read the ground that all share. Booleans are 0 and 1. Nothing
 //! traps: a division by zero or a root of a negative number gives what IEEE 754
 //! says, and NaN always comes out where NaN goes in, except where a comparison or
 //! `Select` decides (a comparison with NaN is false).
 
 use ostler_base::math;
-use ostler_engine::phases::BLOCK;
+use ostler_engine::phases::{BLOCK, Relief};
 
 /// One register: a value for each environment of a block.
 pub(crate) type Register = [f32; BLOCK];
@@ -63,6 +63,18 @@ macro_rules! operations {
             }
         }
     };
+}
+
+impl Op {
+    /// What it reads of the ground; all other operations are functions of their operands alone.
+    pub fn relief(self) -> Option<Relief> {
+        match self {
+            Self::GroundHeight => Some(Relief::Height),
+            Self::GroundSlopeX => Some(Relief::SlopeX),
+            Self::GroundSlopeY => Some(Relief::SlopeY),
+            _ => None,
+        }
+    }
 }
 
 fn truth(b: bool) -> f32 {
@@ -131,6 +143,12 @@ operations! {
         And(a, b) = a * b;
         /// Either.
         Or(a, b) = a + b - a * b;
+        /// Height of the ground at x = a, y = b: [`Op::relief`].
+        GroundHeight(_a, _b) = f32::NAN;
+        /// Its slope along x.
+        GroundSlopeX(_a, _b) = f32::NAN;
+        /// Its slope along y.
+        GroundSlopeY(_a, _b) = f32::NAN;
     }
     three {
         /// q where p holds, else r.

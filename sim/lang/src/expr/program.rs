@@ -128,6 +128,12 @@ impl Code {
                     inputs.load(source, row as usize, &mut registers[to]);
                 }
                 Step::Op(op, x) => {
+                    if let Some(what) = op.relief() {
+                        let [x, y, _] = x.map(|r| &registers[r as usize]);
+                        inputs.relief(what, [x, y], &mut out);
+                        registers[to] = out;
+                        continue;
+                    }
                     op.block(x.map(|r| &registers[r as usize]), &mut out);
                     registers[to] = out;
                 }

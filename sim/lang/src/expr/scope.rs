@@ -1,6 +1,6 @@
 //! What an expression can name.
 
-use super::contacts::Contacts;
+use super::readings::Readings;
 use super::define::Definitions;
 use super::draws::Start;
 use super::events::EventNumbers;
@@ -25,8 +25,8 @@ pub struct Scope<'a> {
     pub agents: Option<Agents<'a>>,
     /// History of the expressions; the same for all of a task.
     pub history: &'a HistoryBuilder,
-    /// Contacts that the expressions read; likewise.
-    pub contacts: &'a Contacts,
+    /// What kernels read for the expressions; likewise.
+    pub readings: &'a Readings,
     /// Events, and which of them the expressions read; likewise.
     pub events: &'a EventNumbers,
     /// Lists of parts, named expressions, names of states.

@@ -89,6 +89,7 @@ impl Checker<'_> {
                      other numbers of the robot are"
                 }
                 Source::Native => "native functions are called after a start",
+                Source::Scan => "the ground is scanned after a start; terrain_height(POINT) is known",
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {
                     "contacts, forces and accelerations are not known while a start is drawn"
@@ -96,6 +97,7 @@ impl Checker<'_> {
                 Source::World(_)
                 | Source::Command
                 | Source::Random
+                | Source::Stand
                 | Source::Param
                 | Source::StepDt
                 | Source::MaxSteps => continue,

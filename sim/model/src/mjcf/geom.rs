@@ -23,16 +23,19 @@ pub(super) enum Shape {
 }
 
 const SHAPE: Keywords<Shape> = &{
-    let mut all = [("sdf", Shape::Sdf); WORDS.len() + 1];
-    let mut i = 0;
+    // The last one is MuJoCo's, in the place of the one that is a task's.
+    let mut all = [("sdf", Shape::Sdf); WORDS.len()];
+    let (mut i, mut own) = (0, 0);
     while i < WORDS.len() {
         let (word, kind) = WORDS[i];
-        all[i] = match kind {
+        i += 1;
+        all[own] = match kind {
             GeomKind::Mesh(_) => (word, Shape::Mesh),
             GeomKind::Hfield(_) => (word, Shape::HeightField),
+            GeomKind::Terrain => continue,
             _ => (word, Shape::Primitive(kind)),
         };
-        i += 1;
+        own += 1;
     }
     all
 };
@@ -405,7 +408,9 @@ pub(super) fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec
         GeomKind::Sphere => (1, "a radius"),
         GeomKind::Capsule | GeomKind::Cylinder => (2, "a radius and a half-length (or fromto)"),
         GeomKind::Ellipsoid | GeomKind::Box => (3, "three half-extents"),
-        GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) => return Ok(size),
+        GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) | GeomKind::Terrain => {
+            return Ok(size);
+        }
     };
     if size[..count].iter().any(|s| *s <= 0.0) {
         return Err(Fault::new(at, format!("size must be positive: {needs} [m]")));

@@ -266,6 +266,7 @@ fn read(
         sites: Vec::new(),
         meshes: Vec::new(),
         hfields: Vec::new(),
+        terrain: None,
         tendons: Vec::new(),
         equalities: Vec::new(),
         actuators: Vec::new(),

@@ -384,7 +384,7 @@ fn shape(kind: GeomKind) -> (f64, usize) {
         GeomKind::Cylinder => (5.0, 2),
         GeomKind::Box => (6.0, 3),
         GeomKind::Mesh(_) => (7.0, 3),
-        GeomKind::Hfield(_) => (1.0, 3),
+        GeomKind::Hfield(_) | GeomKind::Terrain => (1.0, 3),
     }
 }
 

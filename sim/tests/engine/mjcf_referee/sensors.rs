@@ -4,7 +4,7 @@ use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
 };
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ fn fill(to: &mut [f32], from: &Value) {
 
 fn scope<'a>(
     model: &'a Model,
-    (history, contacts, events): &'a (HistoryBuilder, Contacts, EventNumbers),
+    (history, readings, events): &'a (HistoryBuilder, Readings, EventNumbers),
 ) -> Scope<'a> {
     Scope {
         model,
@@ -87,7 +87,7 @@ fn scope<'a>(
         action_width: 0,
         agents: None,
         history,
-        contacts,
+        readings,
         events,
         defined: Definitions::none(),
         start: None,

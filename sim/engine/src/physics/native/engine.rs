@@ -9,6 +9,7 @@ use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
 use crate::kernels::{EnvArgs, Solver};
+use crate::physics::ground;
 use crate::phases::{BLOCK, place};
 use crate::physics::per_thread::PerThread;
 use crate::physics::pool::Pool;
@@ -20,6 +21,7 @@ use crate::state::{Sizes, Tables};
 use bytemuck::Zeroable;
 use ostler_base::memory::{MemoryError, zeroed};
 use ostler_model::Model;
+use ostler_model::terrain::Terrain;
 use std::sync::Arc;
 
 /// How constraints are solved: the few time steps that need more iterations are counted
@@ -42,6 +44,8 @@ pub struct NativePhysics {
     delays: Vec<f32>,
     work: PerThread<Work>,
     pool: Arc<Pool>,
+    /// The ground of all worlds.
+    terrain: Option<Arc<Terrain>>,
     /// Limits that the kernel holds the worlds against.
     pub(super) limits: Limits,
     notes: Vec<String>,
@@ -95,6 +99,7 @@ pub fn new(
         state: State::new(model, num_envs)?,
         delays: Vec::new(),
         work: PerThread::new(work),
+        terrain: model.terrain.clone(),
         pool: Arc::clone(pool),
         limits: Limits::of(config, model)?,
         notes: note.into_iter().chain(stiff).collect(),
@@ -145,6 +150,7 @@ impl NativePhysics {
             solver: SOLVER,
             top_speed: self.limits.speed.as_ptr() as Address,
             top_place: self.limits.position.as_ptr() as Address,
+            ground: ground(self.terrain.as_deref()),
             world: self.state.addresses_mut(),
             ..StepArgs::zeroed()
         }

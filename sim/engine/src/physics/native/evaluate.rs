@@ -8,9 +8,9 @@ use super::tables::{RobotTables, Scalar};
 use super::unsupported;
 use crate::config::{SimConfig, Specialize};
 use crate::device::Address;
-use crate::kernels::{EvalArgs, Solver};
+use crate::kernels::{EvalArgs, Ground, Solver};
 use crate::physics::evaluate::{Evaluation, Precision, States};
-use crate::physics::{PhysicsError, fault};
+use crate::physics::{PhysicsError, fault, ground};
 use bytemuck::Zeroable;
 use ostler_base::memory::{MemoryError, zeroed};
 use ostler_model::Model;
@@ -55,25 +55,27 @@ pub fn evaluate(
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
     let plan = lower(model, &options.lower)?;
+    let ground = ground(model.terrain.as_deref());
     match (precision, options.instruction_set) {
         (Precision::F64, _) => {
             let double = ffi::linked(Linked::Double).ok_or(PhysicsError::NoDouble)?;
-            run::<f64>(plan, options, double, states)
+            run::<f64>(plan, ground, options, double, states)
         }
-        (Precision::F32, Some(set)) => run::<f32>(plan, options, set.generic()?, states),
+        (Precision::F32, Some(set)) => run::<f32>(plan, ground, options, set.generic()?, states),
         (Precision::F32, None) => {
             let config = SimConfig { specialize: options.specialize, ..SimConfig::default() };
             let choice = choose(&plan, &config, &mut tell())?;
             if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
                 return Err(unsupported(note));
             }
-            run::<f32>(plan, options, choice.functions, states)
+            run::<f32>(plan, ground, options, choice.functions, states)
         }
     }
 }
 
 fn run<T: Scalar + Zeroable + Into<f64>>(
     plan: RobotTables,
+    ground: Ground,
     options: &EvalOptions,
     functions: impl Into<Functions>,
     states: &States<'_>,
@@ -129,6 +131,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
             ..Solver::zeroed()
         },
         reserved: 0,
+        ground,
         qpos: qpos.as_ptr() as Address,
         qvel: qvel.as_ptr() as Address,
         act: act.as_ptr() as Address,

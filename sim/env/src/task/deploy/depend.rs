@@ -94,6 +94,10 @@ impl Dependence {
                 a.times(1.0 / b.constant.unwrap_or(1.0))
             }
             (Op::Select, [p, a, b]) if a == b && p.all().is_empty() => (*a).clone(),
+            _ if op.relief().is_some() => {
+                let ground = Missing::Other("the height of the ground".into());
+                Self::mixed(&[x, &[&Self::missing(ground)]].concat())
+            }
             _ => Self::mixed(x),
         }
     }

@@ -236,6 +236,8 @@ impl<'a> Measured<'a> {
             Source::Shown => words("numbers that events draw"),
             Source::Random => words("random numbers of a start"),
             Source::Native => words("outputs of native functions"),
+            Source::Scan => words("what is scanned of the ground"),
+            Source::Stand => words("where on the terrain it began"),
             Source::Param | Source::Step | Source::StepDt | Source::MaxSteps => Dependence::none(),
         }
     }

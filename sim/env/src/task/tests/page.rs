@@ -3,7 +3,7 @@
 
 use crate::config::TaskConfig;
 use ostler_lang::expr::{
-    Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
+    Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
 };
 use ostler_model::mjcf;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         action_width: model.nu(),
         agents: None,
         history: &HistoryBuilder::default(),
-        contacts: &Contacts::default(),
+        readings: &Readings::default(),
         events: &EventNumbers::default(),
         defined: Definitions::none(),
         start: None,

@@ -61,13 +61,13 @@ impl Definitions<'_> {
     fn tried(&self, own: usize, scope: &Scope<'_>) -> Result<(Type, Vec<String>), ExprError> {
         // What it remembers is not remembered unless a term uses it.
         let history: HistoryBuilder = scope.history.clone();
-        let contacts = scope.contacts.clone();
+        let readings = scope.readings.clone();
         let events = scope.events.clone();
         let draws = Draws::default();
         let start = Start { draws: &draws, of: "", drawing: false };
         let scope = Scope {
             history: &history,
-            contacts: &contacts,
+            readings: &readings,
             start: Some(start),
             events: &events,
             ..scope.clone()

@@ -190,7 +190,7 @@ fn readings(
     c.latest |= last;
     for e in call.elements_of(0).to_vec() {
         c.reads(e);
-        let found = c.scope.contacts.read(ContactSensor {
+        let found = c.scope.readings.read(ContactSensor {
             of: geoms_of(model, e),
             with: with.clone(),
             reads,
@@ -232,7 +232,7 @@ fn substeps(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
             Op::Lt => limit,
             _ => limit.next_down(),
         };
-        let row = c.scope.contacts.count(row as usize, f64::from(above));
+        let row = c.scope.readings.count(row as usize, f64::from(above));
         let row = row.ok_or_else(refuse)?;
         counts.push(c.dag.load(Source::World(Seen::ContactData), row));
     }

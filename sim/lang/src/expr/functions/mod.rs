@@ -14,6 +14,7 @@ mod random;
 mod rays;
 mod robot;
 mod sensors;
+mod terrain;
 mod tolerance;
 
 pub use fields::field_unit;
@@ -21,11 +22,12 @@ pub use fields::field_unit;
 use super::function::Function;
 
 /// All functions by section of the page.
-pub(crate) const SECTIONS: [(&str, &[Function]); 13] = [
+pub(crate) const SECTIONS: [(&str, &[Function]); 14] = [
     ("The robot", robot::TABLE),
     ("Numbers of the robot", fields::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Contacts", contacts::TABLE),
+    ("The ground", terrain::TABLE),
     ("Mathematics", maths::TABLE),
     ("Shaped rewards", tolerance::TABLE),
     ("Quaternions", quats::TABLE),

@@ -4,7 +4,7 @@ use super::frames::{point, turned};
 use crate::expr::checker::Checker;
 use crate::expr::dag::{Dag, Id};
 use crate::expr::ops::Op;
-use ostler_model::{Geom, GeomKind};
+use ostler_model::{Geom, GeomKind, rotation};
 
 /// Squares below this are 0: MuJoCo's `mjMINVAL`.
 const LEAST: f64 = 1e-15;
@@ -47,6 +47,12 @@ pub(crate) fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String
             GeomKind::Capsule => capsule(d, ray, geom.size),
             GeomKind::Cylinder => cylinder(d, ray, geom.size),
             GeomKind::Box => cuboid(d, ray, geom.size),
+            GeomKind::Terrain => {
+                let ray = [site.pos, rotation::rotate(site.quat, [0.0, 0.0, 1.0])];
+                let met = super::terrain::distance(c, site.body, ray)?;
+                nearest = c.dag.two(Op::Min, nearest, met);
+                continue;
+            }
             GeomKind::Mesh(_) | GeomKind::Hfield(_) => {
                 return Err(format!("the mesh or height field \"{}\"", geom.name));
             }

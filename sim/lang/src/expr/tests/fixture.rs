@@ -1,7 +1,7 @@
 //! A robot, states drawn at random, and one-line evaluation.
 
 use crate::expr::{
-    BLOCK, Buffers, Contacts, Definitions, Draws, EventNumbers, EventValue, ExprError,
+    BLOCK, Buffers, Readings, Definitions, Draws, EventNumbers, EventValue, ExprError,
     HistoryBuilder, Inputs, Program, Scope, Scratch, Start, Unit,
 };
 use ostler_base::rng::{Purpose, philox, unit};
@@ -74,7 +74,7 @@ pub struct World {
     pub memory: Vec<f32>,
     pub shown: Vec<f32>,
     pub history: HistoryBuilder,
-    pub contacts: Contacts,
+    pub readings: Readings,
     pub draws: Draws,
     pub random: Vec<f32>,
     pub events: EventNumbers,
@@ -191,7 +191,7 @@ impl World {
             memory,
             shown,
             history: HistoryBuilder::default(),
-            contacts: Contacts::default(),
+            readings: Readings::default(),
             draws: Draws::default(),
             random,
             events: EventNumbers::new(vec![
@@ -216,7 +216,7 @@ impl World {
             action_width: ACTIONS,
             agents: None,
             history: &self.history,
-            contacts: &self.contacts,
+            readings: &self.readings,
             events: &self.events,
             defined: Definitions::none(),
             start: Some(Start { draws: &self.draws, of: "", drawing: false }),

@@ -215,6 +215,7 @@ impl Solid {
             (
                 GeomKind::Plane
                 | GeomKind::Hfield(_)
+                | GeomKind::Terrain
                 | GeomKind::Ellipsoid
                 | GeomKind::Box
                 | GeomKind::Mesh(_),

@@ -111,7 +111,7 @@ pub(super) fn held(c: &Context, g: usize) -> Option<Held> {
             Side::Static(_) => Held::Plane,
             Side::Moving(_) => return None,
         },
-        GeomKind::Hfield(_) => return None,
+        GeomKind::Hfield(_) | GeomKind::Terrain => return None,
         GeomKind::Sphere => Held::Rod(0.0, radius),
         GeomKind::Capsule | GeomKind::Cylinder => Held::Rod(half, radius),
         GeomKind::Box | GeomKind::Ellipsoid | GeomKind::Mesh(_) => {

@@ -10,14 +10,16 @@ use ostler_model::{Geom, GeomKind, HField, Model, ShapePair, on_all_lanes};
 pub(super) const EVERYWHERE: f64 = 1e30;
 
 /// The least distance of centres at which a pair has no contact: above a plane that
-/// comes first, else squared. Height fields have no bounding sphere.
+/// comes first, else squared. Height fields and the shared ground have no bounding sphere.
 ///
 /// A little more, for rounding.
 pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
     const ROUNDING: f64 = 1.0001;
     match kinds {
         [GeomKind::Plane, _] => (reach + bounds[1]) * ROUNDING,
-        [GeomKind::Hfield(_), _] | [_, GeomKind::Hfield(_)] => EVERYWHERE,
+        [GeomKind::Hfield(_) | GeomKind::Terrain, _] | [_, GeomKind::Hfield(_) | GeomKind::Terrain] => {
+            EVERYWHERE
+        }
         _ => (bounds[0] + bounds[1] + reach).powi(2) * ROUNDING,
     }
 }
@@ -31,7 +33,7 @@ pub(super) fn bound(model: &Model, geom: &Geom) -> f64 {
             let [x, y, top, base] = model.hfields[i].size;
             norm(&[x, y, top.max(base)])
         }
-        GeomKind::Plane => 0.0,
+        GeomKind::Plane | GeomKind::Terrain => 0.0,
         GeomKind::Sphere => x,
         GeomKind::Capsule => x + y,
         GeomKind::Ellipsoid => x.max(y).max(z),
@@ -49,7 +51,7 @@ pub(super) fn half_sizes(model: &Model, geom: &Geom) -> [f64; 3] {
             let [x, y, top, base] = model.hfields[i].size;
             [x, y, top.max(base)]
         }
-        GeomKind::Plane => [0.0; 3],
+        GeomKind::Plane | GeomKind::Terrain => [0.0; 3],
         GeomKind::Sphere => [x; 3],
         GeomKind::Capsule => [x, x, x + y],
         GeomKind::Cylinder => [x, x, y],
@@ -112,6 +114,7 @@ impl<'a> Shapes<'a> {
         plan.cg_size.extend(geom.size);
         plan.cg_bound.push(bound(model, geom));
         plan.cg_half.extend(half_sizes(model, geom));
+        plan.ngrid += usize::from(matches!(geom.kind, GeomKind::Hfield(_) | GeomKind::Terrain));
         // Spheres, capsules and planes need their third axis alone.
         let round = on_all_lanes(ShapePair::new([geom.kind; 2]).code());
         let brick = if round { -1 } else { plan.nbrick as i32 };

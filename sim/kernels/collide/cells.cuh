@@ -1,0 +1,61 @@
+// The cells of a height field, or of the ground that environments share.
+#pragma once
+
+// Row or column of a height field, from a real-valued one; NaN gives 0.
+template <class T>
+OSTLER_FN int cell_of(T at, int last) {
+  if (!(at > T(0))) return 0;
+  return at < T(last) ? int(at) : last;
+}
+
+// The cells of a height field or of the shared ground, in its frame. Of the ground, which has no
+// end, they are counted from its least corner.
+template <class T, class S>
+struct GridCells {
+  const HeightField<S>* field;  // or null: the ground
+  const Ground* ground;
+  T x, y, dx, dy;  // least corner's distance before the origin, sizes of cells
+  T low, high;     // z of the base and of the greatest height
+  int last_c, last_r;
+
+  OSTLER_FN GridCells(const HeightField<S>* f, const Ground* g) : field(f), ground(g) {
+    if (g) {
+      x = -T(g->x), y = -T(g->y), dx = dy = T(g->cell);
+      low = T(g->low) - T(1), high = T(g->high);
+      last_c = last_r = 1 << 20;
+    } else {
+      x = T(f->size[0]), y = T(f->size[1]);
+      last_c = f->columns - 1, last_r = f->rows - 1;
+      dx = T(2) * x / T(last_c), dy = T(2) * y / T(last_r);
+      low = -T(f->size[3]), high = T(f->size[2]);
+    }
+  }
+  // Whether a box along the axes misses them.
+  OSTLER_FN bool misses(const P3<T>& from, const P3<T>& to, T margin) const {
+    if (!(from[2] - margin <= high) || !(to[2] + margin >= low)) return true;
+    if (ground) return false;
+    return !(from[0] - margin <= x) || !(to[0] + margin >= -x) || !(from[1] - margin <= y) || !(to[1] + margin >= -y);
+  }
+  // The columns of cells between two places, the second one behind the last; rows likewise.
+  OSTLER_FN void columns(T from, T to, int& first, int& end) const { along(from, to, x, last_c, first, end); }
+  OSTLER_FN void rows(T from, T to, int& first, int& end) const { along(from, to, y, last_r, first, end); }
+  OSTLER_FN void along(T from, T to, T half, int last, int& first, int& end) const {
+    if (ground) {
+      // As many as no shape of a robot reaches over.
+      const int most = 512;
+      first = ground_index(*ground, from, -half), end = ground_index(*ground, to, -half) + 1;
+      if (end > first + most) end = first + most;
+      return;
+    }
+    first = cell_of((from + half) / (T(2) * half) * T(last), last);
+    // Upwards: the last cell that begins below the shape's end.
+    end = cell_of(-round_down(-((to + half) / (T(2) * half) * T(last))), last);
+  }
+  // Heights at a cell's corners: least x and y, the next along x, the next along y, both.
+  OSTLER_FN void corners(int c, int r, T* h) const {
+    if (ground) return ground_cell(*ground, c, r, h);
+    const S* at = field->height + (r * field->columns + c);
+    h[0] = T(at[0]) * high, h[1] = T(at[1]) * high;
+    h[2] = T(at[field->columns]) * high, h[3] = T(at[field->columns + 1]) * high;
+  }
+};

@@ -1,0 +1,51 @@
+// The ground that all environments share (sim/model/src/terrain): tiles of square cells, in
+// levels along x and columns along y. Beyond the tiles it is level at z = 0.
+//
+// A cell is level, at the height of its corner of least x and y, or two triangles that meet on
+// the diagonal from that corner. Neighbours that differ at their edge have a wall between them.
+#pragma once
+
+struct Ground {
+  const float* height;  // corners' heights (m) [levels][columns][cells + 1][cells + 1], x fastest
+  int levels;           // tiles along x
+  int columns;          // tiles along y
+  int cells;            // along a tile's side
+  float cell;           // side of a cell (m)
+  float x, y;           // least corner of the tiles in the world (m)
+  float low, high;      // least and greatest height, 0 among them (m)
+};
+
+// The mark of a level cell: the lowest bit of its corner's height.
+#ifdef __CUDACC__
+OSTLER_FN bool is_marked(float height) { return (__float_as_uint(height) & 1u) != 0; }
+#else
+OSTLER_FN bool is_marked(float height) {
+  unsigned bits;
+  __builtin_memcpy(&bits, &height, 4);
+  return (bits & 1u) != 0;
+}
+#endif
+
+// The heights at the corners of the cell in column c (along x) and row r (along y) of the whole
+// ground: the corner of least x and y, the next along x, the next along y, and both.
+template<class T> OSTLER_FN void ground_cell(const Ground& g, int c, int r, T* h) {
+  h[0] = h[1] = h[2] = h[3] = T(0);
+  if (c < 0 || r < 0 || c >= g.levels * g.cells || r >= g.columns * g.cells) return;
+  const int level = c / g.cells, column = r / g.cells, side = g.cells + 1;
+  const long tile = (long)level * g.columns + column;
+  const float* at = g.height + (tile * side + (r - column * g.cells)) * side + (c - level * g.cells);
+  const bool flat = is_marked(at[0]);
+  h[0] = T(at[0]);
+  h[1] = T(at[flat ? 0 : 1]);
+  h[2] = T(at[flat ? 0 : side]);
+  h[3] = T(at[flat ? 0 : side + 1]);
+}
+
+// The cell that a place is in, counted from `from`; far away or without a number some cell
+// beyond the tiles.
+template<class T> OSTLER_FN int ground_index(const Ground& g, T at, T from) {
+  const T x = (at - from) / T(g.cell), most = T(1 << 20);
+  const T in = x > -most ? (x < most ? x : most) : -most;
+  const int whole = (int)in;
+  return whole - (T(whole) > in ? 1 : 0);
+}

@@ -1,0 +1,54 @@
+// Heights and slopes of the ground that environments share, as expressions read them: the same
+// bits on hosts and devices.
+#pragma once
+
+// The cell under a place, and where in it that is.
+struct GroundPlace {
+  int at;      // of the cell's first corner among the heights
+  float u, v;  // within the cell, 0 to 1
+  bool in;     // on a tile
+};
+OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
+  const float by = 1.0f / g.cell, own = 1.0f / (float)g.cells;
+  const float px = (x - g.x) * by, py = (y - g.y) * by;
+  // What is no number is on none.
+  const bool in = px >= 0.0f && px < (float)(g.levels * g.cells) && py >= 0.0f && py < (float)(g.columns * g.cells);
+  const float qx = in ? px : 0.0f, qy = in ? py : 0.0f;
+  const float c = floor_(qx), r = floor_(qy);
+  // Whole numbers of cells are exact, and their middles far enough from the tiles' borders.
+  const float level = floor_((c + 0.5f) * own), column = floor_((r + 0.5f) * own);
+  const int side = g.cells + 1, tile = (int)level * g.columns + (int)column;
+  const int row = (int)r - (int)column * g.cells, first = (int)c - (int)level * g.cells;
+  return {(tile * side + row) * side + first, qx - c, qy - r, in};
+}
+
+// The height at a place of the world (m) and its slopes along x and y.
+OSTLER_FN float ground_at(const Ground& g, float x, float y, float& along_x, float& along_y) {
+  const GroundPlace p = ground_place(g, x, y);
+  const float* h = g.height + p.at;
+  const float first = h[0], last = h[g.cells + 2];
+  // Above the diagonal the triangle has the next corner along y, below it the one along x.
+  const bool upper = p.v >= p.u;
+  const float middle = h[upper ? g.cells + 1 : 1];
+  const bool flat = !p.in || (bits_of(first) & 1u) != 0;
+  const float du = upper ? last - middle : middle - first, dv = upper ? middle - first : last - middle;
+  const float by = 1.0f / g.cell;
+  along_x = flat ? 0.0f : du * by;
+  along_y = flat ? 0.0f : dv * by;
+  const float height = flat ? first : first + (p.u * du + p.v * dv);
+  return p.in ? height : 0.0f;
+}
+OSTLER_FN float op_GroundHeight(const Ground& g, float x, float y) {
+  float along_x, along_y;
+  return ground_at(g, x, y, along_x, along_y);
+}
+OSTLER_FN float op_GroundSlopeX(const Ground& g, float x, float y) {
+  float along_x, along_y;
+  ground_at(g, x, y, along_x, along_y);
+  return along_x;
+}
+OSTLER_FN float op_GroundSlopeY(const Ground& g, float x, float y) {
+  float along_x, along_y;
+  ground_at(g, x, y, along_x, along_y);
+  return along_y;
+}
