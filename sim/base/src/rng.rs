@@ -25,6 +25,7 @@ pub enum Purpose {
     UpdateNoise = kernels::DRAW_UPDATE_NOISE,
     ReplayNoise = 14,
     PriorityDraw = 15,
+    Terrain = 16,
     ObservationBias = kernels::DRAW_BIAS,
     Delay = kernels::DRAW_LAG,
     CommandTimer = kernels::DRAW_TIMER,

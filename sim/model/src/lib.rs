@@ -24,6 +24,7 @@ mod sensor;
 mod shape;
 pub mod simple;
 pub mod summary;
+pub mod terrain;
 /// Helpers for the tests of all packages.
 #[cfg(test)]
 #[path = "../../../tests/support/mod.rs"]

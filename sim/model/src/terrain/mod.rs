@@ -1,6 +1,18 @@
 //! Ground that all environments share: square tiles of cells, in levels (rows along x) and
 //! columns (along y), from a plan and a seed.
 
+mod checked;
+mod file;
+mod generate;
+mod kinds;
+mod parts;
+mod picture;
+mod plan;
+mod spline;
+
+pub use parts::TerrainPart;
+pub use plan::{KindPlan, KindWord, LevelRange, TerrainPlan};
+
 use crate::Vec3;
 
 /// The ground. Its middle is the world's origin; beyond its tiles the ground is level at z = 0.
@@ -20,7 +32,7 @@ pub struct Terrain {
     pub cell: f64,
     /// Heights of the corners of cells (m), `[levels][columns][cells + 1][cells + 1]`, x fastest.
     /// Every tile has its own. The lowest bit of a cell's corner of least x and y says whether
-    /// the cell is level ([`Terrain::level`]).
+    /// the cell is level ([`Terrain::is_level`]).
     pub heights: Vec<f32>,
     /// Where episodes begin in each tile (m), in the world `[levels][columns]`.
     pub origins: Vec<Vec3>,
@@ -29,3 +41,94 @@ pub struct Terrain {
     /// What the kinds are called.
     pub kinds: Vec<String>,
 }
+
+impl Terrain {
+    /// Side of a tile (m).
+    pub fn tile(&self) -> f64 {
+        self.cells as f64 * self.cell
+    }
+
+    /// The corner of least x and y (m), in the world.
+    pub fn corner(&self) -> [f64; 2] {
+        [self.levels, self.columns].map(|tiles| -0.5 * tiles as f64 * self.tile())
+    }
+
+    /// Place in [`Terrain::heights`] of a corner of a tile's cells: row along y, column along x.
+    pub fn index(&self, tile: usize, row: usize, column: usize) -> usize {
+        (tile * (self.cells + 1) + row) * (self.cells + 1) + column
+    }
+
+    /// Whether a cell of a tile is level.
+    pub fn is_level(&self, tile: usize, row: usize, column: usize) -> bool {
+        self.heights[self.index(tile, row, column)].to_bits() & 1 == 1
+    }
+
+    /// Least and greatest height (m), with that of the ground around the tiles.
+    pub fn range(&self) -> [f64; 2] {
+        let [mut least, mut greatest] = [0.0f32; 2];
+        for height in &self.heights {
+            least = least.min(*height);
+            greatest = greatest.max(*height);
+        }
+        [f64::from(least), f64::from(greatest)]
+    }
+
+    /// Height (m) at a point of the world.
+    pub fn height(&self, x: f64, y: f64) -> f64 {
+        match self.patch(x, y) {
+            None => 0.0,
+            Some(Patch { low, level: true, .. }) => low,
+            Some(Patch { low, rise: [along_x, along_y], at: [u, v], .. }) => {
+                low + u * along_x + v * along_y
+            }
+        }
+    }
+
+    /// Upwards normal of the ground at a point of the world.
+    pub fn normal(&self, x: f64, y: f64) -> Vec3 {
+        match self.patch(x, y) {
+            Some(Patch { rise: [along_x, along_y], level: false, .. }) => {
+                let [x, y] = [-along_x / self.cell, -along_y / self.cell];
+                let length = (x * x + y * y + 1.0).sqrt();
+                [x / length, y / length, 1.0 / length]
+            }
+            _ => [0.0, 0.0, 1.0],
+        }
+    }
+
+    /// The level cell or triangle at a point; beyond the tiles there is none.
+    fn patch(&self, x: f64, y: f64) -> Option<Patch> {
+        let [x0, y0] = self.corner();
+        let [x, y] = [(x - x0) / self.cell, (y - y0) / self.cell];
+        let inside = |t: f64, tiles: usize| t >= 0.0 && t < (tiles * self.cells) as f64;
+        if !inside(x, self.levels) || !inside(y, self.columns) {
+            return None;
+        }
+        let (c, r) = (x as usize, y as usize);
+        let at = [x - c as f64, y - r as f64];
+        let tile = c / self.cells * self.columns + r / self.cells;
+        let (r, c) = (r % self.cells, c % self.cells);
+        let height = |r, c| f64::from(self.heights[self.index(tile, r, c)]);
+        let low = height(r, c);
+        let across = height(r + 1, c + 1);
+        let rise = match at[1] >= at[0] {
+            true => [across - height(r + 1, c), height(r + 1, c) - low],
+            false => [height(r, c + 1) - low, across - height(r, c + 1)],
+        };
+        Some(Patch { low, level: self.is_level(tile, r, c), rise, at })
+    }
+}
+
+/// The ground within a cell.
+struct Patch {
+    /// Height of the corner of least x and y (m).
+    low: f64,
+    level: bool,
+    /// Rise along x and y over the cell's side (m), of the triangle.
+    rise: [f64; 2],
+    /// Place within the cell along x and y, in cells.
+    at: [f64; 2],
+}
+
+#[cfg(test)]
+mod tests;
