@@ -136,13 +136,13 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
     nearer(dot3(d, d), d[0], d[1], d[2], square, way);
   }
   const auto within = covered & (over < zero);
-  const auto beside = !covered & (over_side < zero);
+  const auto beside = (!covered) & (over_side < zero);
   square = sel(beside, flat, square);
   for (int k = 0; k < 3; k++) way[k] = sel(beside, side[k], way[k]);
   const R length = sqrt_(square);
   const auto some = length > bc<R>(Touch<R>::value);
   const R by = recip_(sel(some, length, one));
-  const auto face = (on & !beside) | !some;
+  const auto face = (on & (!beside)) | (!some);
   R dist = sel(face, height, length);
   for (int k = 0; k < 3; k++) n[k] = sel(face, up[k], way[k] * by);
   if (!any(within)) return dist;
@@ -176,9 +176,9 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
     const R change = end[i] - first[i];
     const auto still = abs_(change) < tiny;
     const R at = -first[i] / sel(still, one, change);
-    inside = inside & !(still & (first[i] > zero));
-    enter = sel(!still & (change < zero), max_(enter, at), enter);
-    leave = sel(!still & (change > zero), min_(leave, at), leave);
+    inside = inside & (!(still & (first[i] > zero)));
+    enter = sel((!still) & (change < zero), max_(enter, at), enter);
+    leave = sel((!still) & (change > zero), min_(leave, at), leave);
   }
   through = inside & (enter < leave);
   const R aa = max_(dot3(d, d), tiny);
@@ -292,7 +292,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
         hits.take(met, dist - bc<R>(radius), place, normal);
       }
     }
-  out.w.overflow = out.w.overflow | (hits.lost & !deep);
+  out.w.overflow = out.w.overflow | (hits.lost & (!deep));
   const R none[3] = {zero, zero, zero};
   for (int i = 0; i < hits.used; i++) {
     const R dist = sel(deep, bc<R>(1e10), hits.dist[i]);

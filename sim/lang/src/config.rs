@@ -43,6 +43,7 @@ pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
 pub use validate::{MAX_ENVS, check, threads_possible};
+pub use ostler_model::terrain::TerrainPlan;
 pub use values::{OneOrMany, Ranges};
 
 use schemars::JsonSchema;
@@ -97,6 +98,9 @@ pub struct TaskConfig {
     /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actuator: Vec<ActuatorTerm>,
+    /// The ground, in the place of the robot's floor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terrain: Option<TerrainPlan>,
     /// How some of the robot's geoms touch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contact: Vec<ContactTerm>,

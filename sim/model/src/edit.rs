@@ -96,7 +96,7 @@ impl Model {
 }
 
 /// A static plane or height field that something can touch.
-pub(super) fn grounds(model: &Model) -> impl Iterator<Item = usize> {
+pub fn grounds(model: &Model) -> impl Iterator<Item = usize> {
     let grounds = model.geoms.iter().enumerate().filter(|(_, geom)| {
         let ground = matches!(geom.kind, GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain);
         let body = &model.bodies[geom.body];

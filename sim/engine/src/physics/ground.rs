@@ -10,7 +10,7 @@ pub fn ground(terrain: Option<&Terrain>) -> Ground {
     let Some(terrain) = terrain else {
         return Ground::zeroed();
     };
-    let ([x, y], [low, high]) = (terrain.corner(), terrain.range());
+    let ([x, y], [low, high]) = (terrain.corner(), terrain.range);
     Ground {
         height: terrain.heights.as_ptr() as Address,
         levels: terrain.levels as i32,

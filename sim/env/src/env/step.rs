@@ -11,6 +11,7 @@ use super::{BatchEnv, Finished, Groups, StepOut};
 use bytemuck::Zeroable;
 use ostler_engine::device::Address;
 use ostler_engine::kernels::EnvArgs;
+use ostler_engine::physics::ground;
 use ostler_lang::expr::{BLOCK, Column, Columns, Inputs};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -110,6 +111,9 @@ impl BatchEnv {
             command: Column::of(&episodes.command),
             random: Column::of(&self.work.columns.start_random),
             native: Column::of(&episodes.native),
+            scan: Column::of(&self.work.columns.scan),
+            stand: Column::of(&episodes.stand),
+            ground: ground(self.model.terrain.as_deref()),
             step: Column::of(&episodes.age),
             params: &self.task.params,
             step_dt: self.spec.step_dt as f32,

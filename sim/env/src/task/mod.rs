@@ -26,6 +26,7 @@ mod states;
 mod tables;
 pub mod team;
 mod term;
+mod terrain;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +77,8 @@ pub struct Task {
     pub lists: Vec<List>,
     /// Named expressions (`[task.let]`).
     pub lets: Vec<LetRow>,
+    /// How episodes are spread over a terrain, and what is scanned of it.
+    pub ground: terrain::Ground,
     /// Who acts.
     pub team: Team,
 }
@@ -144,12 +147,15 @@ impl Task {
         actions.use_encoders(model, &cfg.action, &observations)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
         let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
+        let mut ground = terrain::Ground::compile(&scope, cfg.terrain.as_ref(), &team)?;
         shared_alike(&team, &actions, &observations)?;
         start.random = draws.finish();
         let history = history.finish();
         let readers = (&score, &metrics, &observations, &history);
         natives.finish(model, &commands.scope, readers)?;
         events.show(&drawn);
+        let (contacts, scans) = readings.finish();
+        ground.scans = scans;
         Ok(Self {
             observations,
             score,
@@ -163,7 +169,8 @@ impl Task {
             params,
             history,
             natives,
-            contacts: contacts.finish(),
+            contacts,
+            ground,
             lists: defined.lists,
             lets,
             team,
@@ -174,7 +181,7 @@ impl Task {
     pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
         let steps = self.score.terms().chain(self.metrics.terms()).chain(self.observations.terms());
         let starts = self.reset.terms().chain(&self.start.conditions);
-        steps.chain(starts).chain(self.natives.terms())
+        steps.chain(starts).chain(self.natives.terms()).chain(&self.ground.climbs)
     }
 
     /// The expression that the kernels of `kernels/env` call so, by a `TERM_*` of theirs.
@@ -189,6 +196,7 @@ impl Task {
             kernels::TERM_METRIC => self.metrics.terms[term].term.code(),
             kernels::TERM_START => self.reset.exprs[term].term.code(),
             kernels::TERM_UNTIL => self.start.conditions[term].code(),
+            kernels::TERM_CLIMB => self.ground.climbs[term].code(),
             _ => unreachable!("no kind of terms"),
         }
     }
@@ -252,15 +260,15 @@ impl Task {
     }
 }
 
-/// The robot as its task has it, but for contacts that are read: with the options, contacts and
-/// actuators of `cfg`, and with what its events make different between environments. Applied to
+/// The robot as its task has it, but for contacts that are read: with the options, contacts,
+/// actuators and terrain of `cfg`, and with what its events make different between environments. Applied to
 /// its own result it changes nothing.
 ///
 /// # Errors
 /// A mistake in one of these terms, or something that the engine cannot vary; a file of an
 /// actuator's network that cannot be read.
 pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
-    event::robot(&actuator::robot(model, cfg)?, cfg)
+    terrain::robot(&event::robot(&actuator::robot(model, cfg)?, cfg)?, cfg)
 }
 
 /// The [`robot`], which senses the contacts that the task's expressions read, and the task.
@@ -292,6 +300,7 @@ pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
     one.option == other.option
         && one.contact == other.contact
         && one.actuator == other.actuator
+        && one.terrain == other.terrain
         && gains(one) == gains(other)
 }
 

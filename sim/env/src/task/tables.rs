@@ -67,6 +67,10 @@ impl Task {
             nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
             npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
             ncell: self.history.cells().len(),
+            nground: usize::from(model.terrain.is_some()),
+            ntile: model.terrain.as_ref().map_or(0, |t| t.origins.len()),
+            nscan: self.ground.scans.len(),
+            nray: self.ground.rays(),
             nevent: self.events.events.len(),
             ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
             nshown: self.events.shown_base().len(),
@@ -115,6 +119,7 @@ impl Task {
             }
         }
         redrawn(&mut t, model);
+        self.ground.enter(&mut t, model.terrain.as_deref());
         fill_history(&mut t, &self.history);
         events(&mut t, &self.events);
         t

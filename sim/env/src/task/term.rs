@@ -1,5 +1,5 @@
 //! An expression of the task with what it is for: rewards, terminations, metrics, observations,
-//! starts, their conditions, inputs of native functions.
+//! starts, their conditions, levels of a terrain, inputs of native functions.
 
 use super::read::unique;
 use super::team::{AgentIndex, Team};
@@ -16,6 +16,7 @@ pub(crate) enum Kind {
     Seen,
     Start,
     Until,
+    Climb,
     /// Of this native function.
     Input(usize),
 }
@@ -45,6 +46,7 @@ impl Kind {
             Self::Seen => format!("term_seen_{index}"),
             Self::Start => format!("term_start_{index}"),
             Self::Until => format!("term_until_{index}"),
+            Self::Climb => format!("term_climb_{index}"),
             Self::Input(function) => format!("term_native_{function}_{index}"),
         }
     }

@@ -34,6 +34,7 @@ impl Terrain {
             origins: Vec::with_capacity(plan.levels * plan.columns),
             kinds: kinds.iter().map(|kind| kind.name.clone()).collect(),
             column_kinds: columns,
+            range: [0.0; 2],
         };
         let mut notes = Notes::default();
         for level in 0..plan.levels {
@@ -65,6 +66,8 @@ impl Terrain {
                 Surface::Level(cells) => cells[r.min(n - 1) * n + c.min(n - 1)],
                 Surface::Triangles(corners) => corners[r * (n + 1) + c],
             };
+            let [least, greatest] = self.range;
+            self.range = [least.min(height), greatest.max(height)];
             let bits = (height as f32).to_bits() & !1;
             let level = matches!(surface, Surface::Level(_)) && r < n && c < n;
             self.heights.push(f32::from_bits(bits | u32::from(level)));

@@ -40,6 +40,8 @@ pub struct Terrain {
     pub column_kinds: Vec<usize>,
     /// What the kinds are called.
     pub kinds: Vec<String>,
+    /// Least and greatest height (m), with that of the ground around the tiles.
+    pub range: [f64; 2],
 }
 
 impl Terrain {
@@ -61,16 +63,6 @@ impl Terrain {
     /// Whether a cell of a tile is level.
     pub fn is_level(&self, tile: usize, row: usize, column: usize) -> bool {
         self.heights[self.index(tile, row, column)].to_bits() & 1 == 1
-    }
-
-    /// Least and greatest height (m), with that of the ground around the tiles.
-    pub fn range(&self) -> [f64; 2] {
-        let [mut least, mut greatest] = [0.0f32; 2];
-        for height in &self.heights {
-            least = least.min(*height);
-            greatest = greatest.max(*height);
-        }
-        [f64::from(least), f64::from(greatest)]
     }
 
     /// Height (m) at a point of the world.

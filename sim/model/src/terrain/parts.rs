@@ -46,7 +46,7 @@ impl Terrain {
     /// boxes, triangles as height fields, and a border 50 m wide at z = 0. All reach down to
     /// the same depth.
     pub fn parts(&self) -> Vec<TerrainPart> {
-        let bottom = self.range()[0] - BELOW;
+        let bottom = self.range[0] - BELOW;
         let mut parts = self.border(bottom);
         for tile in 0..self.levels * self.columns {
             let rects = self.rects(tile);

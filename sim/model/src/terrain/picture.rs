@@ -15,7 +15,7 @@ impl Terrain {
         let [across, up] = [self.levels, self.columns].map(|tiles| tiles * self.cells);
         let step = across.max(up).div_ceil(MOST).max(1);
         let [width, height] = [across, up].map(|cells| cells.div_ceil(step));
-        let [low, high] = self.range();
+        let [low, high] = self.range;
         let grey = |(r, c): (usize, usize)| {
             let tile = c / self.cells * self.columns + r / self.cells;
             let at = self.index(tile, r % self.cells, c % self.cells);

@@ -20,11 +20,23 @@ pub struct TerrainPlan {
     pub seed: u64,
     /// What the tiles are, in the order of their columns.
     pub kinds: Vec<KindPlan>,
+    /// Levels, from 0 on, on which environments begin: [least, greatest]. All of them without
+    /// it; the lower half where `up` and `down` say how to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_level: Option<[usize; 2]>,
+    /// A condition on the last state of an episode: the environment's next one begins a level
+    /// higher; beyond the highest level on any of them. The environment stays in its column.
+    /// Without `up` and `down` every episode begins on a tile of its own, drawn evenly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<String>,
+    /// A condition likewise: a level lower, down to the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<String>,
 }
 
 impl Default for TerrainPlan {
     fn default() -> Self {
-        Self { tile: 8.0, cell: 0.1, levels: 10, columns: 20, seed: 0, kinds: Vec::new() }
+        Self { tile: 8.0, cell: 0.1, levels: 10, columns: 20, seed: 0, kinds: Vec::new(), start_level: None, up: None, down: None }
     }
 }
 

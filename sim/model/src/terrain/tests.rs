@@ -171,7 +171,7 @@ fn heights_between_corners_follow_the_triangles() {
     };
     assert_eq!(terrain.normal(-0.25, -0.375), slant(1.0, 1.0));
     assert_eq!(terrain.normal(-0.375, -0.25), slant(1.5, 0.5));
-    assert_eq!(terrain.range(), [0.0, 2.0]);
+    assert_eq!(terrain.range, [0.0, 2.0]);
     for (x, y) in [(-0.51, 0.0), (0.0, 0.5), (0.5, 0.0), (1e300, 0.0), (f64::NAN, 0.0)] {
         assert_eq!((terrain.height(x, y), terrain.normal(x, y)), (0.0, [0.0, 0.0, 1.0]));
     }

@@ -78,6 +78,7 @@ impl NativePhysics {
             stride: 1,
             solver: super::engine::SOLVER,
             reserved: 0,
+            ground: self.ground(),
             qpos: now.qpos.as_ptr() as Address,
             qvel: now.qvel.as_ptr() as Address,
             act: now.act.as_ptr() as Address,

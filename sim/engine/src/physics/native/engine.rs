@@ -8,7 +8,7 @@ use super::tables::RobotTables;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
-use crate::kernels::{EnvArgs, Solver};
+use crate::kernels::{EnvArgs, Ground, Solver};
 use crate::physics::ground;
 use crate::phases::{BLOCK, place};
 use crate::physics::per_thread::PerThread;
@@ -143,6 +143,11 @@ impl NativePhysics {
         &self.state.unsolved
     }
 
+    /// What all worlds stand on.
+    pub(super) fn ground(&self) -> Ground {
+        ground(self.terrain.as_deref())
+    }
+
     /// Arguments of a step, but for controls and substeps.
     fn args(&mut self) -> StepArgs {
         StepArgs {
@@ -150,7 +155,7 @@ impl NativePhysics {
             solver: SOLVER,
             top_speed: self.limits.speed.as_ptr() as Address,
             top_place: self.limits.position.as_ptr() as Address,
-            ground: ground(self.terrain.as_deref()),
+            ground: self.ground(),
             world: self.state.addresses_mut(),
             ..StepArgs::zeroed()
         }

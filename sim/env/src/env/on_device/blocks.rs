@@ -30,6 +30,8 @@ pub(super) struct Blocks {
     pub numbers: Block,
     /// Limits of velocities, then of positions.
     pub limits: Block,
+    /// Heights of the ground.
+    pub ground: Block,
     /// Bytes of `state` that are the environments' own.
     pub live: usize,
 }
@@ -61,12 +63,13 @@ fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
 }
 
 impl Blocks {
-    /// For `n` environments; `numbers`: bytes of the task's.
+    /// For `n` environments; `numbers`: bytes of the task's; `heights`: of the ground.
     pub(crate) fn new(
         memory: &dyn Memory,
         s: &Sizes,
         n: usize,
         numbers: usize,
+        heights: usize,
     ) -> Result<Self, MemoryError> {
         let [state, work, totals] = lengths(s, n);
         Ok(Self {
@@ -76,12 +79,14 @@ impl Blocks {
             totals: memory.zeroed("statistics", totals)?,
             numbers: memory.zeroed("the task's numbers", numbers)?,
             limits: memory.zeroed("limits of joints", 4 * (s.nv + s.nq).max(1))?,
+            ground: memory.zeroed("the ground", (4 * heights).max(4))?,
             live: 4 * n * s.live(),
         })
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let (number, limits) = (self.numbers.bytes(), self.limits.bytes());
+        let limits = self.limits.bytes() + self.ground.bytes();
+        let number = self.numbers.bytes();
         let kept = self.state.bytes() + self.captured.bytes() + self.work.bytes();
         kept + self.totals.bytes() + number + limits
     }

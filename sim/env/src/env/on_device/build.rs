@@ -14,7 +14,7 @@ use ostler_engine::physics::native::SOLVER;
 use ostler_engine::physics::native::generate::generate_env;
 use ostler_engine::physics::native::lower::lower;
 use ostler_engine::physics::native::tables::RobotTables;
-use ostler_engine::physics::{Limits, PhysicsError, Shortfalls, StepArgs};
+use ostler_engine::physics::{Limits, PhysicsError, Shortfalls, StepArgs, ground};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::Model;
 use std::sync::Arc;
@@ -121,7 +121,8 @@ impl DeviceEnv {
         let emitted = emitted(&twin.task, &sizes, spec.step_dt, spec.max_episode_steps, changing);
         let kernels = device.load(&text(&plan, &emitted)?)?;
         let numbers = numbers(&twin.tables, &emitted);
-        let blocks = Blocks::new(memory, &sizes, n, numbers.len())?;
+        let heights = model.terrain.as_ref().map_or(&[][..], |t| &t.heights[..]);
+        let blocks = Blocks::new(memory, &sizes, n, numbers.len(), heights.len())?;
         let mut args = EnvArgs {
             physics: StepArgs {
                 stride: n as i32,
@@ -149,6 +150,12 @@ impl DeviceEnv {
         }
         // SAFETY: the block is at least as long, and lives.
         unsafe { device.upload(bytemuck::cast_slice(&limits), blocks.limits.address()) }?;
+        if !heights.is_empty() {
+            args.physics.ground = ground(model.terrain.as_deref());
+            args.physics.ground.height = blocks.ground.address();
+            // SAFETY: the block is as long, and lives.
+            unsafe { device.upload(bytemuck::cast_slice(heights), blocks.ground.address()) }?;
+        }
         let totals = Reader::new(device.staging("statistics", blocks.totals.bytes())?);
         let mut built = Self {
             recipe: Recipe { model, sim, env: env.clone(), seed },

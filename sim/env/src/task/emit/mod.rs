@@ -136,6 +136,7 @@ impl Writer<'_> {
             ("metrics", Kind::Metric, ones(task.metrics.len())),
             ("observations", Kind::Seen, seen.collect()),
             ("untils", Kind::Until, ones(task.start.conditions.len())),
+            ("climbs", Kind::Climb, ones(task.ground.climbs.len())),
         ] {
             let terms = widths.into_iter().enumerate();
             self.list(name, terms.map(|(i, len)| (i, len, kind.function(i))));

@@ -4,7 +4,7 @@
 use bytemuck::Zeroable;
 use ostler_base::memory::MemoryError;
 use ostler_engine::device::Address;
-use ostler_engine::kernels::{Calls, EnvArgs};
+use ostler_engine::kernels::{Calls, EnvArgs, Ground};
 use ostler_engine::phases::api;
 use ostler_engine::physics::State;
 use ostler_engine::state::{Sizes, Tables};
@@ -56,6 +56,10 @@ pub(super) fn draw_pose(
         history: none,
         shown: none,
         native: none,
+        scan: none,
+        // On level ground.
+        stand: Column::of(&[0.0; 4]),
+        ground: Ground::zeroed(),
         command: Column::of(commands),
         random: Column::of(random),
         step: Column::of(&[]),
