@@ -65,6 +65,11 @@ impl Ground {
         Ok(Self { first: [low as u32, high as u32], climbs, scans: Vec::new() })
     }
 
+    /// The levels on which environments begin: the least and the greatest.
+    pub fn first(&self) -> [u32; 2] {
+        self.first
+    }
+
     /// Places or rays of all scans.
     pub(super) fn rays(&self) -> usize {
         self.scans.iter().map(|scan| scan.rays.len()).sum()
