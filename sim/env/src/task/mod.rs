@@ -33,7 +33,7 @@ mod tests;
 use crate::config::{ConfigError, TaskConfig};
 pub use command::CommandSpec;
 use expr::{
-    Readings, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
+    Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Readings, Scope, Scratch,
 };
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
@@ -301,6 +301,7 @@ pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
         && one.contact == other.contact
         && one.actuator == other.actuator
         && one.terrain == other.terrain
+        && one.tile_files == other.tile_files
         && gains(one) == gains(other)
 }
 

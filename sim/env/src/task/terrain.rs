@@ -39,9 +39,8 @@ impl Ground {
             (up, _) => {
                 let [has, lacks] = if up.is_some() { ["up", "down"] } else { ["down", "up"] };
                 let why = format!("`{has}` without `{lacks}`");
-                return Err(ConfigError::new(format!("task.terrain.{has}"), why).help(format!(
-                    "{lacks} = \"0 > 1\" is never; without both, tiles are drawn"
-                )));
+                return Err(ConfigError::new(format!("task.terrain.{has}"), why)
+                    .help(format!("{lacks} = \"0 > 1\" is never; without both, tiles are drawn")));
             }
         };
         let top = plan.levels.saturating_sub(1);
@@ -111,7 +110,10 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         let why = "the robot has no free joint: it stays where it is".to_owned();
         return Err(refuse(why, "task.base = \"free\" gives its root one"));
     }
-    let read = |name: &str| Err(format!("{name}: files of tiles are read by the program"));
+    let read = |name: &str| match cfg.tile_files.get(name) {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => Err("it was not read with the configuration (config::read_tiles)".to_owned()),
+    };
     let made = Terrain::generate(plan, &read);
     let (terrain, notes) = made.map_err(|e| {
         let path = format!("task.terrain.{}", e.path);
