@@ -106,8 +106,8 @@ def changed(spec, changes):
 
 def laid(spec, terrain):
     """Adds a terrain's boxes and height fields on a body of their own behind all others, so that
-    nothing else gets another number. Returns the heights of the fields, which compiled models have
-    from 0 to 1."""
+    nothing else gets another number. Returns the heights of the fields, in parts of theirs: compiling
+    stretches them."""
     numbers = np.fromfile(terrain["file"], np.float64)
     boxes, numbers = np.split(numbers, [6 * terrain["boxes"]])
     body = spec.worldbody.add_body(name="ostler terrain")
@@ -121,9 +121,11 @@ def laid(spec, terrain):
         top = max(high - low, 1e-3)
         half = 0.5 * cell * np.array([columns, rows])
         name = f"ostler terrain {i}"
-        spec.add_hfield(name=name, nrow=rows + 1, ncol=columns + 1, size=[*half, top, low - bottom])
+        data = (field - low) / top
+        sizes = {"nrow": rows + 1, "ncol": columns + 1, "size": [*half, top, low - bottom]}
+        spec.add_hfield(name=name, userdata=data, **sizes)
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=[x + half[0], y + half[1], low])
-        heights.append((field - low) / top)
+        heights.append(data)
     # What is between the world and a body is not, either.
     for pair in spec.excludes:
         names = pair.bodyname1, pair.bodyname2

@@ -18,6 +18,8 @@ pub struct Ground {
     terrain: Arc<Terrain>,
     /// Cells along x and y.
     cells: [usize; 2],
+    /// What a cell's column and row add to the place of its height.
+    places: [Vec<usize>; 2],
     /// Greatest height of each square of cells, x fastest.
     tops: Vec<f32>,
 }
@@ -115,11 +117,16 @@ impl Ground {
     pub fn new(terrain: &Arc<Terrain>) -> Self {
         let cells = [terrain.levels, terrain.columns].map(|tiles| tiles * terrain.cells);
         let [wide, high] = cells.map(|n| n.div_ceil(BLOCK));
-        let mut ground = Self {
-            terrain: Arc::clone(terrain),
-            cells,
-            tops: vec![f32::NEG_INFINITY; wide * high],
+        let side = terrain.cells + 1;
+        let place = |i: usize, tile: usize, cell: usize| {
+            i / terrain.cells * tile * side * side + i % terrain.cells * cell
         };
+        let places = [
+            (0..cells[0]).map(|c| place(c, terrain.columns, 1)).collect(),
+            (0..cells[1]).map(|r| place(r, 1, side)).collect(),
+        ];
+        let tops = vec![f32::NEG_INFINITY; wide * high];
+        let mut ground = Self { terrain: Arc::clone(terrain), cells, places, tops };
         for (row, column) in (0..cells[1]).flat_map(|r| (0..cells[0]).map(move |c| (r, c))) {
             let Corners(heights) = ground.corners([column, row]);
             let top = &mut ground.tops[row / BLOCK * wide + column / BLOCK];
@@ -145,11 +152,10 @@ impl Ground {
 
     fn corners(&self, [column, row]: [usize; 2]) -> Corners {
         let t = &*self.terrain;
-        let tile = column / t.cells * t.columns + row / t.cells;
-        let (row, column) = (row % t.cells, column % t.cells);
-        let at = t.index(tile, row, column);
-        if t.is_level(tile, row, column) {
-            return Corners([t.heights[at]; 4]);
+        let at = self.places[0][column] + self.places[1][row];
+        let height = t.heights[at];
+        if Terrain::marks_level(height) {
+            return Corners([height; 4]);
         }
         let above = at + t.cells + 1;
         Corners([at, at + 1, above, above + 1].map(|i| t.heights[i]))
@@ -242,6 +248,11 @@ impl Ground {
     /// `above`: whether it was, and is.
     fn cell(&self, ray: Ray, cell: &Passed, above: &mut bool) -> Option<(f32, V3)> {
         let corners = self.corners(cell.at);
+        let top = corners.0.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        if ray.z(cell.from).min(ray.z(cell.to)) > top {
+            *above = true;
+            return None;
+        }
         let inside = |t: f32| {
             let place = ray.place(t);
             [0, 1].map(|k| (place[k] - cell.at[k] as f32).clamp(0.0, 1.0))
@@ -282,6 +293,19 @@ impl Ground {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timing_tmp() {
+        let ground = ground();
+        let start = std::time::Instant::now();
+        let mut n = 0;
+        for i in 0..400_000_u32 {
+            let (x, y) = (i % 800, i / 800);
+            let d = v3(1.0, (x as f32 / 400.0 - 1.0) * 0.48, -0.36 - 0.36 * (y as f32 / 250.0 - 1.0)).unit();
+            n += ground.hit(v3(-5.0, -2.0, 2.0), d).is_some() as u32;
+        }
+        eprintln!("{n} {:?} per ray", start.elapsed() / 400_000);
+    }
     use ostler_sim::model::terrain::{KindPlan, KindWord, TerrainPlan};
 
     fn ground() -> Ground {

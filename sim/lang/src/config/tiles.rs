@@ -50,3 +50,41 @@ pub fn read_tiles(task: &mut TaskConfig, folder: &Path) -> Result<(), ConfigErro
     task.tile_files = read;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(names: &[&str]) -> TaskConfig {
+        let kinds = names.iter().map(|n| format!("{{ kind = \"file\", file = \"{n}\" }}"));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        toml::from_str(&format!("robot = \"\"\nterrain = {{ kinds = [{kinds}] }}")).unwrap()
+    }
+
+    #[test]
+    fn files_are_read_from_the_folder_and_mistakes_name_the_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.npy"), b"heights").unwrap();
+        let mut two = task(&["a.npy", "a.npy"]);
+        read_tiles(&mut two, folder.path()).unwrap();
+        let held: Vec<_> = two.tiles().collect();
+        assert_eq!(held, [Some(("a.npy", &b"heights"[..])); 2]);
+        let mut missing = task(&["a.npy", "b.png"]);
+        let error = read_tiles(&mut missing, folder.path()).unwrap_err();
+        assert_eq!(error.path, "task.terrain.kinds[1].file");
+        assert!(error.message.contains("b.png") && missing.tile_files.is_empty(), "{error}");
+    }
+
+    #[test]
+    fn files_are_bounded_together() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.png", "b.png"] {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_len(MOST / 2 + 1).unwrap();
+        }
+        let mut large = task(&["a.png", "b.png"]);
+        let error = read_tiles(&mut large, folder.path()).unwrap_err();
+        assert_eq!(error.path, "task.terrain.kinds[1].file");
+        assert!(error.message.contains("too large"), "{error}");
+    }
+}

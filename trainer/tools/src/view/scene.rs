@@ -58,6 +58,8 @@ pub struct SceneData {
     pub floor_paint: Option<PaintData>,
     /// Textures.
     pub textures: Vec<TextureData>,
+    /// Where the followed body is in the initial pose (m).
+    pub root_pos: [f32; 3],
     /// Where the camera begins (m).
     pub eye: [f32; 3],
     /// What it looks at (m).
@@ -164,6 +166,7 @@ impl SceneData {
             terrain,
             floor_paint,
             textures,
+            root_pos: three(scene.root_pos),
             eye: three(eye),
             target: three(target),
             size: scene.size(),

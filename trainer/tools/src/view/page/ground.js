@@ -25,6 +25,12 @@ class Ground {
     return this.heights[at] & 1 ? new Array(4).fill(z(at)) : [z(at), z(at + 1), z(at + side), z(at + side + 1)];
   }
 
+  // Greatest height of the cell at a place (m).
+  height(x, y) {
+    const { cell, corner } = this.data;
+    return Math.max(...this.corners(...[x, y].map((p, i) => Math.floor((p - corner[i]) / cell))));
+  }
+
   // Draws what lies around a place.
   around(x, y) {
     const { cell, corner } = this.data, here = [x, y].map((p, i) => Math.round((p - corner[i]) / cell));
@@ -38,7 +44,12 @@ class Ground {
     };
     const [[c0, c1], [r0, r1]] = here.map((p) => [p - this.reach, p + this.reach]);
     const X = (c) => corner[0] + c * cell, Y = (r) => corner[1] + r * cell;
-    const flat = (ca, cb, ra, rb, z) => quad([[X(ca), Y(ra), z], [X(cb), Y(ra), z], [X(cb), Y(rb), z], [X(ca), Y(rb), z]], [0, 0, 1]);
+    // A little larger, so that there is no gap where a row's end meets another row's middle.
+    const more = 1e-3;
+    const flat = (ca, cb, ra, rb, z) => {
+      const [x, y] = [[X(ca) - more, X(cb) + more], [Y(ra) - more, Y(rb) + more]];
+      quad([[x[0], y[0], z], [x[1], y[0], z], [x[1], y[1], z], [x[0], y[1], z]], [0, 0, 1]);
+    };
     const slope = (a, b, c) => {
       const [u, v] = [b, c].map((p) => p.map((x, i) => x - a[i]));
       const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
@@ -81,7 +92,11 @@ class Ground {
     flat(c0, c1, r0 - n, r0, 0);
     flat(c0, c1, r1, r1 + n, 0);
     const g = new V.BufferGeometry(), places = new Float32Array((2 * points.length) / 3);
-    for (let i = 0; i < places.length; i++) places[i] = points[3 * (i >> 1) + (i & 1)] / (2 * this.check);
+    for (let i = 0; i < places.length; i++) {
+      // A wall has the check behind it: it may lie between two.
+      const k = 3 * (i >> 1) + (i & 1);
+      places[i] = (points[k] - 0.01 * normals[k]) / (2 * this.check);
+    }
     g.setAttribute('position', new V.BufferAttribute(new Float32Array(points), 3));
     g.setAttribute('normal', new V.BufferAttribute(new Float32Array(normals), 3));
     g.setAttribute('uv', new V.BufferAttribute(places, 2));

@@ -19,6 +19,12 @@ class View {
     this.forceScale = 1;
     this.lights();
     this.floor(blob);
+    if (this.terrain) {
+      // Episodes begin far from the initial pose, which the camera is about.
+      this.first = new V.Vector3(...scene.root_pos);
+      this.root.copy(this.first);
+      this.tracked = true;
+    }
     this.bodies(blob);
     this.contacts = new Arrows(this.scene, Math.max(1, layout.contact_bodies.length), 0xd81b60);
     this.given = new Arrows(this.scene, 4, 0x2e9e4f);
@@ -164,7 +170,7 @@ class View {
     this.yaw = Math.atan2(2 * (row[at + 3] * row[at + 6] + row[at + 4] * row[at + 5]), 1 - 2 * (row[at + 5] ** 2 + row[at + 6] ** 2));
     if (this.follow && this.tracked) {
       const by = now.clone().sub(this.root);
-      if (!jump) by.z *= 0.2;
+      if (!jump && !this.terrain) by.z *= 0.2;
       this.camera.position.add(by);
       this.controls.target.add(by);
     }
@@ -173,7 +179,13 @@ class View {
     const around = this.follow ? now : new V.Vector3(...this.data.target);
     this.sun.target.position.copy(around);
     this.sun.position.copy(around).add(this.offset);
-    if (this.terrain) return this.terrain.around(now.x, now.y);
+    if (this.terrain) {
+      this.terrain.around(now.x, now.y);
+      // Not into a hill.
+      const eye = this.camera.position;
+      eye.z = Math.max(eye.z, this.terrain.height(eye.x, eye.y) + 0.3 * this.size);
+      return;
+    }
     // An endless floor goes along, by whole checks.
     const local = now.clone().applyMatrix4(this.floorFrame.clone().invert());
     const by = [local.x, local.y].map((x, i) => (this.endless[i] ? 2 * this.check * Math.round(x / (2 * this.check)) : 0));
