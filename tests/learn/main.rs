@@ -26,4 +26,5 @@ mod recurrent;
 mod search;
 #[path = "../support/mod.rs"]
 mod support;
+mod tiles;
 mod training;

@@ -1,5 +1,5 @@
-"""What a task changes in a robot's file, in MuJoCo's worlds: a floor, a free base, contacts,
-options, actuators.
+"""What a task changes in a robot's file, in MuJoCo's worlds: a floor, a terrain in its place, a
+free base, contacts, options, actuators.
 
 A PD law becomes MuJoCo's own position servo. DC motors and networks are computed here before
 every time step and applied by a MuJoCo motor, as Isaac Lab's and mjlab's explicit actuators are:
@@ -104,6 +104,53 @@ def changed(spec, changes):
         equality.data[:5] = polynomial
 
 
+def laid(spec, terrain):
+    """Adds a terrain's boxes and height fields on a body of their own behind all others, so that
+    nothing else gets another number. Returns the heights of the fields, in parts of theirs: compiling
+    stretches them."""
+    numbers = np.fromfile(terrain["file"], np.float64)
+    boxes, numbers = np.split(numbers, [6 * terrain["boxes"]])
+    body = spec.worldbody.add_body(name="ostler terrain")
+    for box in boxes.reshape(-1, 6):
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=box[:3], size=box[3:])
+    heights = []
+    for i, (rows, columns) in enumerate(terrain["fields"]):
+        (x, y, cell, bottom), field, numbers = np.split(numbers, [4, 4 + (rows + 1) * (columns + 1)])
+        low, high = field.min(), field.max()
+        # A field of one height has some height, too.
+        top = max(high - low, 1e-3)
+        half = 0.5 * cell * np.array([columns, rows])
+        name = f"ostler terrain {i}"
+        data = (field - low) / top
+        sizes = {"nrow": rows + 1, "ncol": columns + 1, "size": [*half, top, low - bottom]}
+        spec.add_hfield(name=name, userdata=data, **sizes)
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=[x + half[0], y + half[1], low])
+        heights.append(data)
+    # What is between the world and a body is not, either.
+    for pair in spec.excludes:
+        names = pair.bodyname1, pair.bodyname2
+        if "world" in names:
+            other = names[names[0] == "world"]
+            spec.add_exclude(bodyname1=body.name, bodyname2=other)
+    return heights
+
+
+def terrain_geoms(model):
+    """Numbers of the terrain's geoms."""
+    return np.flatnonzero(model.geom_bodyid == model.nbody - 1)
+
+
+def stand_in(model, terrain, heights):
+    """Lets the terrain's geoms touch as its floor did, and nothing touch that."""
+    floor, geoms = terrain["geom"], terrain_geoms(model)
+    for field, values in enumerate(heights):
+        first = model.hfield_adr[model.hfield(f"ostler terrain {field}").id]
+        model.hfield_data[first : first + len(values)] = values
+    for key, value in terrain["touches"].items():
+        getattr(model, "geom_" + key)[geoms] = value
+    model.geom_contype[floor] = model.geom_conaffinity[floor] = 0
+
+
 def target(spec, row):
     """The name of the joint that an actuator acts on; one without gets Ostler's."""
 
@@ -135,11 +182,13 @@ def actuator(spec, row):
 def model_with(path, rows, changes):
     """The model of a file with these actuators and changes."""
     tree = changes["floor"] or changes["free"] or changes["height"] is not None
-    tree = tree or changes["balance"] or changes["mimics"]
+    tree = tree or changes["balance"] or changes["mimics"] or changes["terrain"]
     if not (rows or tree):
         return options(mujoco.MjModel.from_xml_path(path), changes)
     spec = mujoco.MjSpec.from_file(path)
     changed(spec, changes)
+    terrain = changes["terrain"]
+    heights = laid(spec, terrain) if terrain else []
     for row in rows:
         act = actuator(spec, row)
         act.name = row["name"]
@@ -159,7 +208,10 @@ def model_with(path, rows, changes):
         joint = model.joint(row["target"])
         joint.armature[:], joint.frictionloss[:] = row["armature"], row["frictionloss"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return options(model, changes)
+    options(model, changes)
+    if terrain:
+        stand_in(model, terrain, heights)
+    return model
 
 
 def options(model, changes):

@@ -105,10 +105,17 @@ class Worlds:
         self.models = [copy.copy(model) if varied else model for _ in range(count)]
         self.worlds = [mujoco.MjData(own) for own in self.models]
         self.motors = [mujoco_motors.Motors(model, motors) for _ in self.worlds]
+        # Geoms of a terrain, on a body that Ostler does not have, are its floor.
+        terrain = changes and changes["terrain"]
+        self.terrain = mujoco_motors.terrain_geoms(model) if terrain else np.zeros(0, int)
+        self.floor = terrain["geom"] if terrain else None
+        self.counts = {"nbody": model.nbody - bool(terrain), "ngeom": model.ngeom - len(self.terrain)}
+        self.own = np.arange(model.ngeom)
+        self.own[self.terrain] = self.floor
         # Ostler leaves out geoms that are only seen.
-        self.geoms = np.setdiff1d(np.arange(model.ngeom), skipped)
-        ngeom = len(self.geoms)
-        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), ngeom, model.nu, model.nv)
+        self.geoms = np.setdiff1d(np.arange(self.counts["ngeom"]), skipped)
+        ngeom, nbody = len(self.geoms), self.counts["nbody"]
+        widths = (model.nq, model.nv, *(k * nbody for k in (3, 4, 3, 3)), ngeom, model.nu, model.nv)
         self.sensors = measured(model, sensors)
         self.contacts = [ContactSensor(*sensor) for sensor in contacts]
         each = [s.width for s in self.contacts]
@@ -136,13 +143,14 @@ class Worlds:
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_comVel(model, data)
-        turn, shift = data.cvel[:, :3], data.cvel[:, 3:]
-        arm = data.xpos - data.subtree_com[model.body_rootid]
+        bodies = slice(self.counts["nbody"])
+        turn, shift = data.cvel[bodies, :3], data.cvel[bodies, 3:]
+        arm = data.xpos[bodies] - data.subtree_com[model.body_rootid[bodies]]
         values = (
             data.qpos,
             data.qvel,
-            data.xpos.ravel(),
-            data.xquat.ravel(),
+            data.xpos[bodies].ravel(),
+            data.xquat[bodies].ravel(),
             (shift + np.cross(turn, arm)).ravel(),
             turn.ravel(),
             contact_force[self.geoms],
@@ -158,7 +166,9 @@ class Worlds:
         """Adds each contact's normal force to both geoms, and what contact sensors read."""
         six = np.zeros(6)
         found = []
-        for i, (a, b) in enumerate(data.contact.geom):
+        # A contact may have no geom.
+        geoms = np.where(data.contact.geom >= 0, self.own[data.contact.geom], -1)
+        for i, (a, b) in enumerate(geoms):
             mujoco.mj_contactForce(data.model, data, i, six)
             for geom in (a, b):
                 if geom >= 0:
@@ -206,6 +216,9 @@ class Worlds:
         for e in np.flatnonzero(news[0]) if len(news) else ():
             if self.varied:
                 state = self.varied.apply(self.models[e], (news[1:-nv, e],))
+                if self.floor is not None:
+                    friction = self.models[e].geom_friction
+                    friction[self.terrain] = friction[self.floor]
                 self.worlds[e].xfrc_applied[:] = state.xfrc
                 self.motors[e].numbers = state.numbers
             if int(news[0, e]) & 2:
@@ -228,7 +241,7 @@ OPEN = {}
 
 def opened(model, **request):
     worlds = OPEN["worlds"] = Worlds(model, **request)
-    return named(worlds.model)
+    return {**named(worlds.model), **worlds.counts}
 
 
 def named(m):

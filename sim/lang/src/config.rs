@@ -18,6 +18,7 @@ mod observation;
 mod reset;
 mod robot;
 mod terms;
+mod tiles;
 mod validate;
 mod values;
 
@@ -43,6 +44,7 @@ pub use ostler_model::terrain::TerrainPlan;
 pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
+pub use tiles::{TileFiles, read_tiles};
 pub use validate::{MAX_ENVS, check, threads_possible};
 pub use values::{OneOrMany, Ranges};
 
@@ -161,6 +163,20 @@ pub struct TaskConfig {
     /// The headers of `native`, and leave to run them: put here by who reads them.
     #[serde(skip)]
     pub native_code: NativeCode,
+    /// The files of `terrain`: put here by who reads them.
+    #[serde(skip)]
+    pub tile_files: TileFiles,
+}
+
+impl TaskConfig {
+    /// The file of each kind of tiles, its name and what it holds.
+    pub fn tiles(&self) -> impl Iterator<Item = Option<(&str, &[u8])>> {
+        let kinds = self.terrain.iter().flat_map(|plan| &plan.kinds);
+        kinds.map(|kind| {
+            let name = kind.file.as_deref()?;
+            Some((name, &self.tile_files.get(name)?[..]))
+        })
+    }
 }
 
 /// `[[task.reward]]`.

@@ -15,3 +15,4 @@ mod nvrtc;
 mod specialised_kernels;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
+mod terrain_peers;

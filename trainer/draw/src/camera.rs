@@ -1,5 +1,6 @@
 //! Where the picture is taken from: a pinhole camera that follows the robot.
 
+use super::ground::Ground;
 use super::math::{V3, v3};
 use super::scene::{Scene, Travel, bounds};
 
@@ -11,6 +12,12 @@ const FILL: f32 = 0.78;
 
 /// Time constant of the smoothing of the camera's path (s).
 const LAG: f32 = 0.25;
+
+/// Height of the camera above a ground (m), at least.
+const CLEAR: f32 = 0.3;
+/// The steepest view down that is taken for that (rad), and steps to it.
+const STEEP: f32 = -1.3;
+const TILT: f32 = 0.1;
 
 /// One picture's camera.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,8 +122,15 @@ impl Camera {
     ///
     /// Each episode's path is smoothed once forwards and once backwards around the straight line
     /// from its start to its end, so that a robot that runs stays in the middle: a lag on the
-    /// way there is a lead on the way back, and the line itself does not lag.
-    pub fn path(&self, roots: &[Option<V3>], cuts: &[bool], dt: f32) -> Vec<View> {
+    /// way there is a lead on the way back, and the line itself does not lag. Where it would be
+    /// in the ground it looks down more steeply.
+    pub fn path(
+        &self,
+        roots: &[Option<V3>],
+        cuts: &[bool],
+        dt: f32,
+        ground: Option<&Ground>,
+    ) -> Vec<View> {
         let mut last = self.target;
         let mut targets: Vec<V3> = roots
             .iter()
@@ -128,17 +142,35 @@ impl Camera {
             })
             .collect();
         let keep = (-dt / LAG).exp().clamp(0.0, 1.0);
-        let mut rest = targets.as_mut_slice();
-        let mut from = 0;
-        while !rest.is_empty() {
-            let next = (from + 1..cuts.len()).find(|&i| cuts[i]);
-            let len = next.map_or(rest.len(), |i| i - from).min(rest.len());
-            let (episode, others) = rest.split_at_mut(len);
-            smooth(episode, keep);
-            (rest, from) = (others, from + len);
-        }
-        let view = |t: V3| View::look_at(t, self.azimuth, self.elevation, self.distance);
-        targets.into_iter().map(view).collect()
+        smooth_each(&mut targets, cuts, keep);
+        let tilt = |t: &V3| v3(self.tilt(*t, ground), 0.0, 0.0);
+        let mut tilts: Vec<V3> = targets.iter().map(tilt).collect();
+        smooth_each(&mut tilts, cuts, keep);
+        let views = targets.into_iter().zip(tilts);
+        views.map(|(t, tilt)| View::look_at(t, self.azimuth, tilt.x, self.distance)).collect()
+    }
+
+    /// The elevation at which it is above the ground.
+    fn tilt(&self, target: V3, ground: Option<&Ground>) -> f32 {
+        let clear = |elevation: &f32| {
+            let eye = View::look_at(target, self.azimuth, *elevation, self.distance).eye;
+            ground.is_none_or(|g| eye.z > g.height(eye.x, eye.y) + CLEAR)
+        };
+        let tilts = std::iter::successors(Some(self.elevation), |e| Some(e - TILT));
+        tilts.take_while(|e| *e > STEEP).find(clear).unwrap_or(STEEP)
+    }
+}
+
+/// Smooths the path of each episode.
+fn smooth_each(path: &mut [V3], cuts: &[bool], keep: f32) {
+    let mut rest = path;
+    let mut from = 0;
+    while !rest.is_empty() {
+        let next = (from + 1..cuts.len()).find(|&i| cuts[i]);
+        let len = next.map_or(rest.len(), |i| i - from).min(rest.len());
+        let (episode, others) = rest.split_at_mut(len);
+        smooth(episode, keep);
+        (rest, from) = (others, from + len);
     }
 }
 

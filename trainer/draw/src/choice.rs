@@ -1,5 +1,6 @@
 //! Which of a model's shapes are drawn, and why none of the robot's is.
 
+use super::ground::Ground;
 use super::math::{Frame, V3};
 use super::mesh::Mesh;
 use super::paint::Coat;
@@ -8,6 +9,7 @@ use super::shape::Shape;
 use clap::ValueEnum;
 use ostler_sim::Model;
 use ostler_sim::model::looks::{LookKind, Looks, Paint, Surface};
+use ostler_sim::model::terrain::Terrain;
 use ostler_sim::model::{GeomKind, HField};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,6 +60,13 @@ enum Form<'a> {
     Surface(&'a Surface),
     Hull(usize),
     Terrain(&'a HField),
+    Ground(&'a Arc<Terrain>),
+}
+
+impl Form<'_> {
+    fn is_terrain(self) -> bool {
+        matches!(self, Form::Terrain(_) | Form::Ground(_))
+    }
 }
 
 /// A shape that may be drawn.
@@ -117,7 +126,8 @@ pub fn choose(model: &Model, looks: &Looks, geoms: Geoms) -> Choice {
         let ground = choice.shapes.iter().any(|c| is_ground(c, model));
         for c in all.iter().filter(|c| c.collides && !c.meant) {
             let opaque = c.rgba[3] >= TRANSPARENT || is_robot(model, c.body);
-            let floor = matches!(c.form, Form::Primitive(GeomKind::Plane, _) | Form::Terrain(_));
+            let plane = matches!(c.form, Form::Primitive(GeomKind::Plane, _));
+            let floor = plane || c.form.is_terrain();
             // The floor under a robot is not left out because it is called collision.
             if floor && !ground || opaque && !seen.get(c.body).is_some_and(|s| *s) {
                 draw(c, &mut choice, &mut shown);
@@ -170,6 +180,10 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
         let form = match geom.kind {
             GeomKind::Hfield(i) => match model.hfields.get(i) {
                 Some(field) => Form::Terrain(field),
+                None => continue,
+            },
+            GeomKind::Terrain => match &model.terrain {
+                Some(terrain) => Form::Ground(terrain),
                 None => continue,
             },
             GeomKind::Mesh(i) => match looks.meshes.get(i) {
@@ -258,6 +272,7 @@ fn built(c: &Candidate<'_>, model: &Model, known: &mut Known<'_>) -> Option<Chos
             let (mesh, centre) = mesh(key, &|| Mesh::terrain(field))?;
             (Shape::Mesh(mesh), centre)
         }
+        Form::Ground(terrain) => (Shape::Ground(Arc::new(Ground::new(terrain))), V3::default()),
     };
     let paint = c.paint.filter(|_| !matches!(c.form, Form::Hull(_)));
     Some(Chosen {
@@ -266,7 +281,7 @@ fn built(c: &Candidate<'_>, model: &Model, known: &mut Known<'_>) -> Option<Chos
         coat: paint.and_then(|paint| known.coat(paint, c.rgba, &shape)),
         shape,
         rgba: c.rgba,
-        terrain: matches!(c.form, Form::Terrain(_)),
+        terrain: c.form.is_terrain(),
     })
 }
 

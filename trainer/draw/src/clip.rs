@@ -149,7 +149,7 @@ impl Clip {
         let root = |shot: &Moment| shot.poses.frame(self.scene.root).map(|f| f.pos);
         let roots: Vec<_> = self.shots.iter().map(root).collect();
         let cuts: Vec<_> = self.shots.iter().map(|shot| shot.cut).collect();
-        camera.path(&roots, &cuts, self.step_dt as f32)
+        camera.path(&roots, &cuts, self.step_dt as f32, self.scene.ground())
     }
 }
 

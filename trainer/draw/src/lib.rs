@@ -2,7 +2,7 @@
 //!
 //! Reading order: a [`Clip`] collects poses while a policy runs -> [`choice`] says which
 //! shapes are drawn, [`Scene`] what a model looks like, [`paint`] where a texture lies ->
-//! [`camera`] where from -> [`render`] casts rays at [`shape`]s and [`mesh`]es -> [`image`],
+//! [`camera`] where from -> [`render`] casts rays at [`shape`]s, [`mesh`]es and the [`ground`] -> [`image`],
 //! [`sheet`] and [`gif`] write files. No window, no GPU, no fonts needed.
 
 #![cfg_attr(not(test), warn(unreachable_pub))]
@@ -12,6 +12,7 @@ pub mod choice;
 pub mod clip;
 pub mod floor;
 pub mod gif;
+pub mod ground;
 pub mod image;
 pub mod math;
 pub mod mesh;

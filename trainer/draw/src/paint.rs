@@ -47,7 +47,7 @@ impl Coat {
         let repeat = [given[0] * uniform(x), given[1] * uniform(y)];
         let lie = match shape {
             _ if picture.cube => Lie::Cube(stretch(shape, paint.uniform)),
-            Shape::Plane(_) => {
+            Shape::Plane(_) | Shape::Ground(_) => {
                 let whole = x > 0.0 && y > 0.0;
                 // From the corner; of an endless plane from its origin.
                 let shift = if whole { 0.0 } else { 0.5 };
@@ -133,7 +133,7 @@ fn stretch(shape: &Shape, uniform: bool) -> V3 {
     match shape {
         _ if !uniform => one,
         Shape::Capsule(r, h) => v3(*r, *r, *h),
-        Shape::Plane(_) => one,
+        Shape::Plane(_) | Shape::Ground(_) => one,
         _ => shape.half(),
     }
 }
@@ -173,7 +173,7 @@ fn around(shape: &Shape, p: V3, n: V3) -> [f32; 2] {
             };
             [0.5 + 0.5 * a, 0.5 - 0.5 * b]
         }
-        Shape::Plane(_) | Shape::Mesh(_) => [0.0; 2],
+        Shape::Plane(_) | Shape::Mesh(_) | Shape::Ground(_) => [0.0; 2],
     }
 }
 
@@ -188,6 +188,6 @@ fn direction(shape: &Shape, p: V3) -> V3 {
             let z = (p.z / h).clamp(-1.0, 1.0) + beyond * p.z.signum();
             v3(p.x / r, p.y / r, z)
         }
-        Shape::Plane(_) | Shape::Mesh(_) => p,
+        Shape::Plane(_) | Shape::Mesh(_) | Shape::Ground(_) => p,
     }
 }

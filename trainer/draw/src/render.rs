@@ -134,6 +134,11 @@ impl<'a> Renderer<'a> {
                             let p = origin + ray * t;
                             coat.color(&me.solid.shape, &touch, p, ray.unit(), across)
                         }
+                        None if matches!(me.solid.shape, Shape::Ground(_)) => {
+                            let seen = self.across(t, h)
+                                / touch.normal.dot(rot.inverse(ray).unit()).abs().max(0.02);
+                            self.checked(origin + rot.inverse(ray) * t, touch.normal, seen)
+                        }
                         None => me.solid.color,
                     };
                     let n = rot.apply(touch.normal);
@@ -215,6 +220,20 @@ impl<'a> Renderer<'a> {
         (p.x.abs() <= hx && p.y.abs() <= hy).then_some(t)
     }
 
+    /// The side of the ground's checks (m).
+    fn check(&self) -> f32 {
+        2.0f32.powf((0.45 * self.scene.size()).log2().round()).clamp(0.125, 4.0)
+    }
+
+    /// The colour of the ground's checks at a place of which `seen` (m) is seen as one; walls
+    /// have none.
+    fn checked(&self, p: V3, normal: V3, seen: f32) -> V3 {
+        let side = self.check();
+        let [x, y, wide] = [p.x / side, p.y / side, seen / side];
+        let mix = if normal.z > 0.0 { 0.5 + 0.5 * checks(x, y, wide, wide) } else { 0.5 };
+        self.palette.dark_check.lerp(self.palette.light_check, mix)
+    }
+
     /// The colour seen along `ray` where no solid is.
     fn background(&self, eye: V3, ray: V3, cell: f32) -> V3 {
         let palette = &self.palette;
@@ -248,7 +267,7 @@ impl<'a> Renderer<'a> {
     /// Samples to pixels.
     fn resolve(&self, view: &View, image: &mut Image) {
         let (w, h) = (self.width as f32, self.height as f32);
-        let cell = 2.0f32.powf((0.45 * self.scene.size()).log2().round()).clamp(0.125, 4.0);
+        let cell = self.check();
         for y in 0..self.height {
             for x in 0..self.width {
                 let mut sum = v3(0.0, 0.0, 0.0);

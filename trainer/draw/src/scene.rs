@@ -1,6 +1,7 @@
 //! The scene: the model's geoms as coloured solids, and the floor.
 
 use super::choice::{Chosen, Geoms, choose, is_robot};
+use super::ground::Ground;
 use super::math::{Frame, Rot, V3, v3};
 use super::paint::Coat;
 use super::shape::Shape;
@@ -169,6 +170,8 @@ impl Scene {
             let low = low.flat_map(|s| corners(s, &poses)).map(|p| p.z);
             let low = low.chain(extent.iter().map(|p| p.z)).fold(f32::INFINITY, f32::min);
             let z = if low <= high { low - 0.25 * (high - low) - 0.05 } else { 0.0 };
+            // It hides nothing of a ground.
+            let z = ground(&solids).map_or(z, |g| z.min(g.range()[0] - 1.0));
             let pose = Frame::new([0.0, 0.0, f64::from(z)], [1.0, 0.0, 0.0, 0.0]);
             (pose, [f32::INFINITY; 2], None)
         });
@@ -186,11 +189,23 @@ impl Scene {
         }
     }
 
+    /// The ground that environments share.
+    pub fn ground(&self) -> Option<&Ground> {
+        ground(&self.solids)
+    }
+
     /// Size of what is in view (m), for choices that scale with the robot.
     pub fn size(&self) -> f32 {
         let (low, high) = bounds(&self.extent);
         (high - low).norm().clamp(1e-3, 1e3)
     }
+}
+
+fn ground(solids: &[Solid]) -> Option<&Ground> {
+    solids.iter().find_map(|s| match &s.shape {
+        Shape::Ground(ground) => Some(&**ground),
+        _ => None,
+    })
 }
 
 /// Smallest and largest coordinates; both zero for no points.

@@ -1,5 +1,6 @@
 //! Where a ray meets a shape, in the shape's own frame.
 
+use super::ground::Ground;
 use super::math::{V3, v3};
 use super::mesh::Mesh;
 use ostler_sim::model::GeomKind;
@@ -22,6 +23,8 @@ pub enum Shape {
     Plane([f32; 2]),
     /// Triangles.
     Mesh(Arc<Mesh>),
+    /// Ground without an end.
+    Ground(Arc<Ground>),
 }
 
 /// Where a ray meets a shape.
@@ -36,8 +39,8 @@ pub struct Touch {
 }
 
 impl Shape {
-    /// The shape of a geom; `None` for meshes and height fields, which are more than
-    /// their size.
+    /// The shape of a geom; `None` for meshes, height fields and terrains, which are
+    /// more than their size.
     pub fn new(kind: GeomKind, size: [f64; 3]) -> Option<Shape> {
         let s: V3 = size.into();
         Some(match kind {
@@ -63,6 +66,7 @@ impl Shape {
             Shape::Cylinder(r, h) => v3(r, r, h),
             Shape::Plane([x, y]) => v3(x, y, 0.0),
             Shape::Mesh(ref mesh) => mesh.half(),
+            Shape::Ground(_) => v3(f32::INFINITY, f32::INFINITY, 0.0),
         }
     }
 
@@ -97,6 +101,7 @@ impl Shape {
             }
             Shape::Box(s) => cuboid(o, d, s),
             Shape::Mesh(ref mesh) => mesh.hit(o, d),
+            Shape::Ground(ref ground) => ground.hit(o, d),
             Shape::Plane([x, y]) => {
                 let t = -o.z / d.z;
                 let p = o + d * t;

@@ -171,6 +171,7 @@ fn poses_that_are_not_numbers_do_no_harm() {
         &[None],
         &[true],
         0.02,
+        None,
     );
     picture(&broken, &Poses::initial(&broken), &views[0]);
     assert_eq!(scene.travel, Travel::Free);
@@ -187,7 +188,7 @@ fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
     let far = v3(-50.0, 3.0, 1.0);
     roots.push(Some(far));
     let cuts: Vec<bool> = (0..201).map(|i| i == 0 || i == 200).collect();
-    let views = camera.path(&roots, &cuts, 0.02);
+    let views = camera.path(&roots, &cuts, 0.02, None);
     let off_center = |i: usize, root: V3| {
         let (x, y, _) = views[i].project(root, 320.0, 240.0);
         (x - 160.0).abs().max((y - 120.0).abs())

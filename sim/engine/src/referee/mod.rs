@@ -3,10 +3,11 @@
 //!
 //! [`npz`] reads and writes numpy's files, [`states`] gives their arrays the shapes
 //! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`names`]
-//! tells whether MuJoCo reads the same robot, [`residual`] measures
+//! tells whether MuJoCo reads the same robot, `ground` gives it a terrain, [`residual`] measures
 //! differences and prints them, [`worlds`] steps MuJoCo for a task. Nothing of a run depends on
 //! this module.
 
+mod ground;
 pub mod mujoco;
 pub mod names;
 pub mod npz;

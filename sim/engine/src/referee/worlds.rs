@@ -1,6 +1,7 @@
 //! N worlds that MuJoCo steps in the user's Python, behind the interface of our own
 //! engines: a policy is judged by the engine that it was not trained on.
 
+use super::ground;
 use super::mujoco::{MuJoCo, RefereeError};
 use super::names::{self, known};
 use crate::config::SimConfig;
@@ -94,8 +95,10 @@ impl MuJoCoWorlds {
         };
         let varied = model.varied.iter();
         let varied: Vec<Value> = varied.map(|v| json!([v.field.name(), element(v)])).collect();
+        let mut changes = changes(model);
+        changes["terrain"] = ground::laid(model, &mujoco.scratch("terrain.bin"))?;
         let theirs = mujoco.ask(&json!({
-            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
+            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes,
             "contacts": contacts(model), "model": read, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
@@ -299,12 +302,9 @@ fn changes(model: &Model) -> Value {
     let plane = |f: &Floor| json!({"height": f.height, "friction": f.friction});
     let known = known(model);
     let geom = |g: &usize| {
-        let geom = &model.geoms[*g];
-        json!({
-            "geom": known[*g], "condim": geom.condim, "friction": geom.friction,
-            "priority": geom.priority, "solref": geom.solref, "solimp": geom.solimp,
-            "contype": geom.contype, "conaffinity": geom.conaffinity,
-        })
+        let mut row = ground::touches(&model.geoms[*g]);
+        row["geom"] = known[*g].into();
+        row
     };
     let geoms: Vec<Value> = model.changed_geoms.iter().map(geom).collect();
     let off = |flag: &str| model.options.flags.contains(&(flag.to_string(), false));

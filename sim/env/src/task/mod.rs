@@ -301,6 +301,7 @@ pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
         && one.contact == other.contact
         && one.actuator == other.actuator
         && one.terrain == other.terrain
+        && one.tile_files == other.tile_files
         && gains(one) == gains(other)
 }
 

@@ -64,6 +64,11 @@ impl Ground {
         Ok(Self { first: [low as u32, high as u32], climbs, scans: Vec::new() })
     }
 
+    /// The levels on which environments begin: the least and the greatest.
+    pub fn first(&self) -> [u32; 2] {
+        self.first
+    }
+
     /// Places or rays of all scans.
     pub(super) fn rays(&self) -> usize {
         self.scans.iter().map(|scan| scan.rays.len()).sum()
@@ -105,7 +110,10 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         let why = "the robot has no free joint: it stays where it is".to_owned();
         return Err(refuse(why, "task.base = \"free\" gives its root one"));
     }
-    let read = |name: &str| Err(format!("{name}: files of tiles are read by the program"));
+    let read = |name: &str| match cfg.tile_files.get(name) {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => Err("it was not read with the configuration (config::read_tiles)".to_owned()),
+    };
     let made = Terrain::generate(plan, &read);
     let (terrain, notes) = made.map_err(|e| {
         let path = format!("task.terrain.{}", e.path);

@@ -62,7 +62,12 @@ impl Terrain {
 
     /// Whether a cell of a tile is level.
     pub fn is_level(&self, tile: usize, row: usize, column: usize) -> bool {
-        self.heights[self.index(tile, row, column)].to_bits() & 1 == 1
+        Self::marks_level(self.heights[self.index(tile, row, column)])
+    }
+
+    /// Whether the height of a cell's corner of least x and y says that the cell is level.
+    pub fn marks_level(height: f32) -> bool {
+        height.to_bits() & 1 == 1
     }
 
     /// Height (m) at a point of the world.

@@ -1,6 +1,7 @@
 //! The world as tasks see it, beside MuJoCo's worlds: every array of `State` after a time step
 //! from the same states.
 
+mod terrain;
 mod urdf;
 
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};

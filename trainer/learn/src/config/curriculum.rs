@@ -121,6 +121,7 @@ pub fn with_values<'a>(
         Ok(changed) => TaskConfig {
             agents: task.agents.clone(),
             native_code: task.native_code.clone(),
+            tile_files: task.tile_files.clone(),
             ..changed
         },
         Err(_) => task.clone(),

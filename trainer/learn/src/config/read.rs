@@ -73,14 +73,14 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     }
     // A table of its own in the file; the simulation has it with its task.
     config.task.agents = config.agents.clone();
-    let headers = document.read_headers(&mut config.task, leave::leave());
+    let files_read = document.read_files(&mut config.task, leave::leave());
     let (files, auto_envs) = (document.files.clone(), document.auto_envs);
     let places = document.into_places();
     let errors = config.validate();
     if !errors.is_empty() {
         return Err(places.explain_all(&errors));
     }
-    headers.map_err(|e| places.explain(&e))?;
+    files_read.map_err(|e| places.explain(&e))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let foreign = Foreign::of(config.gymnasium.as_mut(), config.custom.as_ref(), folder);
     let foreign = foreign.map_err(|e| places.explain(&e))?;

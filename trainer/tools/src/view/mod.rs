@@ -1,13 +1,14 @@
 //! Robots in a browser: pages that show a recording, and a server that shows what happens now.
 //!
 //! Reading order: [`scene`] turns the shapes of `draw` into what the page draws, [`textures`] their
-//! textures -> [`contacts`]
+//! textures, [`ground`] a terrain -> [`contacts`]
 //! measures where bodies touch -> [`feed`] makes a row of numbers of every moment -> [`record`]
 //! keeps the rows of some episodes -> [`page`] writes one file that needs nothing else, and
 //! [`serve`] sends rows to browsers as they are made.
 
 pub mod contacts;
 pub mod feed;
+pub mod ground;
 pub mod page;
 pub mod record;
 pub mod scene;

@@ -15,8 +15,9 @@ const PAGE: &str = include_str!("page/view.html");
 const STYLE: [&str; 2] = [include_str!("vendor/uplot.min.css"), include_str!("page/view.css")];
 /// three.js and uPlot, as the global `Vendor`.
 pub const VENDOR: &str = include_str!("vendor/vendor.min.js");
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("page/scene.js"),
+    include_str!("page/ground.js"),
     include_str!("page/paint.js"),
     include_str!("page/panel.js"),
     include_str!("page/player.js"),

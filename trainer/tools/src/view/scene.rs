@@ -1,10 +1,11 @@
 //! What does not change: bodies, shapes with their colours, the floor, the camera.
 
+use crate::view::ground::GroundData;
 use crate::view::textures::{PaintData, TextureData, Textures};
 use ostler_draw::camera::Camera;
 use ostler_draw::math::{Frame, V3};
 use ostler_draw::mesh::Mesh;
-use ostler_draw::scene::{Scene, Travel};
+use ostler_draw::scene::{Scene, Solid, Travel};
 use ostler_draw::shape::Shape;
 use ostler_sim::Model;
 use serde::Serialize;
@@ -50,10 +51,15 @@ pub struct SceneData {
     pub floor: [f32; 12],
     /// Half-extents of the floor (m); none: endless.
     pub floor_half: [Option<f32>; 2],
-    /// Its texture; without one it has checks.
+    /// Ground that environments share; there is no floor then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terrain: Option<GroundData>,
+    /// The floor's or the terrain's texture; without one it has checks.
     pub floor_paint: Option<PaintData>,
     /// Textures.
     pub textures: Vec<TextureData>,
+    /// Where the followed body is in the initial pose (m).
+    pub root_pos: [f32; 3],
     /// Where the camera begins (m).
     pub eye: [f32; 3],
     /// What it looks at (m).
@@ -116,7 +122,8 @@ impl SceneData {
         let mut meshes = Vec::new();
         let mut textures = Textures::default();
         let mut solids = Vec::with_capacity(scene.solids.len());
-        for solid in &scene.solids {
+        let is_shape = |s: &&Solid| !matches!(s.shape, Shape::Ground(_));
+        for solid in scene.solids.iter().filter(is_shape) {
             let (kind, size) = sizes(&solid.shape);
             let mesh = match &solid.shape {
                 Shape::Mesh(mesh) => {
@@ -143,7 +150,10 @@ impl SceneData {
         let moving = model.bodies.iter().filter(|b| b.weld != 0);
         let notes = [&scene.missing, &scene.nothing].into_iter().flatten();
         let mut notes: Vec<String> = notes.cloned().collect();
-        let floor_paint = scene.floor_coat.as_ref().map(|coat| textures.paint(coat));
+        let own = scene.solids.iter().find(|s| !is_shape(s)).map(|s| &s.coat);
+        let floor_coat = own.unwrap_or(&scene.floor_coat);
+        let floor_paint = floor_coat.as_ref().map(|coat| textures.paint(coat));
+        let terrain = scene.ground().map(|g| GroundData::new(g.terrain(), blob, &mut notes));
         let textures = textures.pack(MOST_OF_TEXTURES, blob, &mut notes);
         Self {
             bodies: model.bodies.iter().map(|b| b.name.clone()).collect(),
@@ -153,8 +163,10 @@ impl SceneData {
             meshes,
             floor: frame(&scene.floor),
             floor_half: scene.floor_half.map(|h| h.is_finite().then_some(h)),
+            terrain,
             floor_paint,
             textures,
+            root_pos: three(scene.root_pos),
             eye: three(eye),
             target: three(target),
             size: scene.size(),
@@ -184,6 +196,8 @@ fn sizes(shape: &Shape) -> (&'static str, [f32; 3]) {
         Shape::Box(s) => ("box", three(s)),
         Shape::Plane([x, y]) => ("plane", [finite(x), finite(y), 0.0]),
         Shape::Mesh(ref mesh) => ("mesh", three(mesh.half())),
+        // Drawn as what it is.
+        Shape::Ground(_) => ("ground", [0.0; 3]),
     }
 }
 

@@ -97,15 +97,17 @@ impl Document {
         Places::new(self.root, self.sources)
     }
 
-    /// Reads the headers of native functions, which lie beside one of the files or below it.
+    /// Reads the headers of native functions, which lie beside one of the files or below it, and
+    /// the files of a terrain.
     ///
     /// # Errors
-    /// One is missing, lies elsewhere or includes what it cannot have.
-    pub fn read_headers(&self, task: &mut TaskConfig, leave: Leave) -> Result<(), ConfigError> {
+    /// One is missing or too large; a header lies elsewhere or includes what it cannot have.
+    pub fn read_files(&self, task: &mut TaskConfig, leave: Leave) -> Result<(), ConfigError> {
+        let folder = |file: &PathBuf| file.parent().unwrap_or(Path::new("")).to_path_buf();
+        super::read_tiles(task, &folder(&self.path))?;
         if task.native.is_empty() {
             return Ok(());
         }
-        let folder = |file: &PathBuf| file.parent().unwrap_or(Path::new("")).to_path_buf();
         let files = std::iter::once(&self.path).chain(&self.files);
         let within: Vec<PathBuf> = files.map(folder).collect();
         super::read_headers(task, &folder(&self.path), &within, leave)

@@ -108,14 +108,14 @@ pub fn load_simulation(
     let document = Document::read(&text, path, overrides, &RULES)?;
     let mut config: Simulation = document.value()?;
     config.task.agents = config.agents.clone();
-    let headers = document.read_headers(&mut config.task, leave);
+    let files_read = document.read_files(&mut config.task, leave);
     let (files, auto_envs) = (document.files.clone(), document.auto_envs);
     let places = document.into_places();
     let errors = config.check();
     if !errors.is_empty() {
         return Err(places.explain_all(&errors));
     }
-    headers.map_err(|e| places.explain(&e))?;
+    files_read.map_err(|e| places.explain(&e))?;
     Ok(LoadedSimulation { config, path: path.to_path_buf(), files, places, auto_envs })
 }
 

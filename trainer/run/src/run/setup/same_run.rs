@@ -49,7 +49,8 @@ pub const MAY_CHANGE: &[&str] = &[
 /// Names every key that differs, with both values.
 pub(crate) fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
     let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
-    let differing = differing(&tree(old), &tree(new));
+    let mut differing = differing(&tree(old), &tree(new));
+    differing.extend(other_tiles(old, new));
     if differing.is_empty() {
         return Ok(());
     }
@@ -73,10 +74,24 @@ pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
     all
 }
 
+/// Files of a terrain's tiles that hold something else.
+fn other_tiles(old: &Config, new: &Config) -> Vec<String> {
+    let [before, now] = [old, new].map(|c| c.task.tiles().collect::<Vec<_>>());
+    let pairs = before.into_iter().zip(now).enumerate();
+    let others = pairs.filter(|(_, (a, b))| a.map(|t| t.1) != b.map(|t| t.1));
+    let name = |t: Option<(&str, _)>| t.map_or("none", |(name, _)| name).to_string();
+    let line = |(i, (a, b))| {
+        let (was, is) = (name(a), name(b));
+        format!("task.terrain.kinds[{i}].file: {is} holds something else than {was} did")
+    };
+    others.map(line).collect()
+}
+
 fn compare(old: &Value, new: &Value, path: &str, out: &mut Vec<String>) {
-    // Headers are compared by their checksums.
-    let header = path.starts_with("task.native[") && path.ends_with("].file");
-    if MAY_CHANGE.contains(&path) || header {
+    // Headers are compared by their checksums, tiles by what they hold.
+    let parts = ["task.native[", "task.terrain.kinds["];
+    let file = path.ends_with("].file") && parts.iter().any(|p| path.starts_with(p));
+    if MAY_CHANGE.contains(&path) || file {
         return;
     }
     match (old, new) {

@@ -15,7 +15,7 @@
 //! ```
 
 use super::write::{make, write_atomically};
-use super::{native, robot};
+use super::{native, robot, terrain};
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
@@ -44,7 +44,8 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
-pub(in crate::run) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER];
+pub(in crate::run) const FIRST: [&str; 5] =
+    [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER, terrain::FOLDER];
 /// Folders that may be there before a run, which fills them.
 const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
@@ -97,10 +98,11 @@ impl RunDir {
                 ),
             }
         } else {
-            let ours = [METRICS, "log.txt", "meta.json", robot::FOLDER, native::FOLDER, FILE_NAME];
+            let copies = [robot::FOLDER, native::FOLDER, terrain::FOLDER];
+            let ours = [METRICS, "log.txt", "meta.json", FILE_NAME].into_iter().chain(copies);
             // A link counts, wherever it leads.
-            let there = |name: &&&str| self.path.join(name).symlink_metadata().is_ok();
-            let mut found = ours.iter().filter(there);
+            let there = |name: &&str| self.path.join(name).symlink_metadata().is_ok();
+            let mut found = ours.filter(there);
             match found.next() {
                 Some(name) => format!(
                     "{folder} holds a {name} that this run would overwrite: choose another --out"
@@ -253,6 +255,7 @@ impl RunDir {
             config.task.robot_folder = Some(robot::FOLDER.into());
         }
         native::copy(folder, &mut config.task)?;
+        terrain::copy(folder, &mut config.task)?;
         let body = toml::to_string(&config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
         let text = format!(

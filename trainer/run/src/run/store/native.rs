@@ -1,10 +1,9 @@
 //! Copies of the headers of native functions in a run's folder: the texts that were read and
 //! compiled, whatever became of the files since.
 
-use super::write::{make, write_atomically};
+use super::write::{make, write_if_other};
 use crate::run::error::RunError;
 use ostler_sim::config::TaskConfig;
-use ostler_sim::files;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,14 +22,10 @@ pub(super) fn copy(run: &Path, task: &mut TaskConfig) -> Result<(), RunError> {
         let folder = Path::new(FOLDER).join(first.unwrap_or(0).to_string());
         for (name, text) in &own.files {
             let to = run.join(&folder).join(name);
-            // Written often, changed never.
-            if files::read(&to, text.len() as u64).is_ok_and(|there| there == text.as_bytes()) {
-                continue;
-            }
             if let Some(parent) = to.parent() {
                 make(parent)?;
             }
-            write_atomically(&to, text.as_bytes()).map_err(RunError::file("write", &to))?;
+            write_if_other(&to, text.as_bytes())?;
         }
         if let Some((name, _)) = own.files.first() {
             term.file = folder.join(name).to_string_lossy().into_owned();

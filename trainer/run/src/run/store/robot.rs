@@ -5,7 +5,7 @@
 //! the main file, the main file moves down. A package's folder keeps its name, or a manifest
 //! says it; what a name from the root means lies below the robot's folder as below the root.
 
-use super::write::{make, write_atomically};
+use super::write::{make, write_atomically, write_if_other};
 use crate::run::error::RunError;
 use ostler_sim::Model;
 use ostler_sim::files::{self, plain};
@@ -191,14 +191,10 @@ fn put(from: &Path, to: &Path, needed: bool) -> Result<(), RunError> {
         }
         Err(e) => return Err(RunError::file("read", from)(e)),
     };
-    // Written often, changed never: meshes are large.
-    if files::read(to, bytes.len() as u64).is_ok_and(|there| there == bytes) {
-        return Ok(());
-    }
     if let Some(parent) = to.parent() {
         make(parent)?;
     }
-    write_atomically(to, &bytes).map_err(RunError::file("write", to))
+    write_if_other(to, &bytes)
 }
 
 #[cfg(test)]

@@ -22,6 +22,14 @@ pub(super) fn write_atomically_with(
     files::replace_with(path, files::SHARED, put)
 }
 
+/// Writes what is written often and changed never, unless it is there.
+pub(super) fn write_if_other(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    if files::read(path, bytes.len() as u64).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    write_atomically(path, bytes).map_err(RunError::file("write", path))
+}
+
 pub(super) fn make(path: &Path) -> Result<(), RunError> {
     std::fs::create_dir_all(path).map_err(RunError::file("make the folder", path))
 }

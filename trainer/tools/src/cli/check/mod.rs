@@ -2,6 +2,7 @@
 
 mod foreign;
 mod robot;
+mod terrain;
 
 use super::config::ConfigArgs;
 use super::natives;
@@ -19,6 +20,7 @@ use ostler_sim::config::{Backend, CommandKind, Resample};
 use ostler_sim::env::{BatchEnv, EnvSpec, ObsRow};
 use ostler_sim::physics::native;
 use ostler_sim::task::expr::Type;
+use std::path::PathBuf;
 
 /// Flags of `ostler check`.
 #[derive(Debug, Args)]
@@ -28,6 +30,9 @@ pub(crate) struct CheckArgs {
     /// Leave out the resolved configuration
     #[arg(long, short)]
     quiet: bool,
+    /// Draw the terrain from above into this PNG, the higher the brighter
+    #[arg(long, value_name = "FILE")]
+    terrain: Option<PathBuf>,
 }
 
 /// Validates and prints.
@@ -36,6 +41,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (loaded, model, notes) = plan(&file, &overrides, None, Gpus::HERE)?;
     let config = &loaded.config;
     if let Some(foreign) = &loaded.foreign {
+        if args.terrain.is_some() {
+            return Err(terrain::none());
+        }
         return foreign::check(&loaded, foreign, args.quiet);
     }
     let env = one_env(&loaded, &model)?;
@@ -46,6 +54,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         outln!("{text}");
     }
     parts(&model);
+    terrain::print(&loaded, &model, &env)?;
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
@@ -99,6 +108,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     for file in &loaded.files {
         outln!("includes {}", file.display());
+    }
+    if let Some(path) = &args.terrain {
+        terrain::picture(&model, path)?;
     }
     outln!("{} is sound", file.display());
     Ok(0)

@@ -18,7 +18,13 @@ class View {
     this.root = new V.Vector3();
     this.forceScale = 1;
     this.lights();
-    this.floor();
+    this.floor(blob);
+    if (this.terrain) {
+      // Episodes begin far from the initial pose, which the camera is about.
+      this.first = new V.Vector3(...scene.root_pos);
+      this.root.copy(this.first);
+      this.tracked = true;
+    }
     this.bodies(blob);
     this.contacts = new Arrows(this.scene, Math.max(1, layout.contact_bodies.length), 0xd81b60);
     this.given = new Arrows(this.scene, 4, 0x2e9e4f);
@@ -42,7 +48,7 @@ class View {
     this.scene.add(this.ambient, this.sun, this.sun.target);
   }
 
-  floor() {
+  floor(blob) {
     const half = this.data.floor_half.map((h) => h ?? 150 * this.size);
     // Checks of about a third of the robot, of a round length.
     const step = 10 ** Math.floor(Math.log10(this.size));
@@ -50,6 +56,13 @@ class View {
     const material = new V.MeshStandardMaterial({ roughness: 1 });
     if (this.data.floor_paint) this.painted = paint(material, { kind: 'plane' }, this.data.floor_paint, this.textures);
     else material.map = this.checks(half);
+    if (this.data.terrain) {
+      material.map?.repeat.set(1, 1);
+      this.terrain = new Ground(this.data.terrain, blob, material, this.check, half[0]);
+      this.ground = this.terrain.mesh;
+      this.scene.add(this.ground);
+      return;
+    }
     this.ground = new V.Mesh(new V.PlaneGeometry(2 * half[0], 2 * half[1]), material);
     this.ground.receiveShadow = true;
     this.ground.matrixAutoUpdate = false;
@@ -157,7 +170,7 @@ class View {
     this.yaw = Math.atan2(2 * (row[at + 3] * row[at + 6] + row[at + 4] * row[at + 5]), 1 - 2 * (row[at + 5] ** 2 + row[at + 6] ** 2));
     if (this.follow && this.tracked) {
       const by = now.clone().sub(this.root);
-      if (!jump) by.z *= 0.2;
+      if (!jump && !this.terrain) by.z *= 0.2;
       this.camera.position.add(by);
       this.controls.target.add(by);
     }
@@ -166,6 +179,13 @@ class View {
     const around = this.follow ? now : new V.Vector3(...this.data.target);
     this.sun.target.position.copy(around);
     this.sun.position.copy(around).add(this.offset);
+    if (this.terrain) {
+      this.terrain.around(now.x, now.y);
+      // Not into a hill.
+      const eye = this.camera.position;
+      eye.z = Math.max(eye.z, this.terrain.height(eye.x, eye.y) + 0.3 * this.size);
+      return;
+    }
     // An endless floor goes along, by whole checks.
     const local = now.clone().applyMatrix4(this.floorFrame.clone().invert());
     const by = [local.x, local.y].map((x, i) => (this.endless[i] ? 2 * this.check * Math.round(x / (2 * this.check)) : 0));
