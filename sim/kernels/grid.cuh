@@ -275,9 +275,9 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
           q[0] = q[0] - a[ix], q[1] = q[1] - a[iy], q[2] = q[2] - a[2];
           dist = segment_distance(prism, q, d, n, s, through);
         }
+        deep = deep | (here & through);
         const B met = here & (dist - bc<R>(radius) < bc<R>(reach));
         if (!any(met)) continue;
-        deep = deep | (met & through);
         // Midway between the surfaces, from the geom's centre, in the grid's frame.
         const R back = bc<R>(0.5) * (dist + bc<R>(radius)), along = fma(bc<R>(2), s, bc<R>(-1));
         const R turned[3] = {other ? n[1] : n[0], other ? n[0] : n[1], n[2]};

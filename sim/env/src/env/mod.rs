@@ -260,6 +260,7 @@ impl BatchEnv {
             termination_names: task.score.termination_names(),
             cause_names: causes.names.clone(),
             events: task.events.specs(),
+            levels: model.terrain.as_ref().map_or(0, |t| t.levels),
             agents: AgentSpec::all(&task),
             policy_names: task.team.policy_names.clone(),
         };

@@ -64,6 +64,8 @@ pub struct EnvSpec {
     pub cause_names: Vec<String>,
     /// The task's events, in order.
     pub events: Vec<EventSpec>,
+    /// Levels of the terrain; 0 without one.
+    pub levels: usize,
     /// The agents of an environment, in order; empty for tasks without `[agents]`.
     pub agents: Vec<AgentSpec>,
     /// Names of the agents' policies; empty for tasks without `[agents]`.
@@ -115,6 +117,7 @@ impl EnvSpec {
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
             events: Vec::new(),
+            levels: 0,
             agents: Vec::new(),
             policy_names: Vec::new(),
         }

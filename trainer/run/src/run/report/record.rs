@@ -64,6 +64,9 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
         for (agent, sum) in spec.agents.iter().zip(&stats.agent_return_sums) {
             r.put_in("Train/agent_reward/", &agent.name, sum / n);
         }
+        if spec.levels > 0 {
+            r.put("Terrain/mean_level", stats.level_sum / n);
+        }
         for (name, count) in spec.termination_names.iter().zip(&stats.terminations) {
             r.put_in("Episode_Termination/", name, *count as f64 / n);
         }
