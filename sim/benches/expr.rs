@@ -5,7 +5,7 @@ use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Definitions, EventNumbers, HistoryBuilder, Program, Readings, Scope, Scratch,
 };
 use std::path::PathBuf;
 
@@ -69,6 +69,9 @@ fn eval(bencher: Bencher, text: &str) {
                 command: &command,
                 random: &[],
                 native: &[],
+                scan: &[],
+                stand: &[],
+                terrain: None,
                 params: &[],
                 step: &step,
                 step_dt: 0.02,

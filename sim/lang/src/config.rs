@@ -39,11 +39,11 @@ pub use ostler_base::ConfigError;
 pub use ostler_engine::config::{
     Auto, AutoWord, Backend, JointLimit, RapierConfig, SimConfig, SimDevice, Specialize,
 };
+pub use ostler_model::terrain::TerrainPlan;
 pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
 pub use validate::{MAX_ENVS, check, threads_possible};
-pub use ostler_model::terrain::TerrainPlan;
 pub use values::{OneOrMany, Ranges};
 
 use schemars::JsonSchema;

@@ -91,7 +91,12 @@ impl GeomKind {
             Self::Sphere => [a; 3],
             Self::Capsule => [a, a, a + b],
             Self::Cylinder => [a, a, b],
-            Self::Plane | Self::Hfield(_) | Self::Terrain | Self::Ellipsoid | Self::Box | Self::Mesh(_) => size,
+            Self::Plane
+            | Self::Hfield(_)
+            | Self::Terrain
+            | Self::Ellipsoid
+            | Self::Box
+            | Self::Mesh(_) => size,
         }
     }
 }

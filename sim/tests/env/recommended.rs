@@ -9,7 +9,7 @@ use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
 use ostler_sim::task::expr::{
-    Agents, Readings, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Scope, Start,
+    Agents, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Readings, Scope, Start,
     reference,
 };
 use ostler_sim::task::robot;

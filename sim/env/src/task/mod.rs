@@ -33,7 +33,7 @@ mod tests;
 use crate::config::{ConfigError, TaskConfig};
 pub use command::CommandSpec;
 use expr::{
-    Readings, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Scope, Scratch,
+    Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Readings, Scope, Scratch,
 };
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;

@@ -39,9 +39,8 @@ impl Ground {
             (up, _) => {
                 let [has, lacks] = if up.is_some() { ["up", "down"] } else { ["down", "up"] };
                 let why = format!("`{has}` without `{lacks}`");
-                return Err(ConfigError::new(format!("task.terrain.{has}"), why).help(format!(
-                    "{lacks} = \"0 > 1\" is never; without both, tiles are drawn"
-                )));
+                return Err(ConfigError::new(format!("task.terrain.{has}"), why)
+                    .help(format!("{lacks} = \"0 > 1\" is never; without both, tiles are drawn")));
             }
         };
         let top = plan.levels.saturating_sub(1);

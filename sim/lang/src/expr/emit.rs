@@ -69,7 +69,6 @@ fn operation(op: Op, ops: &str, operands: &[String]) -> String {
             format!("{ops}{op:?}(a.physics.ground, {x}, {y})")
         }
         // Their names are the functions' (`sim/kernels/env/ops.cuh`).
-
         _ => format!("{ops}{op:?}({})", operands.join(", ")),
     }
 }

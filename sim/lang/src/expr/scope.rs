@@ -1,10 +1,10 @@
 //! What an expression can name.
 
-use super::readings::Readings;
 use super::define::Definitions;
 use super::draws::Start;
 use super::events::EventNumbers;
 use super::history::HistoryBuilder;
+use super::readings::Readings;
 use ostler_model::Model;
 
 /// Names an expression can use besides the model's.

@@ -89,7 +89,9 @@ impl Checker<'_> {
                      other numbers of the robot are"
                 }
                 Source::Native => "native functions are called after a start",
-                Source::Scan => "the ground is scanned after a start; terrain_height(POINT) is known",
+                Source::Scan => {
+                    "the ground is scanned after a start; terrain_height(POINT) is known"
+                }
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {
                     "contacts, forces and accelerations are not known while a start is drawn"

@@ -44,7 +44,9 @@ pub(super) fn moments(kind: GeomKind, size: Vec3, mass: f64, shell: bool) -> Vec
     let [a, b, c] = size;
     let around_z = |across: f64, along: f64| [across, across, along];
     match (kind, shell) {
-        (GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) | GeomKind::Terrain, _) => [0.0; 3],
+        (GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) | GeomKind::Terrain, _) => {
+            [0.0; 3]
+        }
         (GeomKind::Sphere, shell) => [mass * a * a * if shell { 2.0 / 3.0 } else { 0.4 }; 3],
         (GeomKind::Capsule, false) => {
             // A cylinder of height 2b and two half balls whose centres of mass

@@ -36,7 +36,17 @@ pub struct TerrainPlan {
 
 impl Default for TerrainPlan {
     fn default() -> Self {
-        Self { tile: 8.0, cell: 0.1, levels: 10, columns: 20, seed: 0, kinds: Vec::new(), start_level: None, up: None, down: None }
+        Self {
+            tile: 8.0,
+            cell: 0.1,
+            levels: 10,
+            columns: 20,
+            seed: 0,
+            kinds: Vec::new(),
+            start_level: None,
+            up: None,
+            down: None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Definitions, EventNumbers, HistoryBuilder, Program, Readings, Scope, Scratch,
 };
 use serde_json::Value;
 
@@ -213,6 +213,9 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 command: &[],
                 random: &[],
                 native: &[],
+                scan: &[],
+                stand: &[],
+                terrain: None,
                 params: &[],
                 step: &[0],
                 step_dt: 0.01,

@@ -10,6 +10,7 @@ pub mod engine;
 mod features;
 mod generated;
 mod generator;
+mod ground;
 mod models;
 pub mod pending;
 pub mod reference;

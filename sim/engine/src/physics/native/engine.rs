@@ -9,8 +9,8 @@ use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
 use crate::kernels::{EnvArgs, Ground, Solver};
-use crate::physics::ground;
 use crate::phases::{BLOCK, place};
+use crate::physics::ground;
 use crate::physics::per_thread::PerThread;
 use crate::physics::pool::Pool;
 use crate::physics::{

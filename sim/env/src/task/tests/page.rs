@@ -3,7 +3,7 @@
 
 use crate::config::TaskConfig;
 use ostler_lang::expr::{
-    Readings, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
+    Definitions, EventNumbers, HistoryBuilder, Program, Readings, Scope, Type, reference,
 };
 use ostler_model::mjcf;
 use std::path::PathBuf;

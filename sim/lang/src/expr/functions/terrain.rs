@@ -175,8 +175,7 @@ fn height_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     few(call, columns * rows)?;
     let place = |k: usize, count: f64| (k as f64 - (count - 1.0) / 2.0) * resolution;
     let places = (0..rows as usize).flat_map(|y| (0..columns as usize).map(move |x| (x, y)));
-    let rays =
-        places.map(|(x, y)| [[place(x, columns), place(y, rows), 0.0], [0.0, 0.0, -1.0]]);
+    let rays = places.map(|(x, y)| [[place(x, columns), place(y, rows), 0.0], [0.0, 0.0, -1.0]]);
     let rays = rays.collect();
     scanned(c, call, ScanKind::Heights, rays)
 }
@@ -185,7 +184,10 @@ fn ray_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     grounded(c, call)?;
     let count: [f64; 2] = constants(c, call, 1, "[columns, rows] in whole numbers")?;
     if count.iter().any(|n| *n < 1.0 || n.fract() != 0.0) {
-        return Err(ExprError::new(call.span_of(1), "a scan has whole numbers of columns and rows"));
+        return Err(ExprError::new(
+            call.span_of(1),
+            "a scan has whole numbers of columns and rows",
+        ));
     }
     few(call, count[0] * count[1])?;
     let spread = |[from, to]: [f64; 2], count: f64| -> Vec<f64> {
@@ -202,11 +204,7 @@ fn ray_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
 }
 
 /// The distance along a ray of a body to the terrain; infinite where there is none.
-pub(super) fn distance(
-    c: &mut Checker<'_>,
-    body: usize,
-    ray: [[f64; 3]; 2],
-) -> Result<Id, String> {
+pub(super) fn distance(c: &mut Checker<'_>, body: usize, ray: [[f64; 3]; 2]) -> Result<Id, String> {
     let scan = Scan { kind: ScanKind::Rays, body, rays: vec![ray] };
     let row = c.scope.readings.scan(scan).ok_or("too many places for scans")?;
     let (met, zero) = (c.dag.load(Source::Scan, row), c.dag.constant(0.0));

@@ -10,8 +10,8 @@ use ostler_base::rng::philox_raw;
 use ostler_engine::device::host::Host;
 use ostler_engine::device::{Address, Device, Program as Text};
 use ostler_engine::kernels::EnvArgs;
-use ostler_engine::physics::StepArgs;
 use ostler_engine::physics::native::generate::env_prelude;
+use ostler_engine::physics::{StepArgs, ground};
 use ostler_engine::state::{EpisodeAddresses, StepBufferAddresses};
 use std::fmt::Write;
 
@@ -30,11 +30,43 @@ impl Draw {
 }
 
 /// Every operation.
-const OPS: [Op; 31] = {
+const OPS: [Op; 34] = {
     use Op::*;
     [
-        Neg, Abs, Sqrt, Exp, Ln, Sin, Cos, Tan, Asin, Acos, Tanh, Floor, Round, Sign, Finite, Not,
-        Add, Sub, Mul, Div, Min, Max, Pow, Atan2, Lt, Le, Eq, And, Or, Select, Add,
+        Neg,
+        Abs,
+        Sqrt,
+        Exp,
+        Ln,
+        Sin,
+        Cos,
+        Tan,
+        Asin,
+        Acos,
+        Tanh,
+        Floor,
+        Round,
+        Sign,
+        Finite,
+        Not,
+        Add,
+        Sub,
+        Mul,
+        Div,
+        Min,
+        Max,
+        Pow,
+        Atan2,
+        Lt,
+        Le,
+        Eq,
+        And,
+        Or,
+        Select,
+        Add,
+        GroundHeight,
+        GroundSlopeX,
+        GroundSlopeY,
     ]
 };
 
@@ -52,6 +84,8 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::Shown, rows(&world.shown)),
         (Source::Command, rows(&world.command)),
         (Source::Random, rows(&world.random)),
+        (Source::Scan, rows(&world.scan)),
+        (Source::Stand, rows(&world.stand)),
         (Source::Param, world.param.len()),
         (Source::Step, 1),
         (Source::StepDt, 1),
@@ -136,11 +170,16 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
     let mut out = vec![0.0_f32; n * width];
     let s = &world.state;
     let args = EnvArgs {
-        physics: StepArgs { world: s.addresses(), ..StepArgs::zeroed() },
+        physics: StepArgs {
+            world: s.addresses(),
+            ground: ground(world.model.terrain.as_deref()),
+            ..StepArgs::zeroed()
+        },
         n: n as i32,
         buffers: StepBufferAddresses {
             ctrl: address(&world.ctrl),
             start_random: address(&world.random),
+            scan: address(&world.scan),
             ..StepBufferAddresses::zeroed()
         },
         episode: EpisodeAddresses {
@@ -150,6 +189,7 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
             shown: address(&world.shown),
             command: address(&world.command),
             age: address(&world.step),
+            stand: address(&world.stand),
             ..EpisodeAddresses::zeroed()
         },
         obs: out.as_mut_ptr() as Address,

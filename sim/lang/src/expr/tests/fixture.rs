@@ -1,13 +1,15 @@
 //! A robot, states drawn at random, and one-line evaluation.
 
 use crate::expr::{
-    BLOCK, Buffers, Readings, Definitions, Draws, EventNumbers, EventValue, ExprError,
-    HistoryBuilder, Inputs, Program, Scope, Scratch, Start, Unit,
+    BLOCK, Buffers, Definitions, Draws, EventNumbers, EventValue, ExprError, HistoryBuilder,
+    Inputs, Program, Readings, Scope, Scratch, Start, Unit,
 };
 use ostler_base::rng::{Purpose, philox, unit};
 use ostler_engine::physics::State;
+use ostler_model::terrain::{KindPlan, KindWord, Terrain, TerrainPlan};
 use ostler_model::{ContactReading, ContactSensor, Model, Varied, mjcf};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A floating torso with two legs on hinges and a tail on a slide.
 ///
@@ -62,6 +64,13 @@ pub fn robot() -> Model {
     mjcf::parse(Path::new("hopalong.xml"), ROBOT.to_string()).unwrap()
 }
 
+/// A tile of ground without walls.
+fn rough() -> Terrain {
+    let kinds = vec![KindPlan::new(KindWord::Rough)];
+    let plan = TerrainPlan { levels: 1, columns: 1, kinds, ..TerrainPlan::default() };
+    Terrain::generate(&plan, &|name| Err(name.into())).unwrap().0
+}
+
 /// Everything [`Buffers`] borrow, drawn at random.
 pub struct World {
     pub model: Model,
@@ -80,6 +89,8 @@ pub struct World {
     pub events: EventNumbers,
     pub command: Vec<f32>,
     pub param: Vec<f32>,
+    pub scan: Vec<f32>,
+    pub stand: Vec<f32>,
     pub step: Vec<u32>,
 }
 
@@ -91,6 +102,8 @@ pub const MEMORY: usize = 12;
 pub const RANDOM: usize = 24;
 /// Numbers of events.
 pub const SHOWN: usize = 5;
+/// Places that are scanned at most.
+pub const SCANNED: usize = 8;
 /// Duration of a control step.
 pub const STEP_DT: f32 = 0.02;
 /// Steps until the time-out.
@@ -182,6 +195,8 @@ impl World {
         let mut random = drawn(RANDOM);
         random.iter_mut().for_each(|x| *x = 0.5 + 0.499 * *x);
         let shown = drawn(SHOWN);
+        let (scan, stand) = (drawn(SCANNED), drawn(4));
+        model.terrain = Some(Arc::new(rough()));
         Self {
             commands: vec![("twist".into(), 3, "m/s".into()), ("heading".into(), 1, "rad".into())],
             params: vec!["target".into(), "width".into()],
@@ -201,6 +216,8 @@ impl World {
             ]),
             command,
             param: vec![0.75, 2.0],
+            scan,
+            stand,
             step: (0..n as u32).map(|e| e * 7 % MAX_STEPS).collect(),
             model,
             state,
@@ -234,6 +251,9 @@ impl World {
             command: &self.command,
             random: &self.random,
             native: &[],
+            scan: &self.scan,
+            stand: &self.stand,
+            terrain: self.model.terrain.as_deref(),
             params: &self.param,
             step: &self.step,
             step_dt: STEP_DT,

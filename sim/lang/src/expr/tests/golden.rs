@@ -254,6 +254,14 @@ const GOLDEN: &[(&str, Formula)] = &[
     ("previous(not contact(foot_1)) ? qpos[0] : 0", |v| {
         vec![flag(v.memory(4..5)[0] != 0.0) * v.q(0..1)[0]]
     }),
+    // The ground, and rows of scans likewise.
+    ("terrain_height(pos(torso))", |v| vec![v.ground().height(v.pos(1)[0], v.pos(1)[1])]),
+    ("terrain_normal(pos(foot_1).xy)", |v| v.ground().normal(v.pos(2)[0], v.pos(2)[1]).to_vec()),
+    ("terrain_origin.zx", |v| vec![v.rows(&v.w.stand, 2..3)[0], v.rows(&v.w.stand, 0..1)[0]]),
+    ("terrain_level + 1", |v| each(v.rows(&v.w.stand, 3..4), |x| x + 1.0)),
+    ("height_scan(torso, [0.2, 0.1], 0.1)", |v| v.rows(&v.w.scan, 0..6)),
+    ("ray_scan(torso, [2, 1], [-0.5, 0.5], [0, 0])", |v| v.rows(&v.w.scan, 6..8)),
+    ("height_scan(torso, [0.2, 0.1], 0.1)[1]", |v| v.rows(&v.w.scan, 1..2)),
     // Rows of the random numbers likewise.
     ("uniform([-1, 2], 3)", |v| {
         let u = v.random(0..2);

@@ -1,6 +1,7 @@
 //! One environment in f64, and the geometry formulas need.
 
 use super::fixture::{ACTIONS, World};
+use ostler_model::terrain::Terrain;
 use ostler_model::{ContactReading, ContactSensor};
 
 /// One environment in f64.
@@ -67,7 +68,7 @@ impl View<'_> {
         reads: ContactReading,
         last: bool,
     ) -> [f64; K] {
-        let rows = self.w.contacts.read(ContactSensor {
+        let rows = self.w.readings.read(ContactSensor {
             of: of.to_vec(),
             with: with.to_vec(),
             reads,
@@ -86,6 +87,9 @@ impl View<'_> {
     }
     pub fn random(&self, rows: std::ops::Range<usize>) -> Vec<f64> {
         self.rows(&self.w.random, rows)
+    }
+    pub fn ground(&self) -> &Terrain {
+        self.w.model.terrain.as_ref().unwrap()
     }
     pub fn command(&self) -> Vec<f64> {
         self.rows(&self.w.command, 0..4)

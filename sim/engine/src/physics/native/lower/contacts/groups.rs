@@ -128,7 +128,9 @@ fn parts(c: &Context, g: usize) -> Vec<Ball> {
             let vertices = c.model.meshes[i].vertices.iter();
             vertices.map(|v| at(v.map(f64::from), 0.0)).collect()
         }
-        GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => vec![at([0.0; 3], f64::INFINITY)],
+        GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => {
+            vec![at([0.0; 3], f64::INFINITY)]
+        }
     }
 }
 

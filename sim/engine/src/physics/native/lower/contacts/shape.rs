@@ -17,9 +17,8 @@ pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
     const ROUNDING: f64 = 1.0001;
     match kinds {
         [GeomKind::Plane, _] => (reach + bounds[1]) * ROUNDING,
-        [GeomKind::Hfield(_) | GeomKind::Terrain, _] | [_, GeomKind::Hfield(_) | GeomKind::Terrain] => {
-            EVERYWHERE
-        }
+        [GeomKind::Hfield(_) | GeomKind::Terrain, _]
+        | [_, GeomKind::Hfield(_) | GeomKind::Terrain] => EVERYWHERE,
         _ => (bounds[0] + bounds[1] + reach).powi(2) * ROUNDING,
     }
 }
