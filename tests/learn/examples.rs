@@ -123,6 +123,29 @@ fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
 
 /// With mjlab's robot, from its wheel.
 #[test]
+fn mjlabs_go1_trains_on_rough_ground() {
+    let Some(peers) = referee::peers() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/go1_rough.toml");
+    let robot = peers.join("mjlab/asset_zoo/robots/unitree_go1/xmls/go1.xml");
+    let text = format!("extends = {example:?}\n[task]\nrobot = {robot:?}\n");
+    std::fs::write(folder.path().join("go1.toml"), text).unwrap();
+    let checked = said(ostler(folder.path()).args(["check", "go1.toml", "-q"]));
+    for line in [
+        "a terrain of 10 x 20 tiles of 8 m in the plane's place",
+        "48..234  height_scan",
+        "termination: time_out, illegal_contact, out_of_terrain_bounds",
+        "go1.toml is sound",
+    ] {
+        assert!(checked.contains(line), "{line}\n{checked}");
+    }
+    trains(folder.path(), "go1.toml");
+}
+
+/// With mjlab's robot, from its wheel.
+#[test]
 fn mjlabs_g1_tracks_standing_still() {
     let Some(peers) = referee::peers() else {
         return;

@@ -159,6 +159,11 @@ fn card_shows_what_the_program_says() {
 }
 
 #[test]
+fn task_terrain_shows_what_the_program_says() {
+    run("task-terrain.md");
+}
+
+#[test]
 fn sim_to_real_shows_what_the_program_says() {
     run("sim-to-real.md");
 }
