@@ -202,6 +202,64 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
   return best;
 }
 
+// The way out of the shared ground for a point under it: up, or sideways through a wall that is not
+// covered by the neighbour. The distance, negative, and the unit direction. Prisms would lead out
+// through their common sides, too.
+template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T* n) {
+  const int c = ground_index(g, p[0], T(g.x)), r = ground_index(g, p[1], T(g.y));
+  const T x = p[0] - (T(g.x) + T(c) * T(g.cell)), y = p[1] - (T(g.y) + T(r) * T(g.cell)), by = T(1) / T(g.cell);
+  T h[4];
+  ground_cell(g, c, r, h);
+  const bool upper = y >= x;
+  const T gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
+  const T scale = T(1) / root(gx * gx + gy * gy + T(1));
+  T least = -(p[2] - (h[0] + gx * x + gy * y)) * scale;
+  n[0] = -gx * scale, n[1] = -gy * scale, n[2] = scale;
+  const int side[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+  const T away[4] = {x, T(g.cell) - x, y, T(g.cell) - y};
+  for (int i = 0; i < 4; i++) {
+    if (!(away[i] < least)) continue;
+    T other[4];
+    ground_cell(g, c + side[i][0], r + side[i][1], other);
+    // The neighbour's edge, from its corner of least x or y on.
+    const int from = i == 0 ? 1 : i == 2 ? 2 : 0, to = from + (i < 2 ? 2 : 1);
+    const T along = (i < 2 ? y : x) * by;
+    if (!(other[from] + along * (other[to] - other[from]) < p[2])) continue;
+    least = away[i];
+    n[0] = T(side[i][0]), n[1] = T(side[i][1]), n[2] = T(0);
+  }
+  return -least;
+}
+
+// Contacts of a ball whose centre is under the shared ground, or of a capsule by the ends and the
+// middle of its axis that are: in the lanes that are returned, of those of `deep`.
+template<class R, class M>
+OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool reversed, typename Lane<R>::Mask deep, const R* p, const R* a, const R* centre, double radius) {
+  typedef typename Lane<R>::T T;
+  const bool rod = out.m.cg_type[geom] == Shape::capsule;
+  auto done = mask_of<typename Lane<R>::Mask>(false);
+  for (int end = rod ? -1 : 0; end <= (rod ? 1 : 0); end++) {
+    R dist = bc<R>(1e10), n[3] = {bc<R>(0), bc<R>(0), bc<R>(1)}, place[3];
+    for (int l = 0; l < (int)Lane<R>::N; l++) {
+      if (!lane_get(deep, l)) continue;
+      T at[3], way[3];
+      for (int k = 0; k < 3; k++) at[k] = lane_get(p[k], l) + T(end) * lane_get(a[k], l);
+      const T by = ground_way_out(*out.w.ground, at, way);
+      if (!(by < T(0))) continue;
+      lane_set(done, l, true);
+      lane_set(dist, l, by - T(radius));
+      for (int k = 0; k < 3; k++) lane_set(n[k], l, way[k]);
+    }
+    const R back = sel(dist < bc<R>(1e9), fma(bc<R>(0.5), dist, bc<R>(radius)), bc<R>(0)), none[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
+    for (int k = 0; k < 3; k++) {
+      place[k] = fnma(back, n[k], fma(bc<R>(end), a[k], centre[k]));
+      if (reversed) n[k] = -n[k];
+    }
+    if (any(dist < bc<R>(1e9))) out.add(dist, place, n, none);
+  }
+  return done;
+}
+
 // Whether a pair's first shape is a grid.
 OSTLER_FN bool is_grid(int kind) { return Shape::surface(kind / Shape::count) == Shape::Grid; }
 
@@ -270,6 +328,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
         B through = mask_of<B>(false);
         if (ball) {
           dist = point_distance(prism, q, n);
+          if (shared) through = dist < zero;
         } else {
           d[0] = bc<R>(2) * a[ix], d[1] = bc<R>(2) * a[iy], d[2] = bc<R>(2) * a[2];
           q[0] = q[0] - a[ix], q[1] = q[1] - a[iy], q[2] = q[2] - a[2];
@@ -298,6 +357,8 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
     const R dist = sel(deep, bc<R>(1e10), hits.dist[i]);
     if (any(dist < bc<R>(reach))) out.add(dist, hits.pos[i], hits.nrm[i], none);
   }
-  // A capsule whose axis is in the ground: the search for the way out.
+  if (!any(deep)) return;
+  if (shared) deep = deep & (!lead_out(out, geom, reversed, deep, p, a, c2, radius));
+  // A capsule whose axis is in a field, or in an edge of the ground.
   if (any(deep)) collide_lanes(out, grid, geom, reversed, deep, c1, c2);
 }

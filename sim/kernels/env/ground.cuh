@@ -161,8 +161,8 @@ OSTLER_FN_BIG void choose_tiles(const EnvArgs& a, const Chosen& c, const Terms& 
     int level = low + drawn(w.w[0], high - low + 1), column = drawn(w.w[1], columns);
     if (follows && before >= 0) {
       level = before / columns, column = before % columns;
-      // Only an episode that came to its end says something.
-      const bool ended = a.length[e + l] > 0 && a.bits[e + l] == 0 && (a.ended[e + l] | a.cut[e + l]) != 0;
+      // An environment that broke says nothing.
+      const bool ended = a.length[e + l] > 0 && a.bits[e + l] == 0;
       if (ended) level = level + climb[j] < 0 ? 0 : level + climb[j];
       if (level >= levels) level = drawn(w.w[2], levels);
     }

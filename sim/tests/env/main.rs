@@ -16,6 +16,7 @@ mod state;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 mod task_robot;
+mod terrain;
 
 /// Counts for the tests of what allocates nothing.
 #[global_allocator]

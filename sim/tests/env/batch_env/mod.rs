@@ -13,7 +13,7 @@ mod memory;
 mod metrics;
 mod mistakes;
 mod natives;
-mod point_mass;
+pub mod point_mass;
 mod pose;
 mod repeat;
 mod resets;

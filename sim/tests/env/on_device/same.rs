@@ -192,6 +192,40 @@ range = [-0.4, 0.4]
     assert!(episodes > 33, "{episodes}");
 }
 
+/// Ground in levels, what is scanned of it, starts that read it.
+#[test]
+fn terrains_have_the_hosts_bits() {
+    let mut s = setup("quadruped", 33);
+    s.env.episode_length_s = 0.4;
+    let text = r#"
+robot = ""
+[terrain]
+levels = 4
+columns = 5
+up = "norm(lin_vel(trunk)) > 0.4"
+down = "norm(lin_vel(trunk)) < 0.3"
+kinds = [{ kind = "stairs" }, { kind = "rough" }, { kind = "wave" }, { kind = "boxes" }, { kind = "slope" }]
+[[observation]]
+name = "ground"
+expr = "concat(height_scan(trunk, [0.8, 0.4], 0.1), ray_scan(trunk, [3, 2], [-1, 1], [-1, 0.2]), terrain_height(pos(foot_fl)), terrain_normal(pos(trunk)), terrain_origin, terrain_level)"
+noise = 0.1
+delay = [0, 2]
+history = 2
+[[reset]]
+target = "pos(trunk)"
+expr = "[uniform(-3, 3), uniform(-3, 3), pos(trunk).z]"
+[[reset]]
+target = "pos(trunk)"
+expr = "[pos(trunk).xy - terrain_origin.xy, terrain_height(pos(trunk)) - terrain_origin.z + 0.35]"
+"#;
+    let more: TaskConfig = toml::from_str(text).unwrap();
+    s.task.terrain = more.terrain;
+    s.task.observation.extend(more.observation);
+    s.task.reset.extend(more.reset);
+    let (episodes, _) = compare("terrain", &s, 100, true, |_, _| {});
+    assert!(episodes > 33, "{episodes}");
+}
+
 /// Readings of contacts: of a robot with itself and with the floor, of subtrees, counted over
 /// physics steps.
 #[test]
