@@ -105,14 +105,16 @@ def changed(spec, changes):
 
 
 def laid(spec, terrain):
-    """Adds a terrain's boxes and height fields on a body of their own behind all others, so that
-    nothing else gets another number. Returns the heights of the fields, in parts of theirs: compiling
-    stretches them."""
+    """Adds a terrain's boxes and height fields, which touch as its floor did, on a body of their
+    own behind all others, so that nothing else gets another number. Returns the heights of the
+    fields, in parts of theirs: compiling stretches them."""
     numbers = np.fromfile(terrain["file"], np.float64)
     boxes, numbers = np.split(numbers, [6 * terrain["boxes"]])
     body = spec.worldbody.add_body(name="ostler terrain")
+    # Compiling notes what a body's geoms touch.
+    touches = terrain["touches"]
     for box in boxes.reshape(-1, 6):
-        body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=box[:3], size=box[3:])
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=box[:3], size=box[3:], **touches)
     heights = []
     for i, (rows, columns) in enumerate(terrain["fields"]):
         (x, y, cell, bottom), field, numbers = np.split(numbers, [4, 4 + (rows + 1) * (columns + 1)])
@@ -124,7 +126,8 @@ def laid(spec, terrain):
         data = (field - low) / top
         sizes = {"nrow": rows + 1, "ncol": columns + 1, "size": [*half, top, low - bottom]}
         spec.add_hfield(name=name, userdata=data, **sizes)
-        body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=[x + half[0], y + half[1], low])
+        place = [x + half[0], y + half[1], low]
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=place, **touches)
         heights.append(data)
     # What is between the world and a body is not, either.
     for pair in spec.excludes:
@@ -141,13 +144,11 @@ def terrain_geoms(model):
 
 
 def stand_in(model, terrain, heights):
-    """Lets the terrain's geoms touch as its floor did, and nothing touch that."""
-    floor, geoms = terrain["geom"], terrain_geoms(model)
+    """Gives a terrain's fields their heights, and lets nothing touch the floor."""
+    floor = terrain["geom"]
     for field, values in enumerate(heights):
         first = model.hfield_adr[model.hfield(f"ostler terrain {field}").id]
         model.hfield_data[first : first + len(values)] = values
-    for key, value in terrain["touches"].items():
-        getattr(model, "geom_" + key)[geoms] = value
     model.geom_contype[floor] = model.geom_conaffinity[floor] = 0
 
 

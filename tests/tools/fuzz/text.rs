@@ -9,7 +9,7 @@ use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
 use ostler_sim::task::expr::{
-    Agents, Contacts, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Scope, Start,
+    Agents, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Readings, Scope, Start,
 };
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
@@ -514,7 +514,7 @@ pub fn expression() -> Target {
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
                     history: &history,
-                    contacts: &Contacts::default(),
+                    readings: &Readings::default(),
                     events: &EventNumbers::default(),
                     defined: Definitions::none(),
                     start: None,

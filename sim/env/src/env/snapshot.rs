@@ -43,6 +43,10 @@ impl Identity {
         // Where files lie is not what they say.
         let mut task = TaskConfig { robot: String::new(), robot_folder: None, ..task.clone() };
         task.native.iter_mut().for_each(|term| term.file.clear());
+        let tiles = task.tiles().map(|t| Some(blake3::hash(t?.1).to_hex().to_string()));
+        let tiles: Vec<Option<String>> = tiles.collect();
+        let kinds = task.terrain.iter_mut().flat_map(|plan| &mut plan.kinds);
+        kinds.zip(tiles).for_each(|(kind, tile)| kind.file = tile);
         Ok(Self {
             task: digest(&(task, env.decimation, env.episode_length_s, step_dt))?,
             physics: [0; 32],
