@@ -86,6 +86,11 @@ template<class R> struct Prism {
     const R zero = bc<R>(0);
     return (x >= zero) & (y <= bc<R>(ey)) & (beyond_diagonal(x, y) <= zero);
   }
+  // The same with a little more around.
+  OSTLER_FN B nearly_covers(R x, R y) const {
+    const double more = 1e-4 * (ex + ey);
+    return (x >= bc<R>(-more)) & (y <= bc<R>(ey + more)) & (beyond_diagonal(x, y) <= bc<R>(more * (ex + ey)));
+  }
   // Edges: of the top 0 to 2, down from its corners 3 to 5.
   OSTLER_FN void edge(int i, R* from, R* along) const {
     const bool down = i >= 3;
@@ -99,9 +104,9 @@ template<class R> struct Prism {
   }
 };
 
-// Where `d` is less than `best`, it and its direction are the best.
-template<class R> OSTLER_FN void nearer(R d, R x, R y, R z, R& best, R* n) {
-  const auto less = d < best;
+// Where `d` is less than `best` by more than `by`, it and its direction are the best.
+template<class R> OSTLER_FN void nearer(R d, R x, R y, R z, R& best, R* n, double by = 0) {
+  const auto less = d + bc<R>(by) < best;
   best = sel(less, d, best);
   n[0] = sel(less, x, n[0]), n[1] = sel(less, y, n[1]), n[2] = sel(less, z, n[2]);
 }
@@ -196,8 +201,10 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
     R w[3];
     for (int k = 0; k < 3; k++) w[k] = fnma(t, along[k], fma(x, d[k], r[k]));
     const R length = sqrt_(dot3(w, w)), by = recip_(max_(length, tiny));
-    s = sel(length < best, x, s);
-    nearer(length, w[0] * by, w[1] * by, w[2] * by, best, n);
+    // Of points that are as near an end is taken.
+    const double more = Touch<R>::value;
+    s = sel(length + bc<R>(more) < best, x, s);
+    nearer(length, w[0] * by, w[1] * by, w[2] * by, best, n, more);
   }
   return best;
 }
@@ -229,6 +236,27 @@ template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T*
     n[0] = T(side[i][0]), n[1] = T(side[i][1]), n[2] = T(0);
   }
   return -least;
+}
+
+// The lanes of `met` in which a point `at` of the shared ground is above the plane of the ground
+// under `centre`. What is not above it does not stick out: the ground under the centre pushes, and
+// an edge between two of its triangles or cells, which prisms have, is none of its own.
+template<class R> OSTLER_FN_BIG typename Lane<R>::Mask sticks_out(const Ground& g, typename Lane<R>::Mask met, const R* centre, const R* at) {
+  typedef typename Lane<R>::T T;
+  auto out = mask_of<typename Lane<R>::Mask>(false);
+  for (int l = 0; l < (int)Lane<R>::N; l++) {
+    if (!lane_get(met, l)) continue;
+    const T x = lane_get(centre[0], l), y = lane_get(centre[1], l), by = T(1) / T(g.cell);
+    const int c = ground_index(g, x, T(g.x)), r = ground_index(g, y, T(g.y));
+    const T x0 = T(g.x) + T(c) * T(g.cell), y0 = T(g.y) + T(r) * T(g.cell);
+    T h[4];
+    ground_cell(g, c, r, h);
+    const bool upper = y - y0 >= x - x0;
+    const T gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
+    const T plane = h[0] + gx * (lane_get(at[0], l) - x0) + gy * (lane_get(at[1], l) - y0);
+    lane_set(out, l, lane_get(at[2], l) > plane + T(1e-4));
+  }
+  return out;
 }
 
 // Contacts of a ball whose centre is under the shared ground, or of a capsule by the ends and the
@@ -335,11 +363,20 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
           dist = segment_distance(prism, q, d, n, s, through);
         }
         deep = deep | (here & through);
-        const B met = here & (dist - bc<R>(radius) < bc<R>(reach));
+        B met = here & (dist - bc<R>(radius) < bc<R>(reach));
         if (!any(met)) continue;
         // Midway between the surfaces, from the geom's centre, in the grid's frame.
         const R back = bc<R>(0.5) * (dist + bc<R>(radius)), along = fma(bc<R>(2), s, bc<R>(-1));
         const R turned[3] = {other ? n[1] : n[0], other ? n[0] : n[1], n[2]};
+        if (shared) {
+          const B own = prism.nearly_covers(fma(s, d[0], q[0]), fma(s, d[1], q[1]));
+          if (any(met & (!own))) {
+            R centre[3], surface[3];
+            for (int k = 0; k < 3; k++) centre[k] = fma(along, a[k], p[k]), surface[k] = fnma(dist, turned[k], centre[k]);
+            met = met & (own | sticks_out(*out.w.ground, met & (!own), centre, surface));
+            if (!any(met)) continue;
+          }
+        }
         R from[3], normal[3], place[3];
         for (int k = 0; k < 3; k++) from[k] = fnma(back, turned[k], along * a[k]);
         for (int k = 0; k < 3; k++) {
