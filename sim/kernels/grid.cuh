@@ -162,9 +162,10 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   return sel(within, -deep, dist);
 }
 
-// The same of the segment from `a` along `d`, which is nearest at `s` in 0..1. Lanes whose
-// segment is partly within are in `through`, and nothing else is said of them.
-template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, const R* d, R* n, R& s, typename Lane<R>::Mask& through) {
+// The same of the segment from `a` along `d`, which is nearest at `s` in 0..1; an end that is
+// farther by up to `more` is taken instead. Lanes whose segment is partly within are in `through`,
+// and nothing else is said of them.
+template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, const R* d, R* n, R& s, typename Lane<R>::Mask& through, double more) {
   const R zero = bc<R>(0), one = bc<R>(1), tiny = bc<R>(1e-20);
   const R b[3] = {a[0] + d[0], a[1] + d[1], a[2] + d[2]};
   R best = point_distance(f, a, n), other[3];
@@ -201,8 +202,6 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
     R w[3];
     for (int k = 0; k < 3; k++) w[k] = fnma(t, along[k], fma(x, d[k], r[k]));
     const R length = sqrt_(dot3(w, w)), by = recip_(max_(length, tiny));
-    // Of points that are as near an end is taken.
-    const double more = Touch<R>::value;
     s = sel(length + bc<R>(more) < best, x, s);
     nearer(length, w[0] * by, w[1] * by, w[2] * by, best, n, more);
   }
@@ -238,9 +237,10 @@ template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T*
   return -least;
 }
 
-// The lanes of `met` in which a point `at` of the shared ground is above the plane of the ground
-// under `centre`. What is not above it does not stick out: the ground under the centre pushes, and
-// an edge between two of its triangles or cells, which prisms have, is none of its own.
+// The lanes of `met` in which a point `at` of the shared ground pushes beside the triangle under
+// `centre`: it is above the triangle's plane, or neither on the triangle nor is the centre over its
+// face. All else does not stick out: the triangle itself pushes, and an edge between two triangles
+// or cells, which prisms have, is none of the ground's.
 template<class R> OSTLER_FN_BIG typename Lane<R>::Mask sticks_out(const Ground& g, typename Lane<R>::Mask met, const R* centre, const R* at) {
   typedef typename Lane<R>::T T;
   auto out = mask_of<typename Lane<R>::Mask>(false);
@@ -253,8 +253,15 @@ template<class R> OSTLER_FN_BIG typename Lane<R>::Mask sticks_out(const Ground& 
     ground_cell(g, c, r, h);
     const bool upper = y - y0 >= x - x0;
     const T gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
-    const T plane = h[0] + gx * (lane_get(at[0], l) - x0) + gy * (lane_get(at[1], l) - y0);
-    lane_set(out, l, lane_get(at[2], l) > plane + T(1e-4));
+    const auto covers = [&](T px, T py, T more) OSTLER_INLINE {
+      const T u = (px - x0) * by, v = (py - y0) * by;
+      return upper ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
+    };
+    const T px = lane_get(at[0], l), py = lane_get(at[1], l), pz = lane_get(at[2], l);
+    // The foot of the perpendicular from the centre.
+    const T over = (lane_get(centre[2], l) - (h[0] + gx * (x - x0) + gy * (y - y0))) / (T(1) + gx * gx + gy * gy);
+    const bool face = covers(x + over * gx, y + over * gy, T(0)) || covers(px, py, T(1e-3));
+    lane_set(out, l, pz > h[0] + gx * (px - x0) + gy * (py - y0) + T(1e-4) || !face);
   }
   return out;
 }
@@ -360,7 +367,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
         } else {
           d[0] = bc<R>(2) * a[ix], d[1] = bc<R>(2) * a[iy], d[2] = bc<R>(2) * a[2];
           q[0] = q[0] - a[ix], q[1] = q[1] - a[iy], q[2] = q[2] - a[2];
-          dist = segment_distance(prism, q, d, n, s, through);
+          dist = segment_distance(prism, q, d, n, s, through, shared ? Touch<R>::value : 0.0);
         }
         deep = deep | (here & through);
         B met = here & (dist - bc<R>(radius) < bc<R>(reach));

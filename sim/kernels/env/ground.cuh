@@ -15,14 +15,15 @@ OSTLER_FN_BIG float ground_ray(const Ground& g, V3 from, V3 along) {
   const float dx = along.x[0], dy = along.x[1], dz = along.x[2];
   if (!(magnitude(from.x[0]) < far) || !(magnitude(from.x[1]) < far) || !(magnitude(from.x[2]) < far)) return -1.0f;
   float t = 0.0f;
+  int side = 0;  // of the surface: 1 above, -1 below, 0 not known yet
   // Nothing is higher.
   if (from.x[2] > g.high) {
     if (dz >= 0.0f) return -1.0f;
     t = (g.high - from.x[2]) / dz;
+    side = 1;
   }
   const int step_c = dx > 0.0f ? 1 : -1, step_r = dy > 0.0f ? 1 : -1;
   int c = ground_index(g, from.x[0] + t * dx, g.x), r = ground_index(g, from.x[1] + t * dy, g.y);
-  int side = 0;  // of the surface: 1 above, -1 below, 0 not known yet
   // More cells than any ray crosses.
   for (int k = 0; k < columns + rows + 4; k++) {
     const bool in = c >= 0 && r >= 0 && c < columns && r < rows;
@@ -123,15 +124,15 @@ template<class L> OSTLER_FN_PART void scan(const EnvArgs& a, const L& lanes) {
   }
 }
 
-// Adds the place on the terrain to the positions of free bodies where episodes begin.
-OSTLER_FN void stand_on_tile(const EnvArgs& a, const Chosen& c) {
+// Adds the place on the terrain to the positions `qpos` of free bodies where episodes begin.
+OSTLER_FN void stand_on_tile(const EnvArgs& a, const Chosen& c, float* qpos) {
   const long n = a.n, e = c.first;
   // A pose that is drawn for itself is on none.
-  if (!a.stand) return;
+  if (task_of(a).nground == 0 || !a.stand) return;
   OSTLER_ROLLED for (int joint = 0; joint < task_of(a).njoint; joint++) {
     if (a.joint_kind[joint] != JOINT_FREE) continue;
     for (int k = 0; k < 3; k++) {
-      float* to = a.physics.qpos + (a.joint_q[joint] + k) * n + e;
+      float* to = qpos + (a.joint_q[joint] + k) * n + e;
       const float* from = a.stand + k * n + e;
       c.each([&](int, int l) OSTLER_INLINE { to[l] += from[l]; });
     }
@@ -149,7 +150,8 @@ OSTLER_FN_BIG void choose_tiles(const EnvArgs& a, const Chosen& c, const Terms& 
   int climb[Chosen::W];
   c.each([&](int j, int) OSTLER_INLINE { climb[j] = 0; });
   terms.climbs([&](int k, const auto& value) OSTLER_INLINE {
-    c.each([&](int j, int l) OSTLER_INLINE { climb[j] += value(0, l) != 0.0f ? (k == 0 ? 1 : -1) : 0; });
+    // Up counts where both hold.
+    c.each([&](int j, int l) OSTLER_INLINE { climb[j] = value(0, l) != 0.0f && climb[j] == 0 ? (k == 0 ? 1 : -1) : climb[j]; });
   });
   c.each([&](int j, int l) {
     const Words w = philox(a.seed, a.first_env + (unsigned)(e + l), DRAW_TILE, a.clock, 0);

@@ -112,7 +112,6 @@ OSTLER_FN void put_pose(const EnvArgs& a, const Chosen& c) {
     float* to = s.qpos + i * n + e;
     c.each([&](int, int l) OSTLER_INLINE { to[l] = from[l]; });
   }
-  if (t.nground > 0) stand_on_tile(a, c);
   OSTLER_ROLLED for (int i = 0; i < t.nv; i++) {
     const float* from = a.new_qvel + i * n + e;
     float* to = s.qvel + i * n + e;

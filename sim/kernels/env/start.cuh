@@ -140,6 +140,7 @@ OSTLER_FN void show_start(const EnvArgs& a, const Chosen& c, unsigned reads) {
   if (reads == 0) return;
   normalize_all(a, c);
   put_pose(a, c);
+  stand_on_tile(a, c, a.physics.qpos);
   if (reads & READS_BODIES) place_bodies(a, c);
   if (reads & READS_STEERED) steer(a, c);
 }
@@ -216,6 +217,7 @@ OSTLER_FN void start(const EnvArgs& a, const Block b, const Chosen& c, const Ter
   const unsigned stream = a.first_env + (unsigned)e;
   if (t.nuntil > 0) draw_until(a, b, terms);
   else draw_start(a, c, terms, a.clock);
+  stand_on_tile(a, c, a.new_qpos);
   start_late(a, c);
   const EnvArgs& s = a;
   OSTLER_EPISODE(OSTLER_BEGIN)

@@ -301,7 +301,9 @@ mod tests {
         let mut n = 0;
         for i in 0..400_000_u32 {
             let (x, y) = (i % 800, i / 800);
-            let d = v3(1.0, (x as f32 / 400.0 - 1.0) * 0.48, -0.36 - 0.36 * (y as f32 / 250.0 - 1.0)).unit();
+            let d =
+                v3(1.0, (x as f32 / 400.0 - 1.0) * 0.48, -0.36 - 0.36 * (y as f32 / 250.0 - 1.0))
+                    .unit();
             n += ground.hit(v3(-5.0, -2.0, 2.0), d).is_some() as u32;
         }
         eprintln!("{n} {:?} per ray", start.elapsed() / 400_000);

@@ -54,6 +54,7 @@ impl BatchEnv {
                 None => args.physics.world = self.physics.state().addresses(),
             },
         }
+        args.physics.ground = ground(self.model.terrain.as_deref());
         args.physics.ctrl = args.buffers.ctrl;
         args.physics.delays = args.buffers.step_lag;
         args.physics.substeps = i32::try_from(self.decimation).unwrap_or(i32::MAX);

@@ -60,8 +60,6 @@ impl TaskConfig {
     /// A number is not finite or negative where it must not be, or there are too many.
     pub fn edits(&self) -> Result<Edits, ConfigError> {
         let floor = match &self.floor {
-            // A terrain takes the floor's place.
-            None if self.terrain.is_some() => Some(Floor::default()),
             None | Some(FloorConfig::Wanted(false)) => None,
             Some(FloorConfig::Wanted(true)) => Some(Floor::default()),
             Some(FloorConfig::Table(table)) => Some(table.floor()?),

@@ -220,6 +220,7 @@ impl KindWord {
 /// A number, or one that changes with the level: evenly from the easiest to the hardest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number or a pair [easiest, hardest]")]
+#[schemars(title = "a number or [easiest, hardest]")]
 pub enum LevelRange {
     /// The same at all levels.
     One(f64),
