@@ -293,6 +293,7 @@ impl Ground {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_sim::model::terrain::{KindPlan, KindWord, TerrainPlan};
 
     fn ground() -> Ground {
         let kinds = [KindWord::Stairs, KindWord::Rough, KindWord::Stones, KindWord::Slope];
