@@ -87,40 +87,58 @@ OSTLER_FN_BIG float ground_ray(const Ground& g, V3 from, V3 along) {
   return -1.0f;
 }
 
-// The numbers of all scans, from the bodies' frames.
-template<class L> OSTLER_FN_PART void scan(const EnvArgs& a, const L& lanes) {
-  const Task& t = task_of(a);
+// Distances along rays `first` to `end - 1`, of a body in this frame.
+template<class L> OSTLER_FN_PART void scan_rays(const EnvArgs& a, const L& lanes, unsigned first, unsigned end, const float* pos, const float* quat) {
+  const long n = a.n, e = lanes.first;
+  for (unsigned r = first; r < end; r++) {
+    float* to = a.scan + r * n + e;
+    const V3 from = v_at(a.ray_from + 3 * r), along = v_at(a.ray_along + 3 * r);
+    lanes.each([&](int, int l) {
+      const Q4 q = {{quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]}};
+      const V3 at = v_add({{pos[l], pos[n + l], pos[2 * n + l]}}, q_rotate(q, from));
+      to[l] = ground_ray(a.physics.ground, at, q_rotate(q, along));
+    });
+  }
+}
+
+// Heights over places `first` to `end - 1`. Places and heights are computed in vectors; only the
+// loads between them go one by one.
+template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& lanes, unsigned first, unsigned end, const float* pos, const float* quat) {
   const long n = a.n, e = lanes.first;
   const Ground g = a.physics.ground;
-  for (int k = 0; k < t.nscan; k++) {
+  float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W], corner[3][L::W], u[L::W], v[L::W];
+  int at[L::W], other[L::W], in[L::W];
+  lanes.each([&](int j, int l) OSTLER_INLINE {
+    sin_cos(heading(quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]), sine[j], cosine[j]);
+    x[j] = pos[l], y[j] = pos[n + l], z[j] = pos[2 * n + l];
+  });
+  for (unsigned r = first; r < end; r++) {
+    float* to = a.scan + r * n + e;
+    const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
+    lanes.each([&](int j, int) OSTLER_INLINE {
+      const GroundPlace p = ground_place(g, x[j] + (cosine[j] * dx - sine[j] * dy), y[j] + (sine[j] * dx + cosine[j] * dy));
+      at[j] = p.at, other[j] = p.other, u[j] = p.u, v[j] = p.v, in[j] = p.in;
+    });
+    for (int j = 0; j < lanes.len; j++)
+      corner[0][j] = g.height[at[j]], corner[1][j] = g.height[other[j]], corner[2][j] = g.height[at[j] + g.cells + 2];
+    lanes.each([&](int j, int l) OSTLER_INLINE {
+      float along_x, along_y;
+      const GroundPlace p = {0, 0, u[j], v[j], in[j]};
+      to[l] = (z[j] + dz) - ground_height(g, p, corner[0][j], corner[1][j], corner[2][j], along_x, along_y);
+    });
+  }
+}
+
+// The numbers of all scans, from the bodies' frames.
+template<class L> OSTLER_FN_PART void scan(const EnvArgs& a, const L& lanes) {
+  const long n = a.n, e = lanes.first;
+  for (int k = 0; k < task_of(a).nscan; k++) {
     const long body = a.scan_body[k];
     const float* pos = a.physics.body_pos + 3 * body * n + e;
     const float* quat = a.physics.body_quat + 4 * body * n + e;
     const unsigned first = begin_of(a.scan_end, k), end = a.scan_end[k];
-    if (a.scan_kind[k] == SCAN_RAY) {
-      for (unsigned r = first; r < end; r++) {
-        float* to = a.scan + r * n + e;
-        const V3 from = v_at(a.ray_from + 3 * r), along = v_at(a.ray_along + 3 * r);
-        lanes.each([&](int, int l) {
-          const Q4 q = {{quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]}};
-          to[l] = ground_ray(g, v_add({{pos[l], pos[n + l], pos[2 * n + l]}}, q_rotate(q, from)), q_rotate(q, along));
-        });
-      }
-      continue;
-    }
-    float sine[L::W], cosine[L::W];
-    lanes.each([&](int j, int l) OSTLER_INLINE {
-      sin_cos(heading(quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]), sine[j], cosine[j]);
-    });
-    for (unsigned r = first; r < end; r++) {
-      float* to = a.scan + r * n + e;
-      const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
-      lanes.each([&](int j, int l) OSTLER_INLINE {
-        const float x = pos[l] + (cosine[j] * dx - sine[j] * dy), y = pos[n + l] + (sine[j] * dx + cosine[j] * dy);
-        float along_x, along_y;
-        to[l] = (pos[2 * n + l] + dz) - ground_at(g, x, y, along_x, along_y);
-      });
-    }
+    if (a.scan_kind[k] == SCAN_RAY) scan_rays(a, lanes, first, end, pos, quat);
+    else scan_heights(a, lanes, first, end, pos, quat);
   }
 }
 

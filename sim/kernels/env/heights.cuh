@@ -4,39 +4,44 @@
 
 // The cell under a place, and where in it that is.
 struct GroundPlace {
-  int at;      // of the cell's first corner among the heights
-  float u, v;  // within the cell, 0 to 1
-  bool in;     // on a tile
+  int at, other;  // among the heights: the cell's first corner, and the triangle's in the middle
+  float u, v;     // within the cell, 0 to 1
+  int in;         // 1 on a tile, else 0
 };
 OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
   const float by = 1.0f / g.cell, own = 1.0f / (float)g.cells;
   const float px = (x - g.x) * by, py = (y - g.y) * by;
-  // What is no number is on none.
-  const bool in = px >= 0.0f && px < (float)(g.levels * g.cells) && py >= 0.0f && py < (float)(g.columns * g.cells);
+  // What is no number is on none. Loops over environments have no branches.
+  const int in = (px >= 0.0f) & (px < (float)(g.levels * g.cells)) & (py >= 0.0f) & (py < (float)(g.columns * g.cells));
   const float qx = in ? px : 0.0f, qy = in ? py : 0.0f;
   const float c = floor_(qx), r = floor_(qy);
   // Whole numbers of cells are exact, and their middles far enough from the tiles' borders.
   const float level = floor_((c + 0.5f) * own), column = floor_((r + 0.5f) * own);
   const int side = g.cells + 1, tile = (int)level * g.columns + (int)column;
   const int row = (int)r - (int)column * g.cells, first = (int)c - (int)level * g.cells;
-  return {(tile * side + row) * side + first, qx - c, qy - r, in};
+  const int at = (tile * side + row) * side + first;
+  const float u = qx - c, v = qy - r;
+  // Above the diagonal the triangle has the next corner along y, below it the one along x.
+  return {at, at + (v >= u ? side : 1), u, v, in};
 }
 
-// The height at a place of the world (m) and its slopes along x and y.
-OSTLER_FN float ground_at(const Ground& g, float x, float y, float& along_x, float& along_y) {
-  const GroundPlace p = ground_place(g, x, y);
-  const float* h = g.height + p.at;
-  const float first = h[0], last = h[g.cells + 2];
-  // Above the diagonal the triangle has the next corner along y, below it the one along x.
+// The height at a place (m) and its slopes along x and y, from the heights of the triangle's
+// corners: the cell's first, the one in the middle, the last.
+OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, float first, float middle, float last, float& along_x, float& along_y) {
   const bool upper = p.v >= p.u;
-  const float middle = h[upper ? g.cells + 1 : 1];
-  const bool flat = !p.in || (bits_of(first) & 1u) != 0;
+  const bool flat = (p.in == 0) | ((bits_of(first) & 1u) != 0);
   const float du = upper ? last - middle : middle - first, dv = upper ? middle - first : last - middle;
-  const float by = 1.0f / g.cell;
+  const float by = 1.0f / g.cell, height = first + (p.u * du + p.v * dv);
   along_x = flat ? 0.0f : du * by;
   along_y = flat ? 0.0f : dv * by;
-  const float height = flat ? first : first + (p.u * du + p.v * dv);
-  return p.in ? height : 0.0f;
+  return p.in == 0 ? 0.0f : flat ? first : height;
+}
+
+// The same at a place of the world.
+OSTLER_FN float ground_at(const Ground& g, float x, float y, float& along_x, float& along_y) {
+  const GroundPlace p = ground_place(g, x, y);
+  const float* h = g.height;
+  return ground_height(g, p, h[p.at], h[p.other], h[p.at + g.cells + 2], along_x, along_y);
 }
 OSTLER_FN float op_GroundHeight(const Ground& g, float x, float y) {
   float along_x, along_y;
