@@ -55,10 +55,11 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
         }
         if (below) continue;
         // Nor where all of it is above the triangle's plane; most end here.
-        const P3<T> up = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
-        const P3<T> way = up[2] < T(0) ? up : -up;
-        const T over = dot(way, prism.prism[3] - support_point(shape, way));
-        if (over > T(1.000001) * margin * norm(way)) continue;
+        P3<T> down = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
+        if (down[2] > T(0)) down = -down;
+        make_unit(down);
+        // A little more, for rounding.
+        if (dot(down, prism.prism[3] - support_point(shape, down)) > margin + T(1e-9)) continue;
         if (hits >= MAX_HITS) return hits;
         Hit<T> hit;
         if (penetration(prism, shape, 1, margin, &hit))
