@@ -90,5 +90,6 @@ fn every_key_is_named_by_a_test() {
     assert!((300..=MOST).contains(&named.len()), "{} keys", named.len());
 }
 
-/// Keys that there may be. More of them are harder to choose from.
-const MOST: usize = 367;
+/// Keys that there may be: 33 more than before there was `[task.terrain]`, whose kinds of ground
+/// have their own. More of them are harder to choose from.
+const MOST: usize = 400;
