@@ -108,7 +108,7 @@ class Worlds:
         # Geoms of a terrain, on a body that Ostler does not have, are its floor.
         terrain = changes and changes["terrain"]
         self.terrain = mujoco_motors.terrain_geoms(model) if terrain else np.zeros(0, int)
-        self.floor = terrain["geom"] if terrain else None
+        self.floor = terrain["geom"] if terrain else -1
         self.counts = {"nbody": model.nbody - bool(terrain), "ngeom": model.ngeom - len(self.terrain)}
         self.own = np.arange(model.ngeom)
         self.own[self.terrain] = self.floor
@@ -216,7 +216,7 @@ class Worlds:
         for e in np.flatnonzero(news[0]) if len(news) else ():
             if self.varied:
                 state = self.varied.apply(self.models[e], (news[1:-nv, e],))
-                if self.floor is not None:
+                if self.floor >= 0:
                     friction = self.models[e].geom_friction
                     friction[self.terrain] = friction[self.floor]
                 self.worlds[e].xfrc_applied[:] = state.xfrc

@@ -6,6 +6,7 @@
 //! placeholders (`BODY`, `x`, ...) are filled in.
 
 use ostler_sim::config::{ResetTerm, TaskConfig};
+use ostler_sim::model::terrain::{KindPlan, KindWord, Terrain, TerrainPlan};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
 use ostler_sim::task::expr::{
@@ -231,7 +232,13 @@ fn filled(text: &str, numbers: &str) -> String {
 }
 
 fn ant() -> Model {
-    mjcf::load(&root().join("configs/robots/ant.xml")).unwrap()
+    let mut model = mjcf::load(&root().join("configs/robots/ant.xml")).unwrap();
+    // Functions of the ground want one.
+    let kinds = vec![KindPlan::new(KindWord::Flat)];
+    let plan = TerrainPlan { levels: 1, columns: 1, kinds, ..TerrainPlan::default() };
+    let (flat, _) = Terrain::generate(&plan, &|name| Err(name.to_owned())).unwrap();
+    model.terrain = Some(std::sync::Arc::new(flat));
+    model
 }
 
 /// Targets of resets, found by asking.

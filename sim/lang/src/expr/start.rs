@@ -90,7 +90,7 @@ impl Checker<'_> {
                 }
                 Source::Native => "native functions are called after a start",
                 Source::Scan => {
-                    "the ground is scanned after a start; terrain_height(POINT) is known"
+                    "the ground is scanned after a start; `terrain_height` of a point is known"
                 }
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {

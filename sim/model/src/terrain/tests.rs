@@ -145,6 +145,9 @@ fn kinds_are_level_or_triangles() {
             assert!(!terrain.is_level(column, r, c));
         }
     }
+    let ends = [f32::min, f32::max].map(|f| terrain.heights.iter().copied().fold(0.0, f));
+    assert!((0..2).all(|k| (f64::from(ends[k]) - terrain.range[k]).abs() < 1e-6), "{ends:?}");
+    assert!(ends[0] < 0.0 && ends[1] > 0.0);
 }
 
 #[test]
@@ -160,6 +163,7 @@ fn heights_between_corners_follow_the_triangles() {
         origins: vec![[0.0; 3]],
         column_kinds: vec![0],
         kinds: vec!["file".into()],
+        range: [0.0, 2.0],
     };
     // The first cell: corners 0 and 0.5 along x, 0.25 and 1 beyond. u = 0.5, v = 0.25.
     assert_eq!(terrain.height(-0.25, -0.375), 0.5 * 0.5 + 0.25 * 0.5);
@@ -171,7 +175,6 @@ fn heights_between_corners_follow_the_triangles() {
     };
     assert_eq!(terrain.normal(-0.25, -0.375), slant(1.0, 1.0));
     assert_eq!(terrain.normal(-0.375, -0.25), slant(1.5, 0.5));
-    assert_eq!(terrain.range, [0.0, 2.0]);
     for (x, y) in [(-0.51, 0.0), (0.0, 0.5), (0.5, 0.0), (1e300, 0.0), (f64::NAN, 0.0)] {
         assert_eq!((terrain.height(x, y), terrain.normal(x, y)), (0.0, [0.0, 0.0, 1.0]));
     }

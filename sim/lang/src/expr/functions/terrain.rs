@@ -78,13 +78,13 @@ pub(crate) const TABLE: &[Function] = &[
         name: "ray_scan",
         params: &[
             one("body", Kind::Body),
-            one("count", Kind::Value),
+            one("rays", Kind::Value),
             one("sideways", Kind::Value),
             one("upwards", Kind::Value),
         ],
         gives: "one per ray",
         rule: Rule::Fixed("m"),
-        doc: "distances to the terrain along rays from the body's origin, -1 where one meets nothing: `count` is [columns, rows], whose directions are spread evenly over the angles `sideways` [from, to] and `upwards` [from, to] (rad) from the body's x axis, columns fastest. Rays pass through everything else",
+        doc: "distances to the terrain along rays from the body's origin, -1 where one meets nothing: `rays` is [columns, rows], whose directions are spread evenly over the angles `sideways` [from, to] and `upwards` [from, to] (rad) from the body's x axis, columns fastest. Rays pass through everything else",
         body: Body::Special(ray_scan),
     },
 ];
