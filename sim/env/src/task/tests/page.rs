@@ -6,6 +6,7 @@ use ostler_lang::expr::{
     Definitions, EventNumbers, HistoryBuilder, Program, Readings, Scope, Type, reference,
 };
 use ostler_model::mjcf;
+use ostler_model::terrain::{KindPlan, KindWord, Terrain, TerrainPlan};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -116,7 +117,13 @@ fn dog() -> ostler_model::Model {
              <geom size="0.1" mass="5"/>{legs}</body></worldbody>
            <actuator>{motors}</actuator></mujoco>"#
     );
-    mjcf::parse(std::path::Path::new("dog.xml"), text).unwrap()
+    let mut dog = mjcf::parse(std::path::Path::new("dog.xml"), text).unwrap();
+    // What is said of the ground wants one.
+    let kinds = vec![KindPlan::new(KindWord::Flat)];
+    let plan = TerrainPlan { levels: 1, columns: 1, kinds, ..TerrainPlan::default() };
+    let (flat, _) = Terrain::generate(&plan, &|name| Err(name.to_owned())).unwrap();
+    dog.terrain = Some(std::sync::Arc::new(flat));
+    dog
 }
 
 /// Compiles the text of a task for that robot.
