@@ -8,11 +8,12 @@ import mujoco
 import numpy as np
 
 SHAPES = (Path(__file__).parents[3] / "kernels/collide/shapes.h").read_text()
-# MuJoCo's, which come first in the list; a height field is called a field here.
-TYPES = re.findall(r"  X\((\w+), [A-Z]", SHAPES)
-COUNT = len(TYPES)
-TYPES = ["field" if name == "hfield" else name for name in TYPES[:8]]
-TYPE_ID = {name: i for i, name in enumerate(TYPES)}
+# MuJoCo's, and the ground that a task makes; a height field is called a field here.
+NAMES = re.findall(r"  X\((\w+), [A-Z]", SHAPES)
+COUNT = len(NAMES)
+NAMES = ["field" if name == "hfield" else name for name in NAMES]
+TYPE_ID = {name: i for i, name in enumerate(NAMES)}
+TYPES = [name for name in NAMES if name != "terrain"]
 
 
 def pair_kind(first, second):

@@ -179,6 +179,8 @@ fn compared(one: &Model, other: &Model, body: usize, precision: Precision) -> [u
 fn the_shared_ground_is_the_field() {
     let folder = tempfile::tempdir().unwrap();
     let geoms = [&ROUND[..], &["type=\"box\" size=\"0.1 0.06 0.04\""]].concat();
+    // A large one touches several cells, always.
+    let mut alone = 0;
     for (body, geom) in geoms.iter().enumerate() {
         let (_, field) = load(folder.path(), "one", &text(&[geom], ""));
         let ground = on_terrain(&field);
@@ -187,7 +189,9 @@ fn the_shared_ground_is_the_field() {
             println!("{geom}, {label}: {different} of {count}");
             // Of a box in a prism more than one way out is the nearest, but for rounding.
             let most = if body < ROUND.len() { 1 } else { count / 3 };
-            assert!(count > 10 && different <= most, "{geom}: {different} of {count}");
+            assert!(different <= most, "{geom}: {different} of {count}");
+            alone += count;
         }
     }
+    assert!(alone > 100, "{alone}");
 }
