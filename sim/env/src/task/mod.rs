@@ -71,7 +71,7 @@ pub struct Task {
     pub history: History,
     /// Functions of C++ headers.
     pub natives: native::Natives,
-    /// Readings that expressions read.
+    /// Contacts that expressions read.
     pub contacts: Vec<ContactSensor>,
     /// Lists of parts (`[task.names]`).
     pub lists: Vec<List>,
