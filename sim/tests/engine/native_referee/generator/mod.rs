@@ -1,7 +1,7 @@
 //! Random models: trees of bodies, joints, geoms, actuators, tendons, equalities,
 //! options. The same seed gives the same model.
 
-mod dice;
+pub mod dice;
 mod sections;
 mod trees;
 
