@@ -73,6 +73,9 @@
   X(ntile, "tiles of the terrain") \
   X(nscan, "scans that expressions read") \
   X(nray, "places or rays of all scans") \
+  X(nmet, "shapes that rays of scans may meet") \
+  X(nsurface, "nodes of the trees of boxes of those with triangles") \
+  X(ntriangle, "their triangles") \
   X(ncell, "expressions whose values are remembered for the next step") \
   X(nevent, "events") \
   X(ndrawn, "random numbers of all events") \
@@ -270,6 +273,19 @@
   X(scan_kind, word, 1, nscan, "SCAN_* of ground.cuh") \
   X(scan_body, word, 1, nscan, "the body that carries the scan") \
   X(scan_end, word, 1, nscan, "end of its places or rays") \
+  X(scan_met, word, 1, nscan, "end of what its rays may meet") \
+  X(met_kind, word, 1, nmet, "collide/shapes.h") \
+  X(met_body, word, 1, nmet, "the body that carries it") \
+  X(met_at, real, 3, nmet, "position in that body's frame (m)") \
+  X(met_turn, real, 4, nmet, "orientation in that body's frame (w, x, y, z)") \
+  X(met_size, real, 3, nmet, "MuJoCo's") \
+  X(met_first, word, 1, nmet, "first node of its tree of boxes, of meshes and height fields") \
+  X(met_end, word, 1, nmet, "end of its tree") \
+  X(surface_box, real, 6, nsurface, "least and greatest corner of a node") \
+  X(surface_next, word, 1, nsurface, "node to go on with where a ray does not enter it") \
+  X(surface_first, word, 1, nsurface, "first of its triangles") \
+  X(surface_end, word, 1, nsurface, "end of its triangles; a node of boxes has none") \
+  X(triangle, real, 9, ntriangle, "corners in the shape's frame (m)") \
   X(ray_from, real, 3, nray, "beginning (m) in the body's frame; of a scan of heights in its heading frame") \
   X(ray_along, real, 3, nray, "unit direction in the body's frame") \
   X(cell_native, word, 1, ncell, "1 where the value that an episode begins with follows from outputs of native functions") \

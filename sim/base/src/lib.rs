@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
+pub mod boxes;
 mod error;
 pub mod files;
 mod kernels;

@@ -29,7 +29,7 @@ OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
 // corners: the cell's first, the one in the middle, the last.
 OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, float first, float middle, float last, float& along_x, float& along_y) {
   const bool upper = p.v >= p.u;
-  const bool flat = (p.in == 0) | ((bits_of(first) & 1u) != 0);
+  const bool flat = (p.in == 0) | is_marked(first);
   const float du = upper ? last - middle : middle - first, dv = upper ? middle - first : last - middle;
   const float by = 1.0f / g.cell, height = first + (p.u * du + p.v * dv);
   along_x = flat ? 0.0f : du * by;

@@ -1,6 +1,7 @@
 //! Geoms, what they are made of, and pairs of them.
 
-use super::{GeomKind, Quat, Vec3};
+use super::{GeomKind, Quat, Vec3, looks};
+use std::sync::Arc;
 
 /// A collision (and visual) shape fixed to a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +66,19 @@ pub struct Mesh {
     /// Triangles of the convex hull, indices into `vertices`, counter-clockwise
     /// seen from outside.
     pub faces: Vec<[u32; 3]>,
+    /// The file's own triangles, in the mesh's frame, which rays meet; none: the hull's.
+    pub surface: Option<Arc<looks::Surface>>,
+}
+
+impl Mesh {
+    /// The corners of the triangles that rays meet (m).
+    pub fn triangles(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
+        let (vertices, faces) = match &self.surface {
+            Some(surface) => (&surface.vertices, &surface.faces),
+            None => (&self.vertices, &self.faces),
+        };
+        faces.iter().map(|f| f.map(|i| vertices[i as usize]))
+    }
 }
 
 /// A terrain over a rectangle: x grows with the column, y with the row.
@@ -81,6 +95,40 @@ pub struct HField {
     /// Heights in 0..1, row by row `(nrow ncol)`, the row of least y first; 1 is
     /// `size[2]`.
     pub data: Vec<f32>,
+}
+
+impl HField {
+    /// The corners of the triangles that rays meet (m): of the top, of the walls at its ends, and
+    /// of the base, whose upper side at z = 0 is one, too. As `mj_rayHfield` has them.
+    pub fn triangles(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
+        let [x, y, top, base] = self.size;
+        let (columns, rows) = (self.ncol.saturating_sub(1), self.nrow.saturating_sub(1));
+        let place =
+            |k: usize, count: usize, half: f64| half * (2.0 * k as f64 / count as f64 - 1.0);
+        let at = move |c: usize, r: usize, z: f64| [place(c, columns, x), place(r, rows, y), z];
+        let height = move |c: usize, r: usize| f64::from(self.data[r * self.ncol + c]) * top;
+        let on = move |c: usize, r: usize| at(c, r, height(c, r));
+        let cells = (0..rows).flat_map(move |r| (0..columns).map(move |c| (c, r)));
+        let tops = cells.flat_map(move |(c, r)| {
+            let [least, most] = [on(c, r), on(c + 1, r + 1)];
+            [[least, most, on(c + 1, r)], [least, most, on(c, r + 1)]]
+        });
+        let quad = |[a, b, c, d]: [Vec3; 4]| [[a, b, c], [a, c, d]];
+        let along =
+            [0, rows].into_iter().flat_map(move |r| (0..columns).map(move |c| [c, r, c + 1, r]));
+        let across =
+            [0, columns].into_iter().flat_map(move |c| (0..rows).map(move |r| [c, r, c, r + 1]));
+        let walls = along.chain(across).flat_map(move |[c, r, next_c, next_r]| {
+            quad([at(c, r, 0.0), at(next_c, next_r, 0.0), on(next_c, next_r), on(c, r)])
+        });
+        let corner = move |i: usize| {
+            at(columns * (i & 1), rows * (i >> 1 & 1), if i & 4 == 0 { 0.0 } else { -base })
+        };
+        const SIDES: [[usize; 4]; 6] =
+            [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]];
+        let bottom = SIDES.into_iter().flat_map(move |side| quad(side.map(corner)));
+        tops.chain(walls).chain(bottom).map(|t| t.map(|p| p.map(|x| x as f32)))
+    }
 }
 
 /// Two geoms that collide whatever their bits say, with parameters of their own.

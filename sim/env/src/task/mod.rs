@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod native;
 pub mod observe;
 pub mod pose;
+mod ray_targets;
 mod read;
 pub mod reset;
 pub mod score;
@@ -155,7 +156,7 @@ impl Task {
         natives.finish(model, &commands.scope, readers)?;
         events.show(&drawn);
         let (contacts, scans) = readings.finish();
-        ground.scans = scans;
+        ground.look(model, scans);
         Ok(Self {
             observations,
             score,

@@ -24,7 +24,7 @@ impl Task {
         let padding = &seen.padding;
         let late = || actions.late.iter();
         let places = || seen.terms.iter().flat_map(|t| t.places().map(move |(_, p, s)| (t, p, s)));
-        Sizes {
+        let mut sizes = Sizes {
             nagent: self.team.count(),
             naction: self.actions.outputs(),
             nraw: self.actions.raw_width(),
@@ -69,13 +69,13 @@ impl Task {
             ncell: self.history.cells().len(),
             nground: usize::from(model.terrain.is_some()),
             ntile: model.terrain.as_ref().map_or(0, |t| t.origins.len()),
-            nscan: self.ground.scans.len(),
-            nray: self.ground.rays(),
             nevent: self.events.events.len(),
             ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
             nshown: self.events.shown_base().len(),
             ..Sizes::of(model)
-        }
+        };
+        self.ground.size(&mut sizes);
+        sizes
     }
 
     /// All draws by distributions, in the order of their rows (`kernels/env/draw.cuh`).
@@ -119,7 +119,7 @@ impl Task {
             }
         }
         redrawn(&mut t, model);
-        self.ground.enter(&mut t, model.terrain.as_deref());
+        self.ground.enter(&mut t, model);
         fill_history(&mut t, &self.history);
         events(&mut t, &self.events);
         t

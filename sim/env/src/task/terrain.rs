@@ -1,11 +1,12 @@
 //! `[task.terrain]`: the ground in the place of the robot's floor, on which tiles episodes begin,
 //! and what expressions scan of it.
 
+use super::ray_targets::RayTargets;
 use super::team::Team;
 use super::term::{Kind, Term};
 use crate::config::{ConfigError, TaskConfig, TerrainPlan};
 use ostler_engine::kernels;
-use ostler_engine::state::Tables;
+use ostler_engine::state::{Sizes, Tables};
 use ostler_lang::expr::{Scan, ScanKind, Scope, Type};
 use ostler_model::rest::Rest;
 use ostler_model::rotation::{Pose, rotate};
@@ -20,7 +21,8 @@ pub struct Ground {
     first: [u32; 2],
     /// Conditions of a level more and of a level less; none: tiles are drawn.
     pub(super) climbs: Vec<Term>,
-    pub(super) scans: Vec<Scan>,
+    scans: Vec<Scan>,
+    targets: RayTargets,
 }
 
 impl Ground {
@@ -61,7 +63,7 @@ impl Ground {
             }
             climbs.push(term);
         }
-        Ok(Self { first: [low as u32, high as u32], climbs, scans: Vec::new() })
+        Ok(Self { first: [low as u32, high as u32], climbs, ..Self::default() })
     }
 
     /// The levels on which environments begin: the least and the greatest.
@@ -69,13 +71,23 @@ impl Ground {
         self.first
     }
 
-    /// Places or rays of all scans.
-    pub(super) fn rays(&self) -> usize {
-        self.scans.iter().map(|scan| scan.rays.len()).sum()
+    /// Takes what expressions scan.
+    pub(super) fn look(&mut self, model: &Model, scans: Vec<Scan>) {
+        self.targets = RayTargets::new(model, &scans);
+        self.scans = scans;
+    }
+
+    /// Its part of the sizes.
+    pub(super) fn size(&self, sizes: &mut Sizes) {
+        sizes.nscan = self.scans.len();
+        sizes.nray = self.scans.iter().map(|scan| scan.rays.len()).sum();
+        self.targets.size(sizes);
     }
 
     /// Writes the tiles and the scans.
-    pub(super) fn enter(&self, t: &mut Tables, terrain: Option<&Terrain>) {
+    pub(super) fn enter(&self, t: &mut Tables, model: &Model) {
+        let terrain = model.terrain.as_deref();
+        self.targets.enter(model, t);
         t.tile_columns = vec![terrain.map_or(1, |t| t.columns as u32)];
         t.tile_climbs = vec![u32::from(!self.climbs.is_empty())];
         t.tile_first = self.first.to_vec();

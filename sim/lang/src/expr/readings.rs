@@ -16,7 +16,7 @@ const MOST_RAYS: usize = 1 << 14;
 pub enum ScanKind {
     /// The body's height over the ground (m), at places in its heading frame.
     Heights,
-    /// The distance along a ray to the ground (m), -1 where it meets none.
+    /// The distance along a ray to the first shape that it meets (m), -1 where there is none.
     Rays,
 }
 
@@ -29,6 +29,8 @@ pub struct Scan {
     /// Where rays begin in the body's frame (m), or the places of heights in its heading frame,
     /// and their unit directions.
     pub rays: Vec<[[f64; 3]; 2]>,
+    /// The geoms that rays may meet.
+    pub meets: Vec<usize>,
 }
 
 /// Contact sensors and scans, each once, in the order in which expressions first read them.

@@ -13,6 +13,7 @@ mod constraints;
 mod features;
 mod foreign;
 mod meshes;
+mod rays;
 mod sensors;
 mod urdf;
 

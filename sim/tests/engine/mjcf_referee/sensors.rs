@@ -2,7 +2,7 @@
 
 use super::{Check, ask, numbers};
 use ostler_sim::State;
-use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
+use ostler_sim::model::{Model, Sensor, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{
     BLOCK, Buffers, Definitions, EventNumbers, HistoryBuilder, Program, Readings, Scope, Scratch,
 };
@@ -94,45 +94,6 @@ fn scope<'a>(
     }
 }
 
-/// A robot with rays in many directions, in a room with every shape that they can meet.
-fn room() -> String {
-    let mut rays = String::new();
-    let mut sensors = String::new();
-    for i in 0..48 {
-        let (yaw, pitch) = (i * 37 % 360, i * 53 % 180 - 90);
-        let z = f64::from(i % 5) / 20.0;
-        rays += &format!(r#"<site name="s{i}" pos="0.02 0 {z}" euler="0 {pitch} {yaw}"/>"#);
-        let cutoff = if i % 6 == 0 { r#"cutoff="0.7""# } else { "" };
-        sensors += &format!(r#"<rangefinder name="ray{i}" site="s{i}" {cutoff}/>"#);
-    }
-    format!(
-        r#"<mujoco><compiler eulerseq="zyx"/>
-  <asset><material name="clear" rgba="1 1 1 0"/><material name="solid" rgba="1 1 1 1"/></asset><worldbody>
-  <geom name="by_material" type="sphere" size="0.5" pos="-0.8 -0.8 -0.6" material="clear" rgba="1 0 0 1"/>
-  <geom name="in_spite" type="sphere" size="0.4" pos="0.7 0.9 -0.7" material="solid" rgba="1 0 0 0"/>
-  <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1.5"/>
-  <geom name="seen_from_behind" type="plane" size="0 0 1" pos="0 0 2.5" contype="0" conaffinity="0"/>
-  <geom name="wall" type="plane" size="1 0.4 1" pos="-2 0 0.5" euler="0 90 0"/>
-  <geom name="box" type="box" size="0.5 0.3 0.4" pos="1.5 0.3 0" euler="20 10 40"/>
-  <geom name="drum" type="cylinder" size="0.4 0.3" pos="0 1.6 0.2" euler="0 60 30"/>
-  <geom name="pill" type="capsule" size="0.3 0.5" pos="0 -1.5 0" euler="40 70 0"/>
-  <geom name="egg" type="ellipsoid" size="0.3 0.6 0.4" pos="0.3 0.2 1.4" euler="10 0 30"/>
-  <geom name="glass" type="sphere" size="0.3" pos="0.9 0 0" rgba="1 1 1 0"/>
-  <geom name="round" type="sphere" size="1.2" pos="0.5 -0.5 1.2"/>
-  <body name="trunk"><freejoint/><geom name="own" size="0.15"/>{rays}
-    <body name="arm" pos="0.3 0 0"><joint name="hinge" axis="0 1 0.2"/>
-      <geom name="arm" type="capsule" fromto="0 0 0 0.4 0 0.1" size="0.06"/></body></body>
-  <body name="ball" pos="-1 1 0.3"><freejoint/><geom name="ball" size="0.5"/></body>
-  </worldbody><sensor>{sensors}</sensor></mujoco>"#
-    )
-}
-
-#[test]
-fn rays_end_where_mujocos_end() {
-    let (met, missed) = read_alike("room.xml", &room());
-    assert!(met > 400 && missed > 20, "{met} met, {missed} missed");
-}
-
 #[test]
 fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
     for (colour, refused) in [("1 1 1 1", true), ("1 1 1 0", false)] {
@@ -157,23 +118,14 @@ fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
 
 #[test]
 fn sensors_read_what_mujocos_read() {
-    let (seen, _) = read_alike("sensors.xml", ROBOT);
-    assert!(seen > 400, "{seen}");
-}
-
-/// Compares all sensors of a robot in random states: how many readings were not -1, and
-/// how many were. Nothing without the referee.
-fn read_alike(name: &str, robot: &str) -> (usize, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, robot).unwrap();
-    let Some(answer) = ask("sensors.py", std::slice::from_ref(&path)) else {
-        return (usize::MAX, usize::MAX);
-    };
+    let path = folder.path().join("sensors.xml");
+    std::fs::write(&path, ROBOT).unwrap();
+    let Some(answer) = ask("sensors.py", std::slice::from_ref(&path)) else { return };
     let model = mjcf::load(&path).unwrap();
     let noted = Default::default();
     let scope = scope(&model, &noted);
-    let (mut seen, mut none) = (0, 0);
+    let mut seen = 0;
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();
         fill(&mut state.qpos, &theirs["qpos"]);
@@ -189,7 +141,9 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 *raw.next().unwrap() = x as f32;
             }
         }
-        for sensor in &model.sensors {
+        // Rays are scans, which an expression alone does not compute: rays.rs.
+        let measured = |s: &&Sensor| !matches!(s.kind, SensorKind::Rangefinder(_));
+        for sensor in model.sensors.iter().filter(measured) {
             let compiled = Program::compile(&format!("sensor(\"{}\")", sensor.name), &scope);
             let program = match (&sensor.kind, compiled) {
                 (SensorKind::Unsupported(_), Err(error)) => {
@@ -240,11 +194,8 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                     sensor.name
                 );
             }
-            match theirs[..] == [-1.0] {
-                true => none += 1,
-                false => seen += 1,
-            }
+            seen += 1;
         }
     }
-    (seen, none)
+    assert!(seen > 400, "{seen}");
 }

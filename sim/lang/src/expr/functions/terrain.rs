@@ -84,7 +84,7 @@ pub(crate) const TABLE: &[Function] = &[
         ],
         gives: "one per ray",
         rule: Rule::Fixed("m"),
-        doc: "distances to the terrain along rays from the body's origin, -1 where one meets nothing: `rays` is [columns, rows], whose directions are spread evenly over the angles `sideways` [from, to] and `upwards` [from, to] (rad) from the body's x axis, columns fastest. Rays pass through everything else",
+        doc: "distances to what stands still, along rays from the body's origin, -1 where one meets nothing: the terrain, and the visible planes, height fields, meshes and other shapes of bodies that have no joints. `rays` is [columns, rows], whose directions are spread evenly over the angles `sideways` [from, to] and `upwards` [from, to] (rad) from the body's x axis, columns fastest. Rays pass through what moves",
         body: Body::Special(ray_scan),
     },
 ];
@@ -139,6 +139,7 @@ fn scanned(
     call: &Call,
     kind: ScanKind,
     rays: Vec<[[f64; 3]; 2]>,
+    meets: Vec<usize>,
 ) -> Result<Value, ExprError> {
     let elements = call.elements_of(0);
     let &[body] = elements else {
@@ -147,7 +148,7 @@ fn scanned(
     };
     c.reads(body);
     let count = rays.len();
-    let Some(first) = c.scope.readings.scan(Scan { kind, body: body.index, rays }) else {
+    let Some(first) = c.scope.readings.scan(Scan { kind, body: body.index, rays, meets }) else {
         return Err(ExprError::new(call.span.clone(), "the task scans too many places"));
     };
     Ok(Value::vector((first..first + count).map(|row| c.dag.load(Source::Scan, row)), metre()))
@@ -177,11 +178,10 @@ fn height_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let places = (0..rows as usize).flat_map(|y| (0..columns as usize).map(move |x| (x, y)));
     let rays = places.map(|(x, y)| [[place(x, columns), place(y, rows), 0.0], [0.0, 0.0, -1.0]]);
     let rays = rays.collect();
-    scanned(c, call, ScanKind::Heights, rays)
+    scanned(c, call, ScanKind::Heights, rays, Vec::new())
 }
 
 fn ray_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
-    grounded(c, call)?;
     let count: [f64; 2] = constants(c, call, 1, "[columns, rows] in whole numbers")?;
     if count.iter().any(|n| *n < 1.0 || n.fract() != 0.0) {
         return Err(ExprError::new(
@@ -200,15 +200,16 @@ fn ray_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let rays = angles
         .map(|(up, side)| [[0.0; 3], [up.cos() * side.cos(), up.cos() * side.sin(), up.sin()]]);
     let rays = rays.collect();
-    scanned(c, call, ScanKind::Rays, rays)
-}
-
-/// The distance along a ray of a body to the terrain; infinite where there is none.
-pub(super) fn distance(c: &mut Checker<'_>, body: usize, ray: [[f64; 3]; 2]) -> Result<Id, String> {
-    let scan = Scan { kind: ScanKind::Rays, body, rays: vec![ray] };
-    let row = c.scope.readings.scan(scan).ok_or("too many places for scans")?;
-    let (met, zero) = (c.dag.load(Source::Scan, row), c.dag.constant(0.0));
-    let some = c.dag.two(Op::Le, zero, met);
-    let none = c.dag.constant(f64::INFINITY);
-    Ok(c.dag.select(some, met, none))
+    let model = c.scope.model;
+    let still = |body: usize| model.bodies[body].weld == 0 && !model.bodies[body].mocap;
+    let refuse = |why: String| ExprError::new(call.span.clone(), why);
+    let meets = super::rays::seen(model, still).map_err(|what| {
+        refuse(format!("rays may meet {what}, which is not supported"))
+            .help("give it contype=\"1\" so that it is kept, or take it out of the file")
+    })?;
+    if meets.is_empty() {
+        let why = "there is nothing that stands still and that rays could meet";
+        return Err(refuse(why.to_owned()).help("[task.terrain] makes ground; task.floor = true"));
+    }
+    scanned(c, call, ScanKind::Rays, rays, meets)
 }

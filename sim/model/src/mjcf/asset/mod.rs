@@ -154,6 +154,7 @@ impl<'a> Assets<'a> {
             quat: solid.frame.quat,
             vertices: solid.vertices.clone(),
             faces: solid.faces.clone(),
+            surface: solid.surface.clone(),
         });
         self.solids.push(solid);
         let index = self.solids.len() - 1;

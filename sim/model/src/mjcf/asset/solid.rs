@@ -5,6 +5,7 @@ use super::hull::convex_hull;
 use crate::mjcf::inertia::{MESH, eigen};
 use crate::rotation::{Pose, add, conjugate, cross, dot, rotate};
 use crate::{GeomKind, Quat, Vec3, looks};
+use std::sync::Arc;
 
 /// Vertices and triangles as a file gives them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,6 +102,8 @@ pub(crate) struct Solid {
     /// Corners and triangles of the convex hull.
     pub vertices: Vec<[f32; 3]>,
     pub faces: Vec<[u32; 3]>,
+    /// The file's own triangles.
+    pub surface: Option<Arc<looks::Surface>>,
     /// Bounding box, lowest and highest corner (m).
     pub bounds: [Vec3; 2],
     /// Half-extents of the box with the same mass and inertia (m).
@@ -165,6 +168,13 @@ impl Solid {
         for p in &mut points {
             *p = rotate(conjugate(axes), *p);
         }
+        let own = !surface.faces.is_empty();
+        let own = own.then(|| {
+            let vertices = points.iter().map(|p| p.map(|x| x as f32)).collect();
+            let faces = placing.faces(&surface.faces);
+            let faces = faces.iter().map(|f| f.map(|i| i as u32)).collect();
+            Arc::new(looks::Surface { vertices, faces, ..looks::Surface::default() })
+        });
         let mut used = vec![u32::MAX; points.len()];
         let mut vertices = Vec::new();
         let faces = hull
@@ -190,6 +200,7 @@ impl Solid {
             frame: Pose { pos: centre, quat: axes },
             vertices,
             faces,
+            surface: own,
             bounds,
             inertia_box,
             volume,

@@ -149,6 +149,7 @@ mod tests {
             quat: [0.8, 0.6, 0.0, 0.0],
             vertices: (0..8).map(|i| [sign(i, 1), sign(i, 2), sign(i, 4)]).collect(),
             faces: quads.iter().flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]).collect(),
+            surface: None,
         }
     }
 
