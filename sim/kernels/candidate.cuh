@@ -289,17 +289,31 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   }
 }
 
+// Contacts of a group of candidate pairs; `within`: see watched_within.
+template<class R, class M> OSTLER_FN void collide_group(const M& m, Work<R, M>& w, int g, bool within) {
+  const int first = m.group_adr[g], end = within ? m.group_live[g] : m.group_adr[g + 1];
+  if (first == end || !group_near(m, w, g)) return;
+  const bool quick = group_quick(m, g);
+  for (int c = first; c < end; c++)
+    if (!quick || centres_near(m, w, c)) collide_candidate(m, w, c);
+}
+
 template<class R, class M> OSTLER_FN_PART void collide(const M& m, Work<R, M>& w) {
   w.nwc = w.npc = 0;
   w.ncon = bc<R>(0);
   w.constrained = mask_of<typename Lane<R>::Mask>(false);
   Straight<R, M>::geoms(m, w);
   const bool within = watched_within(m, w);
-  for (int g = 0; g < m.ngroup; g++) {
-    const int first = m.group_adr[g], end = within ? m.group_live[g] : m.group_adr[g + 1];
-    if (first == end || !group_near(m, w, g)) continue;
-    const bool quick = group_quick(m, g);
-    for (int c = first; c < end; c++)
-      if (!quick || centres_near(m, w, c)) collide_candidate(m, w, c);
+  for (int knot = 0; knot < m.nknot;) {
+    const int g = m.knot_group[knot];
+    if (!knot_near(m, w, knot)) {
+      knot = m.knot_end[knot];
+      continue;
+    }
+    knot++;
+    if (g < 0) continue;
+    place_geom(m, w, m.pair_g1[m.group_adr[g]]);
+    collide_group(m, w, g, within);
   }
+  for (int g = m.ncrowd; g < m.ngroup; g++) collide_group(m, w, g, within);
 }

@@ -156,27 +156,30 @@ template<class R, class M> OSTLER_FN void geom_axes(const M& m, const Work<R, M>
   for (int k = 0; k < 9; k++) o[k] = w.gmat[9 * m.cg_brick[g] + k];
 }
 
-// Centres of the geoms that can collide, relative to their tree's reference (moving)
-// or in the world (static), and their third axes or all of them.
-template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M>& w) {
-  for (int g = 0; g < m.ncg; g++) {
-    const int b = m.cg_body[g];
-    R* o = w.gpos + 3 * g;
-    R* axis = w.gaxis + 3 * g;
-    const auto* a = m.cg_mat + 9 * g;
-    const decltype(a[0] + 0) z[3] = {a[2], a[5], a[8]};
-    if (m.cg_brick[g] >= 0) geom_matrix(m, w, g, w.gmat + 9 * m.cg_brick[g]);
-    if (b < 0) {
-      for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]), axis[k] = bc<R>(z[k]);
-      continue;
-    }
-    for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
-    if (!is_zero3(m.cg_pos + 3 * g)) {
-      R v[3];
-      mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
-      for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
-    }
-    if (m.cg_brick[g] < 0) mat_con(w.xmat + 9 * b, z, axis);
+// The centre of geom g, relative to its tree's reference (moving) or in the world (static),
+// and its third axis or all of them.
+template<class R, class M> OSTLER_FN void place_geom(const M& m, Work<R, M>& w, int g) {
+  const int b = m.cg_body[g];
+  R* o = w.gpos + 3 * g;
+  R* axis = w.gaxis + 3 * g;
+  const auto* a = m.cg_mat + 9 * g;
+  const decltype(a[0] + 0) z[3] = {a[2], a[5], a[8]};
+  if (m.cg_brick[g] >= 0) geom_matrix(m, w, g, w.gmat + 9 * m.cg_brick[g]);
+  if (b < 0) {
+    for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]), axis[k] = bc<R>(z[k]);
+    return;
   }
+  for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
+  if (!is_zero3(m.cg_pos + 3 * g)) {
+    R v[3];
+    mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
+    for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
+  }
+  if (m.cg_brick[g] < 0) mat_con(w.xmat + 9 * b, z, axis);
+}
+// Those that can collide, but the crowd: see collide/broad.cuh.
+template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M>& w) {
+  for (int g = 0; g < m.ncg; g++)
+    if (m.ncrowd == 0 || m.cg_body[g] >= 0 || Shape::surface(m.cg_type[g]) <= Shape::Grid) place_geom(m, w, g);
   place_balls(m, w);
 }

@@ -34,6 +34,8 @@
   X(nwpair, "candidate pairs whose contacts are kept by body: with the world, if on long paths or many to a pair") \
   X(npair, "all candidate pairs; those whose contacts have a Jacobian follow the nwpair") \
   X(ngroup, "runs of candidate pairs of the same two bodies: see collide/broad.cuh") \
+  X(ncrowd, "the first of them: of static geoms that a tree of boxes finds") \
+  X(nknot, "nodes of that tree") \
   X(nwatch, "joints whose ranges keep pairs apart") \
   X(nball, "moving bodies with a sphere around their geoms") \
   X(nbrick, "geoms of which all three axes are kept") \
@@ -128,6 +130,9 @@
   X(group_adr, "[ngroup+1] ranges of pairs") \
   X(group_live, "[ngroup] end of those of its pairs that the ranges of the watched joints do not keep apart") \
   X(group_ball, "[2*ngroup] sphere of the first body, -1 a static geom; of the second; both -1: no test") \
+  X(knot_ball, "[nknot] sphere that is looked for") \
+  X(knot_end, "[nknot] the node to go on with where it is far from the box") \
+  X(knot_group, "[nknot] a group, -1: nodes of smaller boxes follow") \
   X(watch_qpos, "[nwatch]") \
   X(ball_body, "[nball]") \
   X(pair_kind, "[npair] which narrow phase: pair_kind of collide/solid.cuh") \
@@ -256,6 +261,8 @@
   X(cg_bound, "[ncg] radius of the bounding sphere, 0 for planes") \
   X(cg_half, "[3*ncg] half sizes of a box about its centre, along its axes, that holds it") \
   X(group_near, "[ngroup] as pair_near, of the spheres' centres") \
+  X(knot_box, "[6*nknot] least and greatest corner in the world of what is in it") \
+  X(knot_near, "[nknot] squared distance of the sphere's centre from the box, at which nothing is touched") \
   X(watch_lo, "[nwatch] its range, and what it was taken to be larger") \
   X(watch_hi, "[nwatch] its end") \
   X(ball_pos, "[3*nball] in the moving body's frame") \

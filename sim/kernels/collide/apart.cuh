@@ -100,6 +100,81 @@ OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, in
   return !apart;
 }
 
+// The point of a geom farthest along `d`, from its centre: of a box, a cylinder, an ellipsoid or
+// a mesh, whose vertices are all looked at.
+template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, const R* d, R* o) {
+  const auto* size = m.cg_size + 3 * g;
+  const R* mat = w.gmat + 9 * m.cg_brick[g];
+  const R zero = bc<R>(0);
+  R a[3], p[3];
+  along_axes(mat, d, a);
+  if (m.cg_type[g] == Shape::mesh) {
+    typedef typename Lane<R>::T T;
+    ConvexMesh<T> mesh;
+    mesh_of(m, m.cg_data[g], mesh);
+    R top = bc<R>(-1e30);
+    for (int k = 0; k < 3; k++) p[k] = zero;
+    for (int v = 0; v < mesh.vertices; v++) {
+      R at[3];
+      for (int k = 0; k < 3; k++) at[k] = bc<R>(mesh.vertex[3 * v + k]);
+      const R reach = fma(a[2], at[2], fma(a[1], at[1], a[0] * at[0]));
+      const auto more = reach > top;
+      top = sel(more, reach, top);
+      for (int k = 0; k < 3; k++) p[k] = sel(more, at[k], p[k]);
+    }
+  } else if (m.cg_type[g] == Shape::cylinder) {
+    const R flat = fma(a[0], a[0], a[1] * a[1]);
+    const R s = bc<R>(size[0]) * recip_(sqrt_(max_(flat, bc<R>(1e-20))));
+    p[0] = a[0] * s, p[1] = a[1] * s, p[2] = sel(a[2] >= zero, bc<R>(size[1]), bc<R>(-size[1]));
+  } else if (m.cg_type[g] == Shape::ellipsoid) {
+    R scaled[3];
+    for (int k = 0; k < 3; k++) scaled[k] = a[k] * bc<R>(size[k]);
+    const R s = recip_(sqrt_(max_(dot3(scaled, scaled), bc<R>(1e-20))));
+    for (int k = 0; k < 3; k++) p[k] = scaled[k] * s * bc<R>(size[k]);
+  } else {
+    for (int k = 0; k < 3; k++) p[k] = sel(a[k] >= zero, bc<R>(size[k]), bc<R>(-size[k]));
+  }
+  for (int k = 0; k < 3; k++) o[k] = fma(mat[3 * k + 2], p[2], fma(mat[3 * k + 1], p[1], mat[3 * k] * p[0]));
+}
+
+// Of the lanes `near`, those in which no plane was found between two geoms of which one is a
+// mesh: its box says little. A direction along which they are not apart is reflected at the line
+// between their farthest points, which turns it towards one along which they are.
+// Source: Chung, Wang, Quick collision detection of polytopes in virtual environments, 1996.
+template<class R, class M>
+OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near) {
+  enum { TURNS = 6 };
+  R d[3];
+  for (int k = 0; k < 3; k++) d[k] = dif[k];
+  for (int turn = 0; turn < (int)TURNS; turn++) {
+    const R length2 = dot3(d, d);
+    const R s = recip_(sqrt_(max_(length2, bc<R>(1e-20))));
+    R back[3], p1[3], p2[3], gap[3];
+    for (int k = 0; k < 3; k++) d[k] = d[k] * s, back[k] = -d[k];
+    farthest(m, w, g1, d, p1);
+    farthest(m, w, g2, back, p2);
+    for (int k = 0; k < 3; k++) gap[k] = dif[k] + p2[k] - p1[k];
+    const R apart = dot3(gap, d);
+    near = near & (!(apart > bc<R>(reach)));
+    if (!any(near)) break;
+    const R twice = bc<R>(2) * apart * recip_(max_(dot3(gap, gap), bc<R>(1e-20)));
+    for (int k = 0; k < 3; k++) d[k] = fnma(twice, gap[k], d[k]);
+  }
+  return near;
+}
+
+// Whether that test is worth its time for a pair: a mesh of not too many vertices, and a shape
+// that is no rod.
+template<class M> OSTLER_FN bool worth_turning(const M& m, int g1, int g2) {
+  int vertices = 0;
+  for (int i = 0; i < 2; i++) {
+    const int g = i ? g2 : g1, type = m.cg_type[g];
+    if (type != Shape::mesh && type != Shape::box && type != Shape::cylinder && type != Shape::ellipsoid) return false;
+    if (type == Shape::mesh) vertices += m.mesh_vert[m.cg_data[g] + 1] - m.mesh_vert[m.cg_data[g]];
+  }
+  return vertices > 0 && vertices <= 2048;
+}
+
 // Lanes in which two geoms may be within `reach` of each other; c1, c2 are their centres.
 template<class R, class M>
 OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int g1, int g2, const R* c1, const R* c2, double reach) {
@@ -111,6 +186,12 @@ OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int 
   for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
   if (k1 == Shape::plane) return dot3(w.gaxis + 3 * g1, dif) < reach_along(m, w, g2, w.gaxis + 3 * g1) + bc<R>(reach);
   if (is_rod(k1) && is_rod(k2)) return mask_of<typename Lane<R>::Mask>(true);
+  if (worth_turning(m, g1, g2)) {
+    const auto near = k1 == Shape::cylinder ? brick_rod(m, w, g2, g1, dif, reach)
+                    : k2 == Shape::cylinder ? brick_rod(m, w, g1, g2, dif, reach)
+                                            : brick_brick(m, w, g1, g2, dif, reach);
+    return any(near) ? hulls_near(m, w, g1, g2, dif, reach, near) : near;
+  }
   if (is_rod(k1)) return brick_rod(m, w, g2, g1, dif, reach);
   if (is_rod(k2)) return brick_rod(m, w, g1, g2, dif, reach);
   return brick_brick(m, w, g1, g2, dif, reach);

@@ -3,6 +3,9 @@
 // group where the bodies are apart in all lanes. A static geom has a group with each
 // body: a plane by the height of the body's sphere, others by their own sphere.
 //
+// Where static geoms are many, the crowd, each body goes down a tree of boxes around them,
+// and their places are computed when it has come near.
+//
 // Pairs that the ranges of joints keep apart are not looked at, unless a joint is beyond
 // its range by more than limits give way mostly.
 //
@@ -54,6 +57,18 @@ template<class R, class M> OSTLER_FN bool group_near(const M& m, const Work<R, M
   for (int k = 0; k < 3; k++) dif[k] = w.gpos[3 * still + k] - ref[k] - p2[k];
   if (m.cg_type[still] == Shape::plane) return any(-dot3(w.gaxis + 3 * still, dif) < near);
   return any(dot3(dif, dif) < near);
+}
+
+// Whether a body's sphere is near the box of a node of its tree in any lane.
+template<class R, class M> OSTLER_FN bool knot_near(const M& m, const Work<R, M>& w, int knot) {
+  const int ball = m.knot_ball[knot];
+  const R* ref = tree_reference(m, w, m.ball_body[ball]);
+  R away[3];
+  for (int k = 0; k < 3; k++) {
+    const R at = ref[k] + w.bpos[3 * ball + k];
+    away[k] = max_(max_(bc<R>(m.knot_box[6 * knot + k]) - at, at - bc<R>(m.knot_box[6 * knot + 3 + k])), bc<R>(0));
+  }
+  return any(dot3(away, away) < bc<R>(m.knot_near[knot]));
 }
 
 // Whether all watched joints of all lanes are where they keep pairs apart.

@@ -4,6 +4,7 @@
 
 use super::*;
 use ostler_model::{JointKind, mjcf};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The same tables with tests that let every pair through.
@@ -11,6 +12,7 @@ fn everything(mut plan: RobotTables) -> RobotTables {
     plan.group_ball.fill(-1);
     plan.group_live = plan.group_adr[1..].to_vec();
     plan.pair_near.fill(1e30);
+    plan.knot_near.fill(1e30);
     plan.cg_bound.fill(1e9);
     plan
 }
@@ -50,6 +52,36 @@ fn scattered(model: &Model, count: usize, beyond: f64, seed: u64) -> Vec<f64> {
     rows
 }
 
+/// Bodies of several shapes among static boxes that are a crowd.
+fn arena() -> Model {
+    let mut boxes = String::new();
+    for k in 0..300 {
+        let at = |by: usize| (k * by % 97) as f64 / 97.0 - 0.5;
+        let _ = write!(
+            boxes,
+            "<geom type=\"box\" size=\"0.03 0.02 0.04\" pos=\"{} {} {}\" euler=\"{k} {} 0\"/>",
+            at(31),
+            at(57),
+            at(11),
+            7 * k
+        );
+    }
+    let mesh = "0.1 0 0 0 0.1 0 0 0 0.1 -0.1 -0.1 -0.1 0.05 0.1 0.08";
+    let body = |geom: &str| format!("<body><freejoint/><geom {geom}/></body>");
+    let bodies = [
+        "type=\"sphere\" size=\"0.05\"",
+        "type=\"capsule\" size=\"0.03 0.1\"",
+        "type=\"box\" size=\"0.1 0.05 0.05\"",
+        "type=\"mesh\" mesh=\"m\"",
+    ];
+    let bodies: String = bodies.map(body).concat();
+    let text = format!(
+        "<mujoco><asset><mesh name=\"m\" vertex=\"{mesh}\"/></asset><worldbody>\
+         <geom type=\"plane\" size=\"0 0 1\" pos=\"0 0 -0.4\"/>{boxes}{bodies}</worldbody></mujoco>"
+    );
+    mjcf::parse(Path::new("arena.xml"), text).unwrap()
+}
+
 #[test]
 fn what_the_broad_phase_leaves_out_does_not_touch() {
     const STATES: usize = 96;
@@ -58,16 +90,16 @@ fn what_the_broad_phase_leaves_out_does_not_touch() {
     let files = folders.map(|f| root.join(f));
     let files = files.iter().flat_map(|f| std::fs::read_dir(f).unwrap());
     let (mut seen, mut grouped, mut kept_apart) = (0, 0, 0);
-    for file in files.map(|f| f.unwrap().path()) {
-        if file.extension().is_none_or(|e| e != "xml") {
-            continue;
-        }
-        let model = mjcf::load(&file).unwrap();
+    let files = files.map(|f| f.unwrap().path());
+    let files = files.filter(|file| file.extension().is_some_and(|e| e == "xml"));
+    let robots = files.map(|file| (file.display().to_string(), mjcf::load(&file).unwrap()));
+    for (file, model) in robots.chain([("arena".to_owned(), arena())]) {
         let options = EvalOptions { iterations: 12, ..EvalOptions::default() };
         let plan = lower(&model, &options.lower).unwrap();
         if plan.npair == 0 {
             continue;
         }
+        assert_eq!(plan.nknot > 0, file == "arena", "{file}");
         grouped += usize::from(plan.group_ball.iter().any(|b| *b >= 0));
         let ends = &plan.group_adr[1..];
         kept_apart += usize::from(plan.group_live.iter().zip(ends).any(|(a, b)| a < b));
@@ -86,8 +118,8 @@ fn what_the_broad_phase_leaves_out_does_not_touch() {
                 run::<f32>(plan, Ground::zeroed(), &options, generic, &states).unwrap()
             });
             let bits = |e: &Evaluation| e.qacc.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-            assert_eq!(both[0].ncon, both[1].ncon, "{file:?}");
-            assert_eq!(bits(&both[0]), bits(&both[1]), "{file:?}");
+            assert_eq!(both[0].ncon, both[1].ncon, "{file}");
+            assert_eq!(bits(&both[0]), bits(&both[1]), "{file}");
             seen += both[0].ncon.iter().sum::<u32>();
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn model(text: &str) -> Model {
     mjcf::parse(Path::new("test.xml"), text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn plan(text: &str) -> RobotTables {
+pub(super) fn plan(text: &str) -> RobotTables {
     lower(&model(text), &LowerOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -3,6 +3,7 @@
 
 use super::super::context::Context;
 use super::candidate::Candidate;
+use super::crowd::{Crowd, Leaf};
 use super::kept_apart::KeptApart;
 use super::shape;
 use crate::physics::native::tables::RobotTables;
@@ -42,16 +43,18 @@ struct Ball {
 }
 
 /// Writes the groups of the pairs in `order`, which are written. Those that `kept_apart`
-/// holds are the last ones of their groups.
+/// holds are the last ones of their groups. Those of the crowd are the first ones of all.
 pub(super) fn write(
     c: &Context,
     order: &[&Candidate],
     kept_apart: &KeptApart,
+    crowd: &Crowd,
     plan: &mut RobotTables,
 ) {
     let held = held(c, order);
     let mut balls: Vec<Option<i32>> = vec![None; held.len()];
     plan.group_adr.push(0);
+    let mut leaves = Vec::new();
     let mut first = 0;
     for group in order.chunk_by(|a, b| key(c, a) == key(c, b)) {
         let pairs = first..first + group.len();
@@ -69,7 +72,13 @@ pub(super) fn write(
                 plan.nball as i32 - 1
             })
         };
-        let (sides, near) = match key(c, group[0]) {
+        let sides = key(c, group[0]);
+        if let ([Side::Static(still), Side::Moving(body)], true) = (sides, crowd.holds(sides)) {
+            let near = (held[body].radius + reach).powi(2);
+            let (ball, group) = (ball(body), plan.group_near.len() as i32);
+            leaves.push(Leaf { ball, still, group, near: near * shape::ROUNDING });
+        }
+        let (sides, near) = match sides {
             _ if group.len() < WORTH => ([-1, -1], 0.0),
             [Side::Static(g), Side::Moving(b)] => {
                 let kinds = [c.model.geoms[g].kind, GeomKind::Sphere];
@@ -88,6 +97,8 @@ pub(super) fn write(
         plan.group_near.push(near.min(shape::EVERYWHERE));
     }
     plan.ngroup = plan.group_near.len();
+    plan.ncrowd = leaves.len();
+    crowd.write(&mut leaves, plan);
 }
 
 /// A sphere around the geoms of each moving body that are in candidate pairs.

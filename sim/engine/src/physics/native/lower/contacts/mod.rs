@@ -4,6 +4,7 @@
 //! "Contact parameters" (mixing of the two geoms' parameters).
 
 mod candidate;
+mod crowd;
 mod filter;
 mod groups;
 mod held;
@@ -59,10 +60,14 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
     let kept_apart = KeptApart::find(c, &all);
     kept_apart.write(c, plan);
     // Those of the same bodies side by side, last those that limits keep apart.
+    let crowd = crowd::find(c, &world);
     for part in [&mut world, &mut moving] {
-        part.sort_by_cached_key(|pair| (groups::key(c, pair), kept_apart.holds(pair)));
+        part.sort_by_cached_key(|pair| {
+            let key = groups::key(c, pair);
+            (!crowd.holds(key), key, kept_apart.holds(pair))
+        });
     }
-    let by_jacobian = by_jacobian(c, &world, &moving);
+    let by_jacobian = crowd.is_empty() && by_jacobian(c, &world, &moving);
     plan.nwpair = if by_jacobian { 0 } else { world.len() };
     plan.dense = usize::from(!moving.is_empty());
     plan.npair = all.len();
@@ -111,7 +116,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.pair_near.push(shape::near(kinds, bounds, reach));
     }
     let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
-    groups::write(c, &order, &kept_apart, plan);
+    groups::write(c, &order, &kept_apart, &crowd, plan);
     plan.npath = plan.pair_path.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
     plan.ncg = plan.cg_type.len();
     Ok(())
