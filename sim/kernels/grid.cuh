@@ -212,21 +212,17 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
 // covered by the neighbour. The distance, negative, and the unit direction. Prisms would lead out
 // through their common sides, too.
 template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T* n) {
-  const int c = ground_index(g, p[0], T(g.x)), r = ground_index(g, p[1], T(g.y));
-  const T x = p[0] - (T(g.x) + T(c) * T(g.cell)), y = p[1] - (T(g.y) + T(r) * T(g.cell)), by = T(1) / T(g.cell);
-  T h[4];
-  ground_cell(g, c, r, h);
-  const bool upper = y >= x;
-  const T gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
-  const T scale = T(1) / root(gx * gx + gy * gy + T(1));
-  T least = -(p[2] - (h[0] + gx * x + gy * y)) * scale;
-  n[0] = -gx * scale, n[1] = -gy * scale, n[2] = scale;
+  const GroundFace<T> f(g, p[0], p[1]);
+  const T x = p[0] - f.x0, y = p[1] - f.y0, by = T(1) / T(g.cell);
+  const T scale = T(1) / root(f.gx * f.gx + f.gy * f.gy + T(1));
+  T least = -(p[2] - f.at(p[0], p[1])) * scale;
+  n[0] = -f.gx * scale, n[1] = -f.gy * scale, n[2] = scale;
   const int side[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const T away[4] = {x, T(g.cell) - x, y, T(g.cell) - y};
   for (int i = 0; i < 4; i++) {
     if (!(away[i] < least)) continue;
     T other[4];
-    ground_cell(g, c + side[i][0], r + side[i][1], other);
+    ground_cell(g, f.c + side[i][0], f.r + side[i][1], other);
     // The neighbour's edge, from its corner of least x or y on.
     const int from = i == 0 ? 1 : i == 2 ? 2 : 0, to = from + (i < 2 ? 2 : 1);
     const T along = (i < 2 ? y : x) * by;
@@ -247,21 +243,16 @@ template<class R> OSTLER_FN_BIG typename Lane<R>::Mask sticks_out(const Ground& 
   for (int l = 0; l < (int)Lane<R>::N; l++) {
     if (!lane_get(met, l)) continue;
     const T x = lane_get(centre[0], l), y = lane_get(centre[1], l), by = T(1) / T(g.cell);
-    const int c = ground_index(g, x, T(g.x)), r = ground_index(g, y, T(g.y));
-    const T x0 = T(g.x) + T(c) * T(g.cell), y0 = T(g.y) + T(r) * T(g.cell);
-    T h[4];
-    ground_cell(g, c, r, h);
-    const bool upper = y - y0 >= x - x0;
-    const T gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
+    const GroundFace<T> f(g, x, y);
     const auto covers = [&](T px, T py, T more) OSTLER_INLINE {
-      const T u = (px - x0) * by, v = (py - y0) * by;
-      return upper ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
+      const T u = (px - f.x0) * by, v = (py - f.y0) * by;
+      return f.upper ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
     };
     const T px = lane_get(at[0], l), py = lane_get(at[1], l), pz = lane_get(at[2], l);
     // The foot of the perpendicular from the centre.
-    const T over = (lane_get(centre[2], l) - (h[0] + gx * (x - x0) + gy * (y - y0))) / (T(1) + gx * gx + gy * gy);
-    const bool face = covers(x + over * gx, y + over * gy, T(0)) || covers(px, py, T(1e-3));
-    lane_set(out, l, pz > h[0] + gx * (px - x0) + gy * (py - y0) + T(1e-4) || !face);
+    const T over = (lane_get(centre[2], l) - f.at(x, y)) / (T(1) + f.gx * f.gx + f.gy * f.gy);
+    const bool face = covers(x + over * f.gx, y + over * f.gy, T(0)) || covers(px, py, T(1e-3));
+    lane_set(out, l, pz > f.at(px, py) + T(1e-4) || !face);
   }
   return out;
 }

@@ -2,6 +2,23 @@
 // the shape is two prisms down to the base, each a convex shape with at most one contact.
 #pragma once
 
+// Whether a contact of half a cell of the shared ground, in column c and row r, is with a side or
+// an edge that its neighbours cover: prisms have such sides, the ground has not. `h`: heights at the cell's
+// corners; the hit is in the ground's frame.
+template <class T, class S>
+OSTLER_FN_BIG bool is_covered(const GridCells<T, S>& grid, int c, int r, int half, const T* h, const Hit<T>& hit) {
+  const T* n = hit.normal;
+  const T u = (hit.pos[0] + grid.x) / grid.dx - T(c), v = (hit.pos[1] + grid.y) / grid.dy - T(r);
+  const T du = half == 0 ? h[3] - h[2] : h[1] - h[0], dv = half == 0 ? h[2] - h[0] : h[3] - h[1];
+  const T gx = du / grid.dx, gy = dv / grid.dy, own = h[0] + u * du + v * dv;
+  // With the top itself.
+  if (n[2] - gx * n[0] - gy * n[1] > T(0.999) * root(gx * gx + gy * gy + T(1))) return false;
+  // A little beyond the side.
+  const T out = T(2) * mag(hit.dist) + T(1e-3) * grid.dx;
+  const T x = hit.pos[0] + out * n[0], y = hit.pos[1] + out * n[1];
+  return own <= GroundFace<T>(*grid.ground, x, y).at(x, y) + T(2e-3) * grid.dx;
+}
+
 template <class S>
 OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb, S reach,
                              Hit<S>* out) {
@@ -62,7 +79,7 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
         if (dot(down, prism.prism[3] - support_point(shape, down)) > margin + T(1e-9)) continue;
         if (hits >= MAX_HITS) return hits;
         Hit<T> hit;
-        if (penetration(prism, shape, 1, margin, &hit))
+        if (penetration(prism, shape, 1, margin, &hit) && !(grid.ground && is_covered(grid, c, r, half, h, hit)))
           write_hit(out[hits++], hit.dist, turn(frame, p3(hit.pos)) + base, turn(frame, p3(hit.normal)));
       }
     }

@@ -49,3 +49,23 @@ template<class T> OSTLER_FN int ground_index(const Ground& g, T at, T from) {
   const int whole = (int)in;
   return whole - (T(whole) > in ? 1 : 0);
 }
+
+// The triangle of the shared ground under a place.
+template<class T> struct GroundFace {
+  int c, r;      // its cell
+  T x0, y0;      // the cell's least corner
+  T h[4];        // heights at the cell's corners
+  bool upper;    // it is the one above the diagonal
+  T gx, gy;      // its slopes
+
+  OSTLER_FN GroundFace(const Ground& g, T x, T y) {
+    const T by = T(1) / T(g.cell);
+    c = ground_index(g, x, T(g.x)), r = ground_index(g, y, T(g.y));
+    x0 = T(g.x) + T(c) * T(g.cell), y0 = T(g.y) + T(r) * T(g.cell);
+    ground_cell(g, c, r, h);
+    upper = y - y0 >= x - x0;
+    gx = (upper ? h[3] - h[2] : h[1] - h[0]) * by, gy = (upper ? h[2] - h[0] : h[3] - h[1]) * by;
+  }
+  // The height of its plane.
+  OSTLER_FN T at(T x, T y) const { return h[0] + gx * (x - x0) + gy * (y - y0); }
+};

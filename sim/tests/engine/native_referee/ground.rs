@@ -124,10 +124,10 @@ fn states(model: &Model) -> impl Iterator<Item = Vec<f64>> + '_ {
     let mut dice = Dice::new(17);
     (0..4000).map(move |_| {
         let mut qpos = model.qpos0.clone();
-        qpos[0] = (-0.95 + 1.9 * dice.unit());
-        qpos[1] = (-0.95 + 1.9 * dice.unit());
-        qpos[2] = (0.08 + 0.25 * dice.unit());
-        let quat = [(); 4].map(|()| (-1.0 + 2.0 * dice.unit()));
+        qpos[0] = -0.95 + 1.9 * dice.unit();
+        qpos[1] = -0.95 + 1.9 * dice.unit();
+        qpos[2] = 0.08 + 0.25 * dice.unit();
+        let quat = [(); 4].map(|()| -1.0 + 2.0 * dice.unit());
         let norm = quat.iter().map(|x| x * x).sum::<f64>().sqrt();
         (0..4).for_each(|i| qpos[3 + i] = quat[i] / norm);
         qpos
@@ -192,4 +192,37 @@ fn the_shared_ground_is_the_field() {
         }
     }
     assert!(alone > 100, "{alone}");
+}
+
+/// A box that lies on cells of one height is pushed up alone, wherever their borders are.
+#[test]
+fn borders_of_level_cells_do_not_push_a_box_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = [0.1, 0.06, 0.04];
+    // Without friction: each contact pushes along its normal.
+    let geom = "type=\"box\" size=\"0.1 0.06 0.04\" condim=\"1\" priority=\"1\"";
+    let (_, field) = load(folder.path(), "box", &text(&[geom], ""));
+    let mut model = on_terrain(&field);
+    let mut terrain = Terrain::clone(model.terrain.as_ref().unwrap());
+    // Level cells, and the same as triangles.
+    for bit in [1, 0] {
+        terrain.heights.fill(f32::from_bits(0.1_f32.to_bits() & !1 | bit));
+        let height = f64::from(terrain.heights[0]);
+        model.terrain = Some(Arc::new(terrain.clone()));
+        let mut dice = Dice::new(5);
+        for _ in 0..500 {
+            let mut qpos = model.qpos0.clone();
+            let [x, y, yaw] = [(); 3].map(|()| dice.unit());
+            (qpos[0], qpos[1]) = (x - 0.5, y - 0.5);
+            qpos[2] = height + half[2] - 0.001;
+            let (sin, cos) = (3.0 * yaw).sin_cos();
+            qpos[3..7].copy_from_slice(&[cos, 0.0, 0.0, sin]);
+            let qvel = vec![0.0; model.nv];
+            let states = States { qpos: &qpos, qvel: &qvel, ctrl: &[], act: &[], varied: &[] };
+            let found = evaluate(&model, Precision::F64, &states).unwrap();
+            assert!(found.ncon[0] > 0 && found.qacc[2] > 0.1, "{qpos:?}: {:?}", found.qacc);
+            let aside = found.qacc[0].abs() + found.qacc[1].abs();
+            assert!(aside < 1e-6 * found.qacc[2], "{qpos:?}: {:?}", found.qacc);
+        }
+    }
 }
