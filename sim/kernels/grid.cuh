@@ -8,23 +8,45 @@
 template<class R> struct GridHits {
   typedef typename Lane<R>::Mask B;
   R dist[MAX_HITS], pos[MAX_HITS][3], nrm[MAX_HITS][3], count = bc<R>(0);
+  R place[MAX_HITS];  // along a capsule, 0 to 1
   B lost = mask_of<B>(false);
   int used = 0;
 
-  OSTLER_FN void take(B met, R d, const R* p, const R* n) {
+  OSTLER_FN void take(B met, R d, const R* p, const R* n, R s) {
     if (!any(met)) return;
     if (used < MAX_HITS && any(met & (count > bc<R>(used - 0.5)))) {
-      dist[used] = bc<R>(1e10);
+      dist[used] = bc<R>(1e10), place[used] = bc<R>(0);
       for (int k = 0; k < 3; k++) pos[used][k] = bc<R>(0), nrm[used][k] = bc<R>(k == 2 ? 1 : 0);
       used++;
     }
     for (int h = 0; h < used; h++) {
       const auto here = met & (count > bc<R>(h - 0.5)) & (count < bc<R>(h + 0.5));
-      dist[h] = sel(here, d, dist[h]);
+      dist[h] = sel(here, d, dist[h]), place[h] = sel(here, s, place[h]);
       for (int k = 0; k < 3; k++) pos[h][k] = sel(here, p[k], pos[h][k]), nrm[h][k] = sel(here, n[k], nrm[h][k]);
     }
     lost = lost | (met & (count > bc<R>(MAX_HITS - 0.5)));
     count = count + sel(met, bc<R>(1), bc<R>(0));
+  }
+
+  // Leaves out a capsule's contacts that two others of one direction make up for, one on each
+  // side: those that are no deeper than the line between these. On even ground the ones at its
+  // ends are left.
+  OSTLER_FN_BIG void thin_out() {
+    for (int i = 0; i < used; i++) {
+      B idle = mask_of<B>(false);
+      for (int j = 0; j < used; j++)
+        for (int k = j + 1; k < used; k++) {
+          if (j == i || k == i) continue;
+          const R apart = place[k] - place[j], way = place[i] - place[j];
+          const auto between = (way * (place[k] - place[i]) >= bc<R>(0)) & (abs_(apart) > bc<R>(1e-3));
+          if (!any(between)) continue;
+          const R share = way * recip_(sel(between, apart, bc<R>(1)));
+          const auto shallow = dist[i] + bc<R>(2e-6) >= fma(share, dist[k] - dist[j], dist[j]);
+          const auto alike = (dot3(nrm[i], nrm[j]) > bc<R>(0.999)) & (dot3(nrm[i], nrm[k]) > bc<R>(0.999));
+          idle = idle | (between & shallow & alike);
+        }
+      dist[i] = sel(idle, bc<R>(1e10), dist[i]);
+    }
   }
 };
 
@@ -383,10 +405,12 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
         }
         if (reversed)
           for (int k = 0; k < 3; k++) normal[k] = -normal[k];
-        hits.take(met, dist - bc<R>(radius), place, normal);
+        hits.take(met, dist - bc<R>(radius), place, normal, s);
       }
     }
   out.w.overflow = out.w.overflow | (hits.lost & (!deep));
+  // A height field's are MuJoCo's.
+  if (shared && rod && hits.used > 2) hits.thin_out();
   const R none[3] = {zero, zero, zero};
   for (int i = 0; i < hits.used; i++) {
     const R dist = sel(deep, bc<R>(1e10), hits.dist[i]);

@@ -193,6 +193,12 @@
   X(vert_adr, "[nvertices] first in vert_face") \
   X(vert_num, "[nvertices] faces that meet in a vertex") \
   X(vert_face, "faces within the mesh") \
+  X(mesh_core, "[nmesh+1] ranges in core_pos") \
+  X(mesh_graph, "[nmesh] vertices in its graph: all, or 0, where all are searched") \
+  X(mesh_seed, "[27*nmesh] vertex farthest along each direction of {-1, 0, 1}^3, of a mesh with a graph") \
+  X(vert_own, "[nvertices] number within the mesh") \
+  X(vert_link, "[nvertices] first in vert_next") \
+  X(vert_next, "neighbours within the mesh, of each vertex, and -1") \
   X(field_adr, "[nfield+1] ranges in field_data") \
   X(field_rows, "[nfield]") \
   X(field_cols, "[nfield]") \
@@ -327,6 +333,8 @@
   X(net_real, "[NET_REAL*nnet]") \
   X(net_weight, "layers' weights and biases") \
   X(mesh_pos, "[3*] meshes' vertices") \
+  X(core_pos, "[3*ncore] some vertices, for tests on all lanes") \
+  X(core_over, "[nmesh] how far the mesh reaches beyond their hull") \
   X(mesh_bound, "[nmesh] radius of the sphere around the origin") \
   X(face_normal, "[3*nfaces] outwards") \
   X(field_data, "heights") \

@@ -16,8 +16,8 @@
 template<class M, class T> OSTLER_FN void mesh_of(const M& m, int i, ConvexMesh<T>& o) {
   const int v = m.mesh_vert[i], f = m.mesh_face[i];
   o.vertices = m.mesh_vert[i + 1] - v, o.vertex = m.mesh_pos + 3 * v, o.bound = m.mesh_bound[i];
-  // No graph of the hull: all its vertices are searched.
-  o.hull = 0, o.hull_edges = o.hull_vertex = o.hull_next = o.seed = nullptr;
+  o.hull = m.mesh_graph[i], o.hull_edges = m.vert_link + v, o.hull_vertex = m.vert_own + v;
+  o.hull_next = m.vert_next, o.seed = m.mesh_seed + 27 * i;
   o.polygons = m.mesh_face[i + 1] - f, o.polygon_normal = m.face_normal + 3 * f;
   o.polygon_start = m.face_adr + f, o.polygon_size = m.face_num + f, o.polygon_vertex = m.face_vert;
   o.vertex_start = m.vert_adr + v, o.vertex_degree = m.vert_num + v, o.vertex_polygon = m.vert_face;

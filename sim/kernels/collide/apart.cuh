@@ -101,7 +101,7 @@ OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, in
 }
 
 // The point of a geom farthest along `d`, from its centre: of a box, a cylinder, an ellipsoid or
-// a mesh, whose vertices are all looked at.
+// of some of a mesh's vertices, beyond which it reaches by `core_over` at most.
 template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, const R* d, R* o) {
   const auto* size = m.cg_size + 3 * g;
   const R* mat = w.gmat + 9 * m.cg_brick[g];
@@ -109,14 +109,11 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
   R a[3], p[3];
   along_axes(mat, d, a);
   if (m.cg_type[g] == Shape::mesh) {
-    typedef typename Lane<R>::T T;
-    ConvexMesh<T> mesh;
-    mesh_of(m, m.cg_data[g], mesh);
     R top = bc<R>(-1e30);
     for (int k = 0; k < 3; k++) p[k] = zero;
-    for (int v = 0; v < mesh.vertices; v++) {
+    for (int v = m.mesh_core[m.cg_data[g]]; v < m.mesh_core[m.cg_data[g] + 1]; v++) {
       R at[3];
-      for (int k = 0; k < 3; k++) at[k] = bc<R>(mesh.vertex[3 * v + k]);
+      for (int k = 0; k < 3; k++) at[k] = bc<R>(m.core_pos[3 * v + k]);
       const R reach = fma(a[2], at[2], fma(a[1], at[1], a[0] * at[0]));
       const auto more = reach > top;
       top = sel(more, reach, top);
@@ -144,6 +141,10 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
 template<class R, class M>
 OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near) {
   enum { TURNS = 6 };
+  for (int i = 0; i < 2; i++) {
+    const int g = i ? g2 : g1;
+    if (m.cg_type[g] == Shape::mesh) reach += m.core_over[m.cg_data[g]];
+  }
   R d[3];
   for (int k = 0; k < 3; k++) d[k] = dif[k];
   for (int turn = 0; turn < (int)TURNS; turn++) {
@@ -163,16 +164,15 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
   return near;
 }
 
-// Whether that test is worth its time for a pair: a mesh of not too many vertices, and a shape
-// that is no rod.
+// Whether that test is worth its time for a pair: a mesh, and a shape that is no rod.
 template<class M> OSTLER_FN bool worth_turning(const M& m, int g1, int g2) {
-  int vertices = 0;
+  bool mesh = false;
   for (int i = 0; i < 2; i++) {
-    const int g = i ? g2 : g1, type = m.cg_type[g];
+    const int type = m.cg_type[i ? g2 : g1];
     if (type != Shape::mesh && type != Shape::box && type != Shape::cylinder && type != Shape::ellipsoid) return false;
-    if (type == Shape::mesh) vertices += m.mesh_vert[m.cg_data[g] + 1] - m.mesh_vert[m.cg_data[g]];
+    mesh = mesh || type == Shape::mesh;
   }
-  return vertices > 0 && vertices <= 2048;
+  return mesh;
 }
 
 // Lanes in which two geoms may be within `reach` of each other; c1, c2 are their centres.

@@ -3,20 +3,38 @@
 #pragma once
 
 // Whether a contact of half a cell of the shared ground, in column c and row r, is with a side or
-// an edge that its neighbours cover: prisms have such sides, the ground has not. `h`: heights at the cell's
-// corners; the hit is in the ground's frame.
+// an edge that is within the ground: the prism has it, but where the contact's normal leaves the
+// triangle the ground goes on as high or higher. `h`: heights at the cell's corners; the hit is in
+// the ground's frame.
 template <class T, class S>
 OSTLER_FN_BIG bool is_covered(const GridCells<T, S>& grid, int c, int r, int half, const T* h, const Hit<T>& hit) {
   const T* n = hit.normal;
-  const T u = (hit.pos[0] + grid.x) / grid.dx - T(c), v = (hit.pos[1] + grid.y) / grid.dy - T(r);
   const T du = half == 0 ? h[3] - h[2] : h[1] - h[0], dv = half == 0 ? h[2] - h[0] : h[3] - h[1];
-  const T gx = du / grid.dx, gy = dv / grid.dy, own = h[0] + u * du + v * dv;
+  const T gx = du / grid.dx, gy = dv / grid.dx;
   // With the top itself.
   if (n[2] - gx * n[0] - gy * n[1] > T(0.999) * root(gx * gx + gy * gy + T(1))) return false;
-  // A little beyond the side.
-  const T out = T(2) * mag(hit.dist) + T(1e-3) * grid.dx;
-  const T x = hit.pos[0] + out * n[0], y = hit.pos[1] + out * n[1];
-  return own <= GroundFace<T>(*grid.ground, x, y).at(x, y) + T(2e-3) * grid.dx;
+  const T level = root(n[0] * n[0] + n[1] * n[1]);
+  if (level < T(1e-3)) return false;
+  const T nx = n[0] / level, ny = n[1] / level;
+  // In the cell, counted in sides of it: where the contact is, and how far it is to the border.
+  const auto within = [](T x) OSTLER_INLINE { return x > T(0) ? (x < T(1) ? x : T(1)) : T(0); };
+  const T u = within((hit.pos[0] + grid.x) / grid.dx - T(c)), v = within((hit.pos[1] + grid.y) / grid.dx - T(r));
+  const T far = T(10);
+  T way = far;
+  const auto meets = [&](T gap, T speed) OSTLER_INLINE {
+    const T at = speed > T(1e-9) ? (gap > T(0) ? gap / speed : T(0)) : far;
+    way = at < way ? at : way;
+  };
+  meets(half == 0 ? u : T(1) - u, half == 0 ? -nx : nx);
+  meets(half == 0 ? T(1) - v : v, half == 0 ? ny : -ny);
+  meets(half == 0 ? v - u : u - v, half == 0 ? nx - ny : ny - nx);
+  if (!(way < far)) return false;
+  const T x = T(c) + u + (way + T(1e-3)) * nx, y = T(r) + v + (way + T(1e-3)) * ny, on = T(0.05);
+  const GroundFace<T> next(*grid.ground, x * grid.dx - grid.x, y * grid.dx - grid.y);
+  // Of the two planes a little farther on.
+  const T px = x + on * nx, py = y + on * ny;
+  const T own = h[0] + (px - T(c)) * du + (py - T(r)) * dv;
+  return own - next.at(px * grid.dx - grid.x, py * grid.dx - grid.y) <= T(0.02) * on * grid.dx;
 }
 
 template <class S>
@@ -55,32 +73,50 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
 
   const T bottom = low[2] - margin;
   int hits = 0;
-  for (int r = r0; r < r1; r++) {
-    for (int c = c0; c < c1; c++) {
-      T h[4];
-      grid.corners(c, r, h);
-      // Both triangles have the corners of the diagonal.
-      for (int half = 0; half < 2; half++) {
-        const int order[2][3] = {{2, 0, 3}, {0, 3, 1}};
-        bool below = true;
-        for (int i = 0; i < 3; i++) {
-          const int corner = order[half][i];
-          const T px = grid.dx * T(c + corner % 2) - grid.x, py = grid.dy * T(r + corner / 2) - grid.y;
-          prism.prism[i] = p3(px, py, grid.low);
-          prism.prism[3 + i] = p3(px, py, h[corner]);
-          below = below && h[corner] < bottom;
-        }
-        if (below) continue;
-        // Nor where all of it is above the triangle's plane; most end here.
-        P3<T> down = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
-        if (down[2] > T(0)) down = -down;
-        make_unit(down);
-        // A little more, for rounding.
-        if (dot(down, prism.prism[3] - support_point(shape, down)) > margin + T(1e-9)) continue;
-        if (hits >= MAX_HITS) return hits;
-        Hit<T> hit;
-        if (penetration(prism, shape, 1, margin, &hit) && !(grid.ground && is_covered(grid, c, r, half, h, hit)))
+  // Again with the sides within the ground where nothing else is touched.
+  bool left_out = true;
+  for (int strict = grid.ground ? 1 : 0; strict >= 0 && hits == 0 && left_out; strict--) {
+    left_out = false;
+    for (int r = r0; r < r1; r++) {
+      for (int c = c0; c < c1; c++) {
+        T h[4];
+        grid.corners(c, r, h);
+        // Both triangles have the corners of the diagonal.
+        for (int half = 0; half < 2; half++) {
+          const int order[2][3] = {{2, 0, 3}, {0, 3, 1}};
+          bool below = true;
+          for (int i = 0; i < 3; i++) {
+            const int corner = order[half][i];
+            const T px = grid.dx * T(c + corner % 2) - grid.x, py = grid.dy * T(r + corner / 2) - grid.y;
+            prism.prism[i] = p3(px, py, grid.low);
+            prism.prism[3 + i] = p3(px, py, h[corner]);
+            below = below && h[corner] < bottom;
+          }
+          if (below) continue;
+          // Nor where all of it is above the triangle's plane; most end here.
+          P3<T> down = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
+          if (down[2] > T(0)) down = -down;
+          make_unit(down);
+          // A little more, for rounding.
+          if (dot(down, prism.prism[3] - support_point(shape, down)) > margin + T(1e-9)) continue;
+          if (hits >= MAX_HITS) return hits;
+          Hit<T> hit;
+          if (!penetration(prism, shape, 1, margin, &hit)) continue;
+          if (strict && is_covered(grid, c, r, half, h, hit)) {
+            // The shape's deepest point counts, if it is under this triangle.
+            const P3<T> deep = support_point(shape, down);
+            const T over = -dot(down, deep - prism.prism[3]);
+            const T u = (deep[0] + grid.x) / grid.dx - T(c), v = (deep[1] + grid.y) / grid.dx - T(r), more = T(1e-6);
+            const bool under = half == 0 ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
+            if (!under || !(over <= margin)) {
+              left_out = true;
+              continue;
+            }
+            hit.dist = over;
+            for (int i = 0; i < 3; i++) hit.normal[i] = -down[i], hit.pos[i] = deep[i] + T(0.5) * over * down[i];
+          }
           write_hit(out[hits++], hit.dist, turn(frame, p3(hit.pos)) + base, turn(frame, p3(hit.normal)));
+        }
       }
     }
   }

@@ -194,6 +194,57 @@ fn the_shared_ground_is_the_field() {
     assert!(alone > 100, "{alone}");
 }
 
+/// The ground with cells of one height, level ones and the same as triangles.
+fn even(field: &Model) -> [Model; 2] {
+    [1, 0].map(|bit| {
+        let mut model = on_terrain(field);
+        let mut terrain = Terrain::clone(model.terrain.as_ref().unwrap());
+        terrain.heights.fill(f32::from_bits(EVEN.to_bits() & !1 | bit));
+        model.terrain = Some(Arc::new(terrain));
+        model
+    })
+}
+
+const EVEN: f32 = 0.1;
+
+/// A capsule that lies on several cells has a plane's two contacts, and moves as on it.
+#[test]
+fn a_capsule_on_even_ground_has_a_planes_contacts() {
+    let folder = tempfile::tempdir().unwrap();
+    let geom = "type=\"capsule\" size=\"0.05 0.2\"";
+    let (_, field) = load(folder.path(), "capsule", &text(&[geom], ""));
+    let plane = format!(
+        "<mujoco><worldbody><geom name=\"field\" type=\"plane\" size=\"0 0 1\" pos=\"0 0 {EVEN}\"/>\
+         <body><freejoint/><geom {geom}/></body></worldbody></mujoco>"
+    );
+    let (_, plane) = load(folder.path(), "plane", &plane);
+    for model in even(&field) {
+        let mut dice = Dice::new(7);
+        for _ in 0..500 {
+            let mut qpos = model.qpos0.clone();
+            let [x, y, yaw] = [(); 3].map(|()| dice.unit());
+            (qpos[0], qpos[1], qpos[2]) = (x - 0.5, y - 0.5, f64::from(EVEN) + 0.049);
+            // Along the ground, in any direction.
+            let (sin, cos) = (3.0 * yaw).sin_cos();
+            let half = std::f64::consts::FRAC_1_SQRT_2;
+            qpos[3..7].copy_from_slice(&[cos * half, -sin * half, cos * half, sin * half]);
+            let qvel = vec![0.0; model.nv];
+            let states = States { qpos: &qpos, qvel: &qvel, ctrl: &[], act: &[], varied: &[] };
+            let [ours, theirs] =
+                [&model, &plane].map(|m| evaluate(m, Precision::F64, &states).unwrap());
+            assert_eq!([ours.ncon[0], theirs.ncon[0]], [2, 2], "{qpos:?}");
+            for (a, b) in ours.qacc.iter().zip(&theirs.qacc) {
+                assert!(
+                    (a - b).abs() < 1e-3 * (1.0 + b.abs()),
+                    "{:?} {:?}",
+                    ours.qacc,
+                    theirs.qacc
+                );
+            }
+        }
+    }
+}
+
 /// A box that lies on cells of one height is pushed up alone, wherever their borders are.
 #[test]
 fn borders_of_level_cells_do_not_push_a_box_aside() {
@@ -202,19 +253,13 @@ fn borders_of_level_cells_do_not_push_a_box_aside() {
     // Without friction: each contact pushes along its normal.
     let geom = "type=\"box\" size=\"0.1 0.06 0.04\" condim=\"1\" priority=\"1\"";
     let (_, field) = load(folder.path(), "box", &text(&[geom], ""));
-    let mut model = on_terrain(&field);
-    let mut terrain = Terrain::clone(model.terrain.as_ref().unwrap());
-    // Level cells, and the same as triangles.
-    for bit in [1, 0] {
-        terrain.heights.fill(f32::from_bits(0.1_f32.to_bits() & !1 | bit));
-        let height = f64::from(terrain.heights[0]);
-        model.terrain = Some(Arc::new(terrain.clone()));
+    for model in even(&field) {
         let mut dice = Dice::new(5);
         for _ in 0..500 {
             let mut qpos = model.qpos0.clone();
             let [x, y, yaw] = [(); 3].map(|()| dice.unit());
             (qpos[0], qpos[1]) = (x - 0.5, y - 0.5);
-            qpos[2] = height + half[2] - 0.001;
+            qpos[2] = f64::from(EVEN) + half[2] - 0.001;
             let (sin, cos) = (3.0 * yaw).sin_cos();
             qpos[3..7].copy_from_slice(&[cos, 0.0, 0.0, sin]);
             let qvel = vec![0.0; model.nv];

@@ -4,13 +4,20 @@
 use crate::physics::native::tables::RobotTables;
 use ostler_model::rotation::{cross, dot, rotate};
 use ostler_model::{Mesh, Vec3};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Triangles whose directions round to the same multiples of this azimuth and polar
 /// angle (rad), in the frame of the mesh's file, are one face, as in MuJoCo.
 const ANGLE: f64 = 0.01;
 /// Directions this near the poles have no azimuth.
 const POLE: f64 = 1.0 - 1e-7;
+
+/// From this many vertices on a mesh is climbed; of fewer all are looked at. MuJoCo climbs from 10
+/// on (`mjMESH_HILLCLIMB_MIN`): below this one the climb's steps take as long.
+const CLIMBED: usize = 48;
+
+/// Most vertices of a mesh that tests on all lanes look at.
+const CORE: usize = 96;
 
 /// Radius of the sphere around the mesh's origin.
 pub(super) fn bound(mesh: &Mesh) -> f64 {
@@ -52,10 +59,86 @@ pub(super) fn write(mesh: &Mesh, plan: &mut RobotTables) -> i32 {
         plan.vert_num.push(faces.len() as i32);
         plan.vert_face.extend(faces);
     }
+    write_graph(mesh, &vertices, plan);
+    write_core(&vertices, plan);
     plan.mesh_vert.push(plan.vert_adr.len() as i32);
     plan.mesh_face.push(plan.face_adr.len() as i32);
     plan.mesh_bound.push(bound(mesh));
     index
+}
+
+/// Writes few vertices that nearly have the mesh as their hull, and how far it reaches beyond
+/// that: the farthest ones along directions spread evenly over the sphere.
+fn write_core(vertices: &[Vec3], plan: &mut RobotTables) {
+    let core: BTreeSet<usize> = match vertices.len() <= CORE {
+        true => (0..vertices.len()).collect(),
+        false => (0..CORE).map(|k| farthest(vertices, 0..vertices.len(), spread(k))).collect(),
+    };
+    let beyond = |i: usize| if core.contains(&i) { 0.0 } else { gap(vertices, &core, i) };
+    // A little more, for rounding in single precision.
+    let over = (0..vertices.len()).map(beyond).fold(0.0, f64::max) * 1.0001;
+    plan.core_pos.extend(core.iter().flat_map(|i| vertices[*i]));
+    plan.mesh_core.push(plan.core_pos.len() as i32 / 3);
+    plan.core_over.push(over);
+}
+
+/// Direction `k` of [`CORE`] that are spread evenly (Fibonacci's lattice).
+fn spread(k: usize) -> Vec3 {
+    let z = 1.0 - (2.0 * k as f64 + 1.0) / CORE as f64;
+    let (sin, cos) = (k as f64 * std::f64::consts::PI * (3.0 - 5.0_f64.sqrt())).sin_cos();
+    let r = (1.0 - z * z).sqrt();
+    [r * cos, r * sin, z]
+}
+
+fn farthest(vertices: &[Vec3], among: impl IntoIterator<Item = usize>, way: Vec3) -> usize {
+    let best = |best: (usize, f64), i: usize| {
+        let along = dot(way, vertices[i]);
+        if along > best.1 { (i, along) } else { best }
+    };
+    among.into_iter().fold((0, f64::MIN), best).0
+}
+
+/// At least the distance of vertex `i` from the hull of others: from a point in the hull, which
+/// steps bring nearer (Frank and Wolfe 1956).
+fn gap(vertices: &[Vec3], core: &BTreeSet<usize>, i: usize) -> f64 {
+    const STEPS: usize = 40;
+    let from = |at: Vec3| [0, 1, 2].map(|k| vertices[i][k] - at[k]);
+    let mut at = vertices[farthest(vertices, core.iter().copied(), vertices[i])];
+    for _ in 0..STEPS {
+        let way = from(at);
+        let next = vertices[farthest(vertices, core.iter().copied(), way)];
+        let step = [0, 1, 2].map(|k| next[k] - at[k]);
+        let share = (dot(way, step) / dot(step, step).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        at = [0, 1, 2].map(|k| at[k] + share * step[k]);
+    }
+    let way = from(at);
+    dot(way, way).sqrt()
+}
+
+/// Writes which vertices edges of the hull lead to, along which its farthest point is climbed to,
+/// and where such a climb begins.
+fn write_graph(mesh: &Mesh, vertices: &[Vec3], plan: &mut RobotTables) {
+    let climbed = vertices.len() >= CLIMBED;
+    plan.mesh_graph.push(if climbed { vertices.len() as i32 } else { 0 });
+    let directions = (0..27).map(|k| [k / 9, k / 3 % 3, k % 3].map(|x| f64::from(x) - 1.0));
+    plan.mesh_seed.extend(directions.map(|way| {
+        let along = |i: usize| dot(way, vertices[i]);
+        let first = |best, i| if along(i) > along(best) { i } else { best };
+        if climbed { (0..vertices.len()).fold(0, first) as i32 } else { 0 }
+    }));
+    let mut next = vec![BTreeSet::new(); vertices.len()];
+    for &[a, b, c] in mesh.faces.iter().filter(|_| climbed) {
+        for [from, to] in [[a, b], [b, c], [c, a]] {
+            next[from as usize].insert(to as i32);
+            next[to as usize].insert(from as i32);
+        }
+    }
+    for (own, next) in next.into_iter().enumerate() {
+        plan.vert_own.push(own as i32);
+        plan.vert_link.push(plan.vert_next.len() as i32);
+        plan.vert_next.extend(next);
+        plan.vert_next.push(-1);
+    }
 }
 
 /// Outlines of the hull's faces, counter-clockwise from outside.
@@ -137,6 +220,7 @@ fn unit(v: Vec3) -> Option<Vec3> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::physics::native::lower::tests::model;
 
     /// A cube of two triangles per side, turned in its file's frame.
     fn cube() -> Mesh {
@@ -153,10 +237,18 @@ mod tests {
         }
     }
 
+    fn empty() -> RobotTables {
+        RobotTables {
+            mesh_vert: vec![0],
+            mesh_face: vec![0],
+            mesh_core: vec![0],
+            ..RobotTables::default()
+        }
+    }
+
     #[test]
     fn two_triangles_of_a_cubes_side_are_one_face() {
-        let mut plan =
-            RobotTables { mesh_vert: vec![0], mesh_face: vec![0], ..RobotTables::default() };
+        let mut plan = empty();
         write(&cube(), &mut plan);
         assert_eq!(write(&cube(), &mut plan), 1);
         assert_eq!((&plan.mesh_vert, &plan.mesh_face), (&vec![0, 8, 16], &vec![0, 6, 12]));
@@ -178,6 +270,58 @@ mod tests {
             sorted.sort_unstable();
             sorted.dedup();
             assert_eq!(sorted.len(), 4);
+        }
+    }
+
+    /// A ball of 200 points: from any vertex the climb ends at the farthest one.
+    #[test]
+    fn a_hull_is_climbed_to_its_farthest_vertex() {
+        let point = |k: usize| {
+            let z = 1.0 - (2.0 * k as f64 + 1.0) / 200.0;
+            let (sin, cos) = (k as f64 * 2.399_963).sin_cos();
+            let r = (1.0 - z * z).sqrt();
+            format!("{} {} {z} ", r * cos, 0.6 * r * sin)
+        };
+        let points: String = (0..200).map(point).collect();
+        let text = format!(
+            "<asset><mesh name=\"m\" vertex=\"{points}\"/></asset><worldbody><body><freejoint/>\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody>"
+        );
+        let mesh = model(&text).meshes[0].clone();
+        let mut plan = empty();
+        // Behind another one, to whose tables its own are added.
+        write(&cube(), &mut plan);
+        write(&mesh, &mut plan);
+        assert_eq!((plan.mesh_graph[0], plan.mesh_graph[1]), (0, 200));
+        // Fewer of them nearly have its hull: along no direction it reaches farther.
+        assert_eq!(plan.mesh_core[..2], [0, 8]);
+        let core = &plan.core_pos[24..];
+        assert!(core.len() <= 3 * CORE && plan.core_over[0] == 0.0);
+        assert!((0.001..0.05).contains(&plan.core_over[1]), "{:?}", plan.core_over);
+        for k in 0..CORE {
+            let way = spread(k * 31 % CORE).map(|x| x * 0.999);
+            let reach = |points: &[f64]| {
+                let along = points.chunks(3).map(|p| way[0] * p[0] + way[1] * p[1] + way[2] * p[2]);
+                along.fold(f64::MIN, f64::max)
+            };
+            assert!(reach(&plan.mesh_pos[24..]) <= reach(core) + plan.core_over[1]);
+        }
+        let at = |v: usize| &plan.mesh_pos[3 * (8 + v)..][..3];
+        for k in 0..100 {
+            let way = at(k * 7 % 200).to_vec();
+            let along = |v: usize| at(v).iter().zip(&way).map(|(a, b)| a * b).sum::<f64>();
+            let farthest = (0..200).map(along).fold(f64::MIN, f64::max);
+            let mut here = k;
+            loop {
+                let links = &plan.vert_next[plan.vert_link[8 + here] as usize..];
+                let links = links.iter().take_while(|v| **v >= 0).map(|v| *v as usize);
+                let best = links.max_by(|a, b| along(*a).total_cmp(&along(*b))).unwrap();
+                if along(best) <= along(here) {
+                    break;
+                }
+                here = best;
+            }
+            assert_eq!(along(here), farthest);
         }
     }
 

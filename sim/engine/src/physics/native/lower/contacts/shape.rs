@@ -78,6 +78,7 @@ impl<'a> Shapes<'a> {
     pub(crate) fn new(context: &'a Context, plan: &mut RobotTables) -> Self {
         plan.mesh_vert.push(0);
         plan.mesh_face.push(0);
+        plan.mesh_core.push(0);
         plan.field_adr.push(0);
         let model = context.model;
         Self {
