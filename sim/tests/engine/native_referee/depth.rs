@@ -27,8 +27,8 @@ const BASE: f64 = 1.0;
 const DEEPEST: f64 = 0.03;
 const CLEAR: f64 = 1e-4;
 /// A body that a contact moves and hardly turns accelerates by this for each metre of depth: an
-/// impedance of 0.9, times a stiffness of `1 / (0.9 * 0.02 s)^2`.
-const PER_METRE: f64 = 0.9 / (0.9 * 0.02 * 0.9 * 0.02);
+/// impedance of 0.9 twice, times a stiffness of `1 / (0.9 * 0.02 s)^2`.
+const PER_METRE: f64 = 1.0 / (0.02 * 0.02);
 
 fn dot(a: V3, b: V3) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -113,7 +113,7 @@ fn text(geom: &str) -> String {
         let _ = write!(field, " {:.4}", ((k * k * 31 + k * 17) % 97) as f64 / 96.0);
     }
     for v in hull() {
-        let _ = write!(vertices, " {:.5} {:.5} {:.5}", v[0], v[1], v[2]);
+        let _ = write!(vertices, " {} {} {}", v[0], v[1], v[2]);
     }
     format!(
         "<mujoco><compiler balanceinertia=\"true\"/><option gravity=\"0 0 0\"/><asset>\
@@ -152,9 +152,8 @@ fn heights(model: &Model) -> Vec<f64> {
 /// Both prisms of every cell.
 fn prisms(model: &Model) -> Vec<Vec<V3>> {
     let (heights, half) = (heights(model), CELLS as f64 / 2.0);
-    let corner = |c: usize, r: usize| {
-        [c as f64 - half, r as f64 - half, heights[r * (CELLS + 1) + c]]
-    };
+    let corner =
+        |c: usize, r: usize| [c as f64 - half, r as f64 - half, heights[r * (CELLS + 1) + c]];
     let mut all = Vec::new();
     for (r, c) in (0..CELLS * CELLS).map(|k| (k / CELLS, k % CELLS)) {
         for third in [corner(c, r + 1), corner(c + 1, r)] {
@@ -188,7 +187,8 @@ fn states(model: &Model, corners: &[V3], margin: f64) -> (Vec<f64>, Vec<f64>) {
             })
             .collect();
         // Most cells are passed by: these directions say so at once.
-        let axes = [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]];
+        let axes =
+            [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]];
         let near: Vec<f64> = cells
             .iter()
             .filter(|cell| axes.iter().all(|n| reach(cell, &placed, *n) > -margin - CLEAR))
@@ -231,7 +231,10 @@ fn boxes_and_hulls_are_as_deep_in_a_cell_as_all_directions_say() {
     let folder = tempfile::tempdir().unwrap();
     let sign = |k: usize, bit: usize, x: f64| if k & bit == 0 { -x } else { x };
     let corners = (0..8).map(|k| [sign(k, 1, 0.1), sign(k, 2, 0.06), sign(k, 4, 0.04)]).collect();
-    let shapes = [("box", "type=\"box\" size=\".1 .06 .04\"", corners), ("hull", "type=\"mesh\" mesh=\"m\"", hull())];
+    let shapes = [
+        ("box", "type=\"box\" size=\".1 .06 .04\"", corners),
+        ("hull", "type=\"mesh\" mesh=\"m\"", hull()),
+    ];
     for ((name, geom, corners), margin) in shapes.iter().flat_map(|s| [(s, 0.0), (s, 0.02)]) {
         let path = folder.path().join(format!("{name}.xml"));
         let geom = format!("<geom {geom} margin=\"{margin}\"/>");
@@ -254,13 +257,15 @@ fn boxes_and_hulls_are_as_deep_in_a_cell_as_all_directions_say() {
             }
         }
         if let Some(answers) = theirs(&path, &field, &qpos) {
-            // It ends too early, where the depth is too small, and finds the normal there.
+            // Without a margin it ends too early, where the depth is too small. With one its
+            // shapes are round, and it does not.
             let off = errors(&answers.qacc, &answers.ncon, &deep);
             let far = off.iter().filter(|e| e.abs() > 1e-6).count();
             let most = off.iter().fold(0.0_f64, |m, e| m.max(e.abs()));
             println!("{name}, margin {margin}, MuJoCo: {far} of {STATES}, up to {most:.1e} m");
             assert!(off.iter().all(|e| *e < 1e-6), "{name}: deeper than it is");
-            assert!(far * 10 <= STATES * 9, "{name}: {far} of {STATES}");
+            let few = if margin > 0.0 { 0 } else { STATES * 9 / 10 };
+            assert!(far <= few, "{name}: {far} of {STATES}");
         }
     }
 }

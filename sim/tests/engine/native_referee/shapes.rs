@@ -188,7 +188,9 @@ fn rolling() -> String {
 /// Ellipsoids in air on threads to a weight.
 fn balloons() -> String {
     let (mut bodies, mut threads) = (String::new(), String::new());
-    for (k, [x, y, long]) in [[-0.1, 0.1, 0.15], [0.1, 0.1, 0.14], [0.0, -0.1, 0.13]].iter().enumerate() {
+    for (k, [x, y, long]) in
+        [[-0.1, 0.1, 0.15], [0.1, 0.1, 0.14], [0.0, -0.1, 0.13]].iter().enumerate()
+    {
         let _ = write!(
             bodies,
             "<body gravcomp=\"7.2\" pos=\"{x} {y} .2\"><freejoint/><geom type=\"ellipsoid\" \
@@ -262,7 +264,8 @@ fn scenes_of_lying_shapes_agree_with_mujoco() {
             let table = compare(&model, label, &ours, &answers, gate);
             println!("{name}\n{table}");
             if table.same_ncon * 100 < states * 98 {
-                let text = format!("contacts are as many in {} of {states} states", table.same_ncon);
+                let text =
+                    format!("contacts are as many in {} of {states} states", table.same_ncon);
                 beyond.push(format!("{name}, {label}: {text}"));
             }
             beyond.extend(table.beyond.iter().map(|b| format!("{name}, {label}: {b}")));
