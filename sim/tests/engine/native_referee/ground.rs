@@ -124,10 +124,10 @@ fn states(model: &Model) -> impl Iterator<Item = Vec<f64>> + '_ {
     let mut dice = Dice::new(17);
     (0..4000).map(move |_| {
         let mut qpos = model.qpos0.clone();
-        qpos[0] = (-0.95 + 1.9 * dice.unit());
-        qpos[1] = (-0.95 + 1.9 * dice.unit());
-        qpos[2] = (0.08 + 0.25 * dice.unit());
-        let quat = [(); 4].map(|()| (-1.0 + 2.0 * dice.unit()));
+        qpos[0] = -0.95 + 1.9 * dice.unit();
+        qpos[1] = -0.95 + 1.9 * dice.unit();
+        qpos[2] = 0.08 + 0.25 * dice.unit();
+        let quat = [(); 4].map(|()| -1.0 + 2.0 * dice.unit());
         let norm = quat.iter().map(|x| x * x).sum::<f64>().sqrt();
         (0..4).for_each(|i| qpos[3 + i] = quat[i] / norm);
         qpos
@@ -185,9 +185,7 @@ fn the_shared_ground_is_the_field() {
         for (label, precision) in PRECISIONS {
             let [count, different] = compared(&field, &ground, body, precision);
             println!("{geom}, {label}: {different} of {count}");
-            // Of a box in a prism more than one way out is the nearest, but for rounding.
-            let most = if body < ROUND.len() { 1 } else { count / 3 };
-            assert!(different <= most, "{geom}: {different} of {count}");
+            assert!(different <= 1, "{geom}: {different} of {count}");
             alone += count;
         }
     }
