@@ -3,7 +3,7 @@
 #pragma once
 
 enum {
-  PATCH_CORNERS = 64,  // of a mesh's face; larger faces keep their single contact
+  PATCH_CORNERS = 64,  // of a mesh's face; larger ones are thinned out to these
   PATCH_DEGREE = 32    // faces looked at around a vertex
 };
 
@@ -192,9 +192,10 @@ OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T, S>& c, const P3<T>& o
   edges_at(f, c);
 }
 
-// A face's corners, clockwise from outside; 0 where there are too many.
+// A face's corners, clockwise from outside. Of a large one evenly spaced corners, the
+// `touched` vertex among them: it may be the deepest.
 template <class T, class S>
-OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
+OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, int touched, P3<T>* corner) {
   if (c.type == Shape::box) {
     // Which of its four corners lie at the positive end of each of the two other axes,
     // as bits; MuJoCo's first corner, since the widest quadrilateral depends on it.
@@ -226,9 +227,13 @@ OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
   }
   const ConvexMesh<S>& mesh = *c.mesh;
   const int size = mesh.polygon_size[face];
-  if (size > PATCH_CORNERS) return 0;
   const int* list = mesh.polygon_vertex + mesh.polygon_start[face];
-  for (int k = 0; k < size; k++)
-    corner[k] = turn(c.mat, as_p3<T>(mesh.vertex + 3 * list[size - 1 - k])) + c.pos;
-  return size;
+  const int count = size < PATCH_CORNERS ? size : PATCH_CORNERS;
+  int last = size - 1;
+  for (int k = 0; k < size && count < size; k++) last = list[k] == touched ? k : last;
+  for (int k = 0; k < count; k++) {
+    const int at = last - int((long long)k * size / count);
+    corner[k] = turn(c.mat, as_p3<T>(mesh.vertex + 3 * list[at < 0 ? at + size : at])) + c.pos;
+  }
+  return count;
 }

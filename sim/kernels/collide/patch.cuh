@@ -71,8 +71,7 @@ OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int
 
 template <class T>
 OSTLER_FN T quad_area(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& d) {
-  // As MuJoCo sums it: of equally wide quadrilaterals rounding chooses.
-  return T(0.5) * norm(cross(d - a, b - d) + cross(c - b, a - c));
+  return T(0.5) * norm(cross(c - a, d - b));
 }
 
 // The quadrilateral of (nearly) the largest area in a convex polygon, by turning its
@@ -127,7 +126,7 @@ struct Patch {
 };
 
 // Clips `polygon` on a face and keeps up to four corners. Each is dropped onto the face
-// along its normal; a corner of a face goes back from there to that face's plane, whose
+// along its normal; a corner of a face goes back from there to the plane through it whose
 // outward normal is `back`. The last way is the contact's distance.
 template <class T>
 OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const P3<T>* face,
@@ -136,7 +135,6 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   patch.count = 0;
   if (corners < 3 || count < 2) return;
   const bool edge = count == 2;
-  const P3<T> there = polygon[0];
   count = clip_on_face(polygon, count, face, corners, normal, margin - puffed);
   int keep[PATCH_HITS] = {0, 1, 2, 3};
   int kept = count < PATCH_HITS ? count : PATCH_HITS;
@@ -162,7 +160,8 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
     patch.mid[k] = at - (height - T(0.5) * patch.dist[k]) * normal;
     if (!edge) {
       const P3<T> on = at - height * normal;
-      patch.dist[k] = dot(on - there, back);
+      // From the corner itself: a mesh's face is flat to its vertices' rounding only.
+      patch.dist[k] = -height * dot(normal, back);
       patch.mid[k] = on - (T(0.5) * patch.dist[k]) * back;
     }
   }
@@ -184,8 +183,8 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
   int pair[2];
   P3<T> polygon[2 * PATCH_CORNERS], border[PATCH_CORNERS];
   if (facing_faces(fa, fb, pair)) {
-    const int count = face_corners(b, fb.face[pair[1]], polygon);
-    const int corners = face_corners(a, fa.face[pair[0]], border);
+    const int count = face_corners(b, fb.face[pair[1]], fb.vertex[0], polygon);
+    const int corners = face_corners(a, fa.face[pair[0]], fa.vertex[0], border);
     patch.normal = -fb.normal[pair[1]];
     fill_patch(patch, polygon, count, border, corners, fa.normal[pair[0]], fb.normal[pair[1]],
                margin);
@@ -195,14 +194,14 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
   if ((first_is_round || fa.size <= fb.size) && edge_on_face(fa, fb, pair)) {
     polygon[0] = fa.begin;
     polygon[1] = fa.end[pair[0]];
-    const int corners = face_corners(b, fb.face[pair[1]], border);
+    const int corners = face_corners(b, fb.face[pair[1]], fb.vertex[0], border);
     const P3<T> normal = fb.normal[pair[1]];
     patch.normal = -normal;
     fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin, fa.puffed);
   } else if (edge_on_face(fb, fa, pair)) {
     polygon[0] = fb.begin;
     polygon[1] = fb.end[pair[0]];
-    const int corners = face_corners(a, fa.face[pair[1]], border);
+    const int corners = face_corners(a, fa.face[pair[1]], fa.vertex[0], border);
     const P3<T> normal = fa.normal[pair[1]];
     patch.normal = normal;
     fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin, fb.puffed);

@@ -144,8 +144,9 @@ OSTLER_FN_BIG P3<T> support_point(Convex<T, S>& c, const P3<T>& dir) {
         best = base + i;
       }
     }
-    // Its vertices have no numbers: the search of two polytopes ends when only the
-    // other shape's vertex comes again, as MuJoCo's does.
+    // MuJoCo gives its vertices no numbers, and ends the search of two polytopes where the
+    // other shape's vertex alone comes again: up to all of the depth too early.
+    c.vertex = best;
     return c.prism[best];
   }
   if (c.type == Shape::sphere) return c.core ? c.pos : c.size[0] * dir + c.pos;

@@ -46,6 +46,8 @@ def allowed(pair, how, precision):
         return 1 if how == "aligned" else 0.75
     if how == "aligned":
         # Overlaps equally deep in several directions: which one is a matter of path.
+        if pair in ("box-mesh", "mesh-mesh"):
+            return 0.06 if precision == "double" else 0.15
         return 1 if pair.startswith("field") else 0.2
     if "cylinder" in pair:
         # Of a cap on a vertex the search's path decides which line of the side counts.
@@ -179,7 +181,9 @@ def main():
     failed = []
     for kind in kinds:
         first, second = kind.split("-")
-        for mesh in args.mesh.split(",") if "mesh" in kind else ["many"]:
+        meshes = args.mesh.split(",") if "mesh" in kind else ["many"]
+        # Of its faces of seven corners four are kept.
+        for mesh in meshes + ["prism"] * (kind in ("box-mesh", "mesh-mesh")):
             for k, how in enumerate(args.how.split(",")):
                 if how == "nearly" and kind not in ANALYTIC:
                     continue

@@ -6,6 +6,7 @@
 //! every table of residuals and fails.
 
 mod attached;
+mod depth;
 pub mod engine;
 mod features;
 mod generated;
@@ -15,6 +16,7 @@ mod models;
 pub mod pending;
 pub mod reference;
 mod saved;
+mod shapes;
 mod shrink;
 mod trajectories;
 mod varied;
