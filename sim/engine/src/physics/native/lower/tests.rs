@@ -351,10 +351,6 @@ fn what_is_not_supported_is_refused_by_name() {
                 .to_string(),
             ["nativeccd", "\"egg\" and \"can\""],
         ),
-        (
-            format!("<option noslip_iterations='5'/>{}", body("<joint/><geom size='1'/>")),
-            ["noslip_iterations=\"5\"", "task.option.noslip_iterations = 0"],
-        ),
     ] {
         let error = refused(&text);
         assert!(parts.iter().all(|p| error.contains(p)), "{error}");
