@@ -32,15 +32,18 @@ template<class R, class M> OSTLER_FN void settle(const M& m, const Work<R, M>& w
   for (int i = 1; i < m.pair_dim[c]; i++) slope[i] = -w.slip_f[slip_first(m, world, k) + i - 1];
 }
 
-// min 1/2 v'A v + b'v over sum (v_i / mu_i)^2 <= r^2; A packed.
-template<class R, class Mu> OSTLER_FN_BIG void friction_ellipsoid(int n, const R* A, const R* b, const Mu& mu, R r, R* v) {
+// min 1/2 (v - f)'A (v - f) + miss'(v - f) over sum (v_i / mu_i)^2 <= r^2; A packed. By what
+// changes: in single precision A f - miss would lose the digits of small changes.
+template<class R, class Mu>
+OSTLER_FN_BIG void friction_ellipsoid(int n, const R* A, const R* f, const R* miss, const Mu& mu, R r, R* v) {
   typedef typename Lane<R>::Mask B;
   const R zero = bc<R>(0), small = bc<R>(1e-10);
   // In single precision the ellipsoid is met no closer; what is left is scaled away.
   const R near = max_(small, r * r * bc<R>(Tiny<R>::value < 1e-12 ? 0 : 1e-6));
-  R S[15], c[5], L[15], inv[5], x[5], y[5], root = zero, size = zero;
+  R S[15], g[5], c[5], L[15], inv[5], x[5], y[5], root = zero, size = zero;
   for (int i = 0; i < n; i++) {
-    c[i] = -b[i] * mu(i);
+    g[i] = f[i] / mu(i);
+    c[i] = miss[i] * mu(i);
     v[i] = zero;
     for (int j = 0; j <= i; j++) S[tri(i) + j] = A[tri(i) + j] * mu(i) * mu(j);
   }
@@ -75,9 +78,11 @@ template<class R, class Mu> OSTLER_FN_BIG void friction_ellipsoid(int n, const R
         }
       }
     if (n <= 3) bad = bad | (det < small);
-    back(c, x);
+    for (int i = 0; i < n; i++) y[i] = fma(root, g[i], c[i]);
+    back(y, x);
     R square = zero, slope = zero;
     for (int i = 0; i < n; i++) {
+      x[i] = g[i] - x[i];
       square = fma(x[i], x[i], square);
       v[i] = sel(going, x[i], v[i]);
     }
@@ -180,13 +185,10 @@ template<class R, class M> OSTLER_FN R slip_sweep(const M& m, Work<R, M>& w, typ
     return falls;
   }
   const Rub<R, M> rub = rub_of(m, w, world, k, c);
-  R miss[5], b[5], v[5], change = zero;
-  for (int i = 0; i < n; i++) {
-    miss[i] = b[i] = slip_dot(m, J + i * m.nv, w.qacc) - aref[i];
-    for (int j = 0; j < n; j++) b[i] = fnma(j <= i ? A[tri(i) + j] : A[tri(j) + i], f[j], b[i]);
-  }
+  R miss[5], v[5], change = zero;
+  for (int i = 0; i < n; i++) miss[i] = slip_dot(m, J + i * m.nv, w.qacc) - aref[i];
   const auto pressed = w.slip_n[slot] > bc<R>(OSTLER_MIN_VALUE);
-  friction_ellipsoid(n, A, b, [&](int i) OSTLER_INLINE { return rub.mu(i); }, w.slip_n[slot], v);
+  friction_ellipsoid(n, A, f, miss, [&](int i) OSTLER_INLINE { return rub.mu(i); }, w.slip_n[slot], v);
   for (int i = 0; i < n; i++) v[i] = sel(pressed, v[i], zero) - f[i];
   for (int i = 0; i < n; i++) {
     R half = miss[i];

@@ -77,7 +77,7 @@ pub(super) fn read(e: &Element, damping: f64, p: Parameters<'_>) -> Read<()> {
     p.dynamics[0] =
         if inductance[0] > 0.0 { inductance[0] / resistance } else { inductance[1].max(0.0) };
     // Those that are refused where they are not 0: amplitude, heat, bristles' stiffness.
-    let mut first = |name: &str, count: usize, to: &mut f64| -> Read<()> {
+    let first = |name: &str, count: usize, to: &mut f64| -> Read<()> {
         if let Some(given) = e.numbers(name)? {
             *to = given.into_iter().take(count).find(|x| *x != 0.0).unwrap_or(0.0);
         }

@@ -416,6 +416,7 @@ fn geoms(m: &Model, c: &Check) {
         c.field("geom_solimp", i, &g.solimp);
         c.field("geom_margin", i, &[g.margin]);
         c.field("geom_gap", i, &[g.gap]);
+        c.field("geom_adhesion", i, &[g.adhesion]);
         let fluid = row(c.theirs, "geom_fluid", i);
         assert_eq!(g.fluid.is_some(), fluid[0] != 0.0, "{}", g.name);
         if let Some(ours) = g.fluid {

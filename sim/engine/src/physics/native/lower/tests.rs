@@ -351,6 +351,13 @@ fn what_is_not_supported_is_refused_by_name() {
                 .to_string(),
             ["nativeccd", "\"egg\" and \"can\""],
         ),
+        (
+            format!(
+                "<worldbody><geom name='tape' type='plane' size='1 1 1' adhesion='2'/>{}",
+                "<body><freejoint/><geom name='egg' size='1' gap='0.1'/></body></worldbody>"
+            ),
+            ["adhesion across a gap", "\"tape\" and \"egg\""],
+        ),
     ] {
         let error = refused(&text);
         assert!(parts.iter().all(|p| error.contains(p)), "{error}");
