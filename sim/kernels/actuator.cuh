@@ -10,10 +10,11 @@ enum {
   ARMS_FREE,      // as ARMS_BALL
   ARMS_SITE,      // 0: spot, 1: reference spot or -1, 2: tree about whose reference points are
   ARMS_CRANK,     // 0: spot of the crank, 1: of the slider, 2: as ARMS_SITE
+  ARMS_BODY,      // those of contacts: see adhesion.cuh
 };
 
 // act_dyn: how activations follow.
-enum { DYN_NONE, DYN_INTEGRATOR, DYN_FILTER, DYN_FILTER_EXACT, DYN_MUSCLE };
+enum { DYN_NONE, DYN_INTEGRATOR, DYN_FILTER, DYN_FILTER_EXACT, DYN_MUSCLE, DYN_CURRENT };
 
 // A muscle's curves: the first 8 are the gain's, the others the bias's.
 //   RANGE0 start of the operating range, LENGTH0 actuator length there, SCALE 1 over the
@@ -156,6 +157,7 @@ template<class R, class M> OSTLER_FN R transmission(const M& m, Work<R, M>& w, i
     case ARMS_BALL:
     case ARMS_FREE: return turning_arms(m, w, u);
     case ARMS_SITE: return site_arms(m, w, u);
+    case ARMS_BODY: return bc<R>(0);
     default: return crank_arms(m, w, u);
   }
 }
@@ -230,6 +232,15 @@ template<class R, class M> OSTLER_FN R next_act(const M& m, const Work<R, M>& w,
   return max_(min_(a, bc<R>(m.act_hi[u])), bc<R>(m.act_lo[u]));
 }
 
+// The force that a control leads to, but for muscles.
+template<class R, class M> OSTLER_FN R affine_force(const M& m, const Work<R, M>& w, int u, R input) {
+  const auto* g = m.act_gain + 3 * u;
+  const R len = w.act_len[u], vel = w.act_vel[u];
+  const R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, gain_of(m, w, u)));
+  const R bias = fma(bias_of(m, w, u, 2), vel, fma(bias_of(m, w, u, 1), len, bc<R>(m.act_bias[3 * u])));
+  return fma(gain, input, bias);
+}
+
 // The control within its range, and rates of activation from it; what the force is in
 // proportion to.
 template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w, int u) {
@@ -239,6 +250,8 @@ template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w,
   const int s = m.act_state[u];
   if (s >= 0) {
     if (m.act_dyn[u] == DYN_MUSCLE) w.act_dot[s] = muscle_rate(m, u, input, w.act[s]);
+    else if (m.act_dyn[u] == DYN_CURRENT)
+      w.act_dot[s] = fms(affine_force(m, w, u, input), bc<R>(m.act_prm[3 * u + 1]), w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
     else w.act_dot[s] = m.act_dyn[u] == DYN_INTEGRATOR ? input : (input - w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
     input = m.act_early[u] ? next_act(m, w, u) : w.act[s];
   }
@@ -272,12 +285,30 @@ template<class R, class M> OSTLER_FN R actuator_slope(const M& m, Work<R, M>& w,
     if (m.act_muscle[u] & 1) muscle_gain(m, u, w.act_len[u], w.act_vel[u], &by);
     slope = fma(by, input, slope);
   }
+  // Of the current that there will be only a part follows.
+  if (m.act_dyn[u] == DYN_CURRENT) slope = slope * bc<R>(m.act_step[u] / m.act_prm[3 * u]);
   const R f = w.act_force[u];
   R lo, hi;
   force_range(m, w, u, lo, hi);
   const auto held = (f <= lo) | (f >= hi);
   slope = sel(held, bc<R>(0), slope);
   return m.nheld > 0 ? slope * w.act_free[u] : slope;
+}
+
+// The sum of the actuators at a degree of freedom within its range.
+template<class R, class M> OSTLER_FN R within_range(const M& m, int d, R q) {
+  if (m.dof_actlo[d] > -OSTLER_UNLIMITED) q = max_(q, bc<R>(m.dof_actlo[d]));
+  if (m.dof_acthi[d] < OSTLER_UNLIMITED) q = min_(q, bc<R>(m.dof_acthi[d]));
+  return q;
+}
+// Marks the actuators whose joints bear no more than `sum`.
+template<class R, class M> OSTLER_FN void hold_back(const M& m, Work<R, M>& w, const R* sum) {
+  for (int u = 0; u < m.nheld; u++) {
+    const int d = m.act_int[4 * u] - 1;
+    if (m.act_arms[u] != 0 || d < 0) continue;
+    const auto reached = (sum[d] <= bc<R>(m.dof_actlo[d])) | (sum[d] >= bc<R>(m.dof_acthi[d]));
+    w.act_free[u] = sel(reached, bc<R>(0), bc<R>(1));
+  }
 }
 
 template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>& w) {
@@ -295,6 +326,14 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
     w.act_len[u] = len;
     w.act_vel[u] = vel;
     const R input = actuator_input(m, w, u);
+    if (m.act_dyn[u] == DYN_CURRENT) {
+      w.act_force[u] = input * bc<R>(m.act_prm[3 * u + 2]);
+      continue;
+    }
+    if (!muscle) {
+      w.act_force[u] = affine_force(m, w, u, input);
+      continue;
+    }
     R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, gain_of(m, w, u)));
     R bias = fma(bias_of(m, w, u, 2), vel, fma(bias_of(m, w, u, 1), len, bc<R>(c[0])));
     R slope;
@@ -328,16 +367,9 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
       sum[m.act_dof[i]] = fma(w.act_j[i], force, sum[m.act_dof[i]]);
   }
   weight_compensation(m, w, 1, sum);
-  for (int u = 0; u < m.nheld; u++) {
-    const int d = m.act_int[4 * u] - 1;
-    if (m.act_arms[u] != 0 || d < 0) continue;
-    const auto reached = (sum[d] <= bc<R>(m.dof_actlo[d])) | (sum[d] >= bc<R>(m.dof_acthi[d]));
-    w.act_free[u] = sel(reached, bc<R>(0), w.act_free[u]);
-  }
+  hold_back(m, w, sum);
   for (int d = 0; d < m.nv; d++) {
-    R q = sum[d];
-    if (m.dof_actlo[d] > -OSTLER_UNLIMITED) q = max_(q, bc<R>(m.dof_actlo[d]));
-    if (m.dof_acthi[d] < OSTLER_UNLIMITED) q = min_(q, bc<R>(m.dof_acthi[d]));
-    w.smooth[d] = w.smooth[d] + q;
+    if (m.nstick > 0) w.act_sum[d] = sum[d];
+    w.smooth[d] = w.smooth[d] + within_range(m, d, sum[d]);
   }
 }

@@ -55,6 +55,11 @@ OSTLER_FN void contact_soft(Dim<D> dims, const M& m, const Work<R, M>& w, const 
   const R hard = contact_varies(m, rub) ? stiffness(imp, contact_diagonal(dims, m, w, rub)) : stiffness(s, imp);
   *d = sel(r < bc<R>(0), hard, bc<R>(0));
   aref[0] = reference(s, imp, r, v[0]);
+  if (m.sticky) {
+    // It presses as far in as without adhesion, against the pull: see adhesion.cuh.
+    const int edges = m.elliptic || dims.of(m, c) == 1 ? 1 : 2 * (dims.of(m, c) - 1);
+    aref[0] = aref[0] + bc<R>((double)m.pair_pull[c] / edges) / hard;
+  }
   const R b = bc<R>(m.elliptic ? -m.pair_fricb[c] : -s[SOFT_B]);
   for (int k = 1; k < dims.of(m, c); k++) aref[k] = b * v[k];
 }
@@ -84,6 +89,7 @@ OSTLER_FN_ONE void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R 
     contact_velocity(dim, frame, frame + 3, vb, u, v);
     contact_soft(dims, m, w, rub_of(m, w, true, k, c), dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
   });
+  if (m.nstick > 0) w.wc_there[k] = sel(present, bc<R>(1), bc<R>(0));
   // Of a contact that does not push nothing else sets them.
   for (int i = 0; i < CDIM; i++) w.wc_jar[CDIM * k + i] = bc<R>(0);
   w.constrained = w.constrained | (w.wc_d[k] > bc<R>(0));
@@ -130,6 +136,7 @@ OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, co
     }
     contact_soft(dims, m, w, rub_of(m, w, false, k, c), dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
   });
+  if (m.nstick > 0) w.pc_there[k] = sel(present, bc<R>(1), bc<R>(0));
   for (int i = 0; i < CDIM; i++) w.pc_jar[CDIM * k + i] = bc<R>(0);
   w.constrained = w.constrained | (w.pc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));

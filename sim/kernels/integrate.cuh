@@ -15,9 +15,11 @@ struct Solver {
 template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w, const Solver& s) {
   Straight<R, M>::smooth(m, w);
   collide(m, w);
+  if (m.nstick + m.sticky > 0) adhere(m, w);
   Straight<R, M>::rows(m, w);
   w.constrained = w.constrained | rows_act(m, w);
   newton(m, w, s.iterations, s.tolerance);
+  if (m.nslip > 0) no_slip(m, w);
 }
 
 // qpos += h * v in the space of configurations.

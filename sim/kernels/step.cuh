@@ -61,6 +61,8 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     ConeCost<R> q;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+      settle(m, w, world, i, q.g);
+      unpull(m, c, world ? w.wc_d[i] : w.pc_d[i], q.g);
       if (m.ncsensor > 0) sense_contact(dims, m, w, world, i, c, q);
     });
     w.geom_force[g1] = w.geom_force[g1] - q.g[0];

@@ -47,6 +47,10 @@
   X(ntenj, "moment arms of all tendons") \
   X(nactj, "moment arms of all actuators") \
   X(nshare, "tendons that limit the sum of their actuators' forces") \
+  X(nstick, "actuators that pull a body to what it touches") \
+  X(sticky, "1: some contacts pull by themselves") \
+  X(nslip, "most sweeps of the no-slip solver, 0: there is none") \
+  X(nsdir, "most directions of friction that a contact has") \
   X(nheld, "actuators whose joint or tendon may hold their derivatives back, 0 none") \
   X(nfluid, "bodies that feel the medium as boxes") \
   X(nell, "geoms that feel the medium as ellipsoids") \
@@ -87,6 +91,7 @@
   X(wind_y, "the same") \
   X(wind_z, "the same") \
   X(scale, "1 / (mean inertia * nv): the solver's scale of costs") \
+  X(slip_tolerance, "scaled fall of the cost below which the no-slip solver ends") \
   X(impratio, "stiffness of friction against that of normals")
 
 // Arrays of integers.
@@ -140,6 +145,7 @@
   X(pair_g2, "[npair]") \
   X(pair_flip, "[npair] 1: g1 and g2 are in the reverse of MuJoCo's order") \
   X(pair_dim, "[npair] 1, 3, 4, 6") \
+  X(pair_rank, "[npair] its place in MuJoCo's order") \
   X(pair_hits, "[npair] most contacts it makes") \
   X(pair_path, "[npair+1] range in path_*; empty for the first nwpair") \
   X(path_dof, "ascending within a pair") \
@@ -163,9 +169,11 @@
   X(act_moves, "[nactj] sum of 1 moves the first frame, 2 the second") \
   X(act_arms, "[nu] 0 constant, 1 tendon, 2 ball, 3 free, 4 site, 5 slider-crank: see actuator.cuh") \
   X(act_int, "[4*nu] what the kind of arms needs: see actuator.cuh; of a joint alone: 1 + its dof") \
-  X(act_dyn, "[nu] 0 none, 1 integrator, 2 filter, 3 filterexact, 4 muscle") \
+  X(act_dyn, "[nu] 0 none, 1 integrator, 2 filter, 3 filterexact, 4 muscle, 5 a motor's current") \
   X(act_state, "[nu] index in act, -1 none") \
   X(act_muscle, "[nu] sum of 1 muscle gain, 2 muscle bias") \
+  X(stick_act, "[nstick] the actuator") \
+  X(stick_geom, "[nstick*ncg] 1: the actuator pulls at contacts of this geom") \
   X(share_adr, "[nshare+1] ranges in share_act") \
   X(share_act, "actuators") \
   X(act_early, "[nu]") \
@@ -276,6 +284,7 @@
   X(pair_fricb, "[npair] damping B of elliptic friction directions") \
   X(pair_mu, "[5*npair]") \
   X(pair_dfri, "[5*npair] D of friction direction k over D of the normal (elliptic)") \
+  X(pair_pull, "[npair] adhesive force of a contact (N)") \
   X(pair_reach, "[npair] margin + gap: contacts exist (without force) within it") \
   X(pair_near, "[npair] contacts need centres nearer than this: g2's height above a plane g1, else the squared distance") \
   X(spot_pos, "[3*nspot] in the moving body's frame (or the world's)") \
@@ -299,8 +308,8 @@
   X(act_rod, "[nu] length of a slider-crank's rod") \
   X(act_period, "[nu] a rotation's setpoint is taken modulo this, 0: as it is") \
   X(act_curve, "[MUSCLE*nu] a muscle's curves: see actuator.cuh") \
-  X(act_prm, "[3*nu] time constant of a filter; a muscle's of activation, deactivation, width") \
-  X(act_step, "[nu] act grows by this times its rate in a time step: the step, or tau (1 - exp(-step/tau)) of an exact filter") \
+  X(act_prm, "[3*nu] time constant of a filter; a muscle's of activation, deactivation, width; a motor's, 1 over its constant, that constant") \
+  X(act_step, "[nu] act grows by this times its rate in a time step: the step, or tau (1 - exp(-step/tau)) of an exact filter and a current") \
   X(act_lo, "[nu] least activation") \
   X(act_hi, "[nu] greatest activation") \
   X(share_lo, "[nshare]") \

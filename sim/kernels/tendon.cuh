@@ -128,6 +128,51 @@ template<class R, class M> OSTLER_FN_PART void tendons(const M& m, Work<R, M>& w
   }
 }
 
+// Velocity of a spot, and its acceleration at qacc = 0.
+template<class R, class M> OSTLER_FN void spot_motion(const M& m, const Work<R, M>& w, int spot, R* vel, R* acc) {
+  const int b = m.spot_body[spot];
+  for (int k = 0; k < 3; k++) vel[k] = acc[k] = bc<R>(0);
+  if (b < 0) return;
+  const R* v = w.vel + 6 * b;
+  const R* a = w.acc + 6 * b;
+  R p[3], down[3];
+  spot_point(m, w, spot, m.body_tree[b], p);
+  gravity(m, w, down);
+  // The base accelerates against gravity in `acc`.
+  for (int k = 0; k < 3; k++) vel[k] = v[3 + k], acc[k] = a[3 + k] + down[k];
+  cross_add(v, p, vel);
+  cross_add(a, p, acc);
+  cross_add(v, vel, acc);
+}
+
+// The force that the inertia of spatial tendons needs because their moment arms change:
+// armature J' (dJ/dt v). Those with inertia do not wind.
+template<class R, class M> OSTLER_FN void tendon_bias(const M& m, Work<R, M>& w) {
+  for (int t = 0; t < m.nten; t++) {
+    if (m.ten_armature[t] == 0 || m.ten_seg[t] == m.ten_seg[t + 1]) continue;
+    R sum = bc<R>(0);
+    for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) {
+      if (m.seg_path[s] == m.seg_path[s + 1]) continue;
+      const int* spot = m.seg_spot + 4 * s;
+      R a[3], b[3], dir[3], va[3], vb[3], aa[3], ab[3];
+      spot_point(m, w, spot[0], m.ten_tree[t], a);
+      spot_point(m, w, spot[1], m.ten_tree[t], b);
+      const R apart = way(a, b, dir);
+      spot_motion(m, w, spot[0], va, aa);
+      spot_motion(m, w, spot[1], vb, ab);
+      for (int k = 0; k < 3; k++) vb[k] = vb[k] - va[k], ab[k] = ab[k] - aa[k];
+      const R along = dot3(dir, vb);
+      for (int k = 0; k < 3; k++) vb[k] = fnma(along, dir[k], vb[k]);
+      const auto far = apart > bc<R>(Tiny<R>::value);
+      const R turn = sel(far, dot3(vb, vb), bc<R>(0)) / sel(far, apart, bc<R>(1));
+      sum = fma(bc<R>(m.seg_share[s]), dot3(dir, ab) + turn, sum);
+    }
+    sum = sum * bc<R>(m.ten_armature[t]);
+    for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++)
+      w.smooth[m.ten_dof[i]] = fnma(w.ten_j[i], sum, w.smooth[m.ten_dof[i]]);
+  }
+}
+
 template<class R, class M> OSTLER_FN R tendon_velocity(const M& m, const Work<R, M>& w, int t) {
   R v = bc<R>(0);
   for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) v = fma(w.ten_j[i], w.qvel[m.ten_dof[i]], v);

@@ -94,7 +94,7 @@ static void trace(const M& m, W& w) {
   S::smooth(m, w);
   STORE(ref), STORE(xpos), STORE(xquat), STORE(xmat), STORE(cdof), STORE(vel), STORE(acc);
   STORE(mass), STORE(smooth), STORE(act_force), STORE(act_dot);
-  STORE(ten_len), STORE(ten_j), STORE(act_len), STORE(act_vel), STORE(act_j), STORE(act_free);
+  STORE(ten_len), STORE(ten_j), STORE(act_len), STORE(act_vel), STORE(act_j), STORE(act_free), STORE(act_sum);
   ostler_sym_end();
 
   begin(m, w, "geoms");

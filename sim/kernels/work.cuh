@@ -31,6 +31,7 @@ enum { CDIM = 6 };
   X(ten_len, N(nten)) X(ten_j, N(ntenj)) /* lengths of tendons, their derivatives */ \
   X(act_len, N(nu)) X(act_vel, N(nu)) X(act_j, N(nactj)) /* of actuators; 0 where nothing reads them */ \
   X(act_force, N(nu)) X(act_dot, N(na)) \
+  X(act_sum, N(nstick) > 0 ? N(nv) : 0) /* of the actuators but those that need contacts, before limits */ \
   X(act_free, N(nheld))   /* 0 where the joint's or tendon's limit on its actuators is reached, else 1 */ \
   X(hess, N(nhess)) X(grad, N(nv)) X(step, N(nv)) X(mstep, N(nv)) \
   X(wrench, N(nwslot) > 0 ? 6 * N(nb) : 0) X(stiff, N(nwslot) > 0 ? 21 * N(nb) : 0) /* contact force and contact inertia per body */ \
@@ -52,6 +53,13 @@ enum { CDIM = 6 };
   X(csensed, N(ncread)) X(cread, N(ncread)) /* what contact sensors read in this physics step, and in all of the control step */ \
   X(meter_frame, 12 * N(nmeter)) /* their places, as xpos (static: in the world), and axes */ \
   X(body_acc, N(nmeter) > 0 ? 6 * N(nb) : 0) \
+  X(wc_there, N(nstick) > 0 ? N(nwslot) : 0) X(pc_there, N(nstick) > 0 ? N(npslot) : 0) /* 1 in lanes that have the contact */ \
+  X(slip_f, N(nslip) > 0 ? N(nfric) + N(nrow) + N(nsdir) * (N(nwslot) + N(npslot)) : 0) /* see noslip.cuh: friction, */ \
+  X(slip_b, N(nslip) > 0 ? N(nv) * (N(nfric) + N(nrow) + N(nsdir) * (N(nwslot) + N(npslot))) : 0) /* M^-1 J' of its rows, */ \
+  X(slip_j, N(nslip) > 0 ? N(nv) * N(nsdir) * (N(nwslot) + N(npslot)) : 0) /* J of contacts, */ \
+  X(slip_a, N(nslip) > 0 ? N(nfric) + N(nrow) + N(nsdir) * (N(nsdir) + 1) / 2 * (N(nwslot) + N(npslot)) : 0) /* J M^-1 J', */ \
+  X(slip_n, N(nslip) > 0 ? N(nwslot) + N(npslot) : 0) /* normal forces, */ \
+  X(slip_most, N(nslip) > 0 ? N(nsdir) * (N(nwslot) + N(npslot)) : 0) /* most friction of a pyramid's directions */ \
   X(pc_place, N(felt) > 0 ? 9 * N(npslot) : 0) /* as wc_pos, wc_frame */ \
   X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \
   X(upper, N(slopes) == 2 ? N(nhess) : 0) X(axis_dot, N(slopes) == 2 ? 6 * N(nv) : 0) X(spin, N(slopes) == 2 ? 12 * N(nb) : 0) \
@@ -63,6 +71,7 @@ enum { CDIM = 6 };
   X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
   X(wc_on, N(nwslot)) X(pc_on, N(npslot)) X(lim_on, N(nlim)) /* contacts and limits that the solve still needs */ \
   X(wc_mark, N(nwslot)) X(pc_mark, N(npslot)) /* of those contacts: those that push, or of lanes that search for the length of their step */ \
+  X(slip_on, N(nslip) > 0 ? N(nwslot) + N(npslot) : 0) \
   X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree: LOAD_* of tree.cuh */ \
   X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
 

@@ -64,6 +64,8 @@ def load(path):
     opt.tolerance, opt.iterations = (0, 40) if elliptic else (1e-20, 300)
     opt.ls_tolerance, opt.ls_iterations = 1e-10, 200
     opt.ccd_tolerance, opt.ccd_iterations = CCD_TOLERANCE, max(500, opt.ccd_iterations)
+    # Bodies never sleep in the engines.
+    opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     # What is measured, whole: cutoffs belong to who reads it.
     opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
     model.sensor_cutoff[:] = 0

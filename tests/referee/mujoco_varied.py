@@ -111,11 +111,17 @@ class Varied:
             "friction": lambda: model.geom_friction[i],
             "stiffness": lambda: model.jnt_stiffness[i : i + 1],
             "qpos0": lambda: model.qpos0[model.jnt_qposadr[i] :][:1],
-            "kp": lambda: model.actuator_gainprm[i, :1],
-            "kd": lambda: -model.actuator_biasprm[i, 2:3],
+            "kp": lambda: model.actuator_gainprm[i, 4 * self.motor(model, i) :][:1],
+            "kd": lambda: model.actuator_gainprm[i, 6:7]
+            if self.motor(model, i)
+            else -model.actuator_biasprm[i, 2:3],
             "effort": lambda: model.actuator_forcerange[i, 1:],
         }
         return np.array(table[field](), np.float64)
+
+    def motor(self, model, i):
+        """Whether an actuator is a DC motor, which has its controller's gains elsewhere."""
+        return model.actuator_gaintype[i] == int(mujoco.mjtGain.mjGAIN_DCMOTOR)
 
     def set(self, model, field, i, x):
         if field == "tensor":
@@ -136,6 +142,8 @@ class Varied:
             model.jnt_stiffness[i] = x[0]
         elif field == "qpos0":
             model.qpos0[model.jnt_qposadr[i]] = x[0]
+        elif field in ("kp", "kd") and self.motor(model, i):
+            model.actuator_gainprm[i, 4 if field == "kp" else 6] = x[0]
         elif field == "kp":
             model.actuator_gainprm[i, 0] = x[0]
             model.actuator_biasprm[i, 1] = -x[0]

@@ -32,6 +32,9 @@ pub enum Transmission {
         /// Length of the rod (m).
         length: f64,
     },
+    /// A body: the force pulls along the normals of its contacts, divided between them. Its
+    /// length is 0.
+    Body(usize),
 }
 
 /// How the activation `w` of an actuator follows its control `u`; `p` is
@@ -48,6 +51,9 @@ pub enum Dynamics {
     FilterExact,
     /// Time constants p0 (activation) and p1 (deactivation), smoothing width p2.
     Muscle,
+    /// A DC motor's current, by which the force is p1 w: it follows the force that gain and
+    /// bias give, over p1, with time constant p0.
+    Current,
 }
 
 /// An actuator: force = gain * input + bias, scaled by the gear.

@@ -191,6 +191,8 @@ impl Rest<'_> {
                 let back = by_vec.map(|x| -x);
                 self.press((other, frame.pos), back, cross(axis, by_axis), &mut row);
             }
+            // Without contacts it has none.
+            Transmission::Body(_) => {}
         }
         row
     }

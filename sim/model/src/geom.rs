@@ -38,6 +38,8 @@ pub struct Geom {
     pub margin: f64,
     /// Part of the margin without force (m).
     pub gap: f64,
+    /// Adhesive force of a contact (N).
+    pub adhesion: f64,
     /// Fluid forces on the equivalent ellipsoid (`fluidshape="ellipsoid"`): MuJoCo's
     /// `geom_fluid`: blunt drag, slender drag, angular drag, Kutta lift and Magnus
     /// lift coefficients, virtual mass per density (m^3) and virtual moment of
@@ -152,4 +154,6 @@ pub struct Pair {
     pub margin: f64,
     /// Part of the margin without force (m).
     pub gap: f64,
+    /// Adhesive force of a contact (N).
+    pub adhesion: f64,
 }

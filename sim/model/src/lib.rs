@@ -166,8 +166,10 @@ pub struct Options {
     pub ccd_iterations: u32,
     /// Tolerance of collision detection between convex shapes (m).
     pub ccd_tolerance: f64,
-    /// Iterations of the no-slip solver, which no engine here has.
+    /// Iterations of the no-slip solver.
     pub noslip_iterations: u32,
+    /// Tolerance of the no-slip solver.
+    pub noslip_tolerance: f64,
     /// Groups of actuators that are switched off, one bit each.
     pub disabled_actuators: u32,
     /// `<flag>` entries that are set to other than their default, by name.

@@ -2,7 +2,7 @@
 //! ever. It takes short cuts for them that show: in what regularises constraints, and
 //! in which couplings `implicitfast` knows of.
 
-use super::{Body, JointKind, Model, TendonKind, Vec3};
+use super::{Body, JointKind, Model, PathPart, TendonKind, Vec3};
 
 /// Poses closer than this are the same, as in MuJoCo's compiler.
 const SAME_FRAME: f64 = 1e-6;
@@ -26,10 +26,13 @@ pub fn is_simple(model: &Model, b: usize) -> bool {
     };
     let tied = || {
         model.tendons.iter().any(|t| {
-            let TendonKind::Fixed(parts) = &t.kind else {
-                return false;
+            let reaches = || match &t.kind {
+                TendonKind::Fixed(parts) => parts.iter().any(|(j, _)| model.joints[*j].body == b),
+                TendonKind::Spatial(path) => path
+                    .iter()
+                    .any(|p| matches!(p, PathPart::Site(s) if model.sites[*s].body == b)),
             };
-            t.armature > 0.0 && parts.iter().any(|(j, _)| model.joints[*j].body == b)
+            t.armature > 0.0 && reaches()
         })
     };
     body.simple

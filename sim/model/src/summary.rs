@@ -60,6 +60,7 @@ impl Model {
             Transmission::Tendon(t) => format!("tendon {}", self.tendons[t].name),
             Transmission::Site { site, .. } => format!("site {}", self.sites[site].name),
             Transmission::SliderCrank { crank, .. } => format!("crank {}", self.sites[crank].name),
+            Transmission::Body(b) => format!("body {}", self.bodies[b].name),
         }
     }
 
@@ -198,6 +199,7 @@ impl Actuator {
             Dynamics::Integrator => "integral of control",
             Dynamics::Filter | Dynamics::FilterExact => "filtered control",
             Dynamics::Muscle => "muscle activation",
+            Dynamics::Current => "control, as far as its current follows,",
         };
         let [kp, ..] = self.gain;
         let [_, length, kd] = self.bias;

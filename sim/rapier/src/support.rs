@@ -1,7 +1,7 @@
 //! Limits of this engine, and its differences from MuJoCo.
 
 use ostler_engine::physics::PhysicsError;
-use ostler_model::{Dynamics, GeomKind, JointKind, Model, Transmission};
+use ostler_model::{Dynamics, Geom, GeomKind, JointKind, Model, Transmission};
 
 /// Refuses features without which it would be another robot.
 pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
@@ -15,6 +15,10 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     }
     if let Some(body) = model.bodies.iter().find(|b| b.gravcomp != 0.0) {
         return refuse(format!("gravcomp of body \"{}\"", body.name));
+    }
+    let sticky = |g: &Geom| g.adhesion != 0.0;
+    if let Some(geom) = model.geoms.iter().find(|g| sticky(g)) {
+        return refuse(format!("adhesion of geom \"{}\"", geom.name));
     }
     for tendon in &model.tendons {
         let forces = [tendon.stiffness, tendon.damping, tendon.frictionloss, tendon.armature];

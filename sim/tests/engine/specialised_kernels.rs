@@ -19,10 +19,13 @@ const STATES: usize = 10_000;
 const SHARE: usize = 2000;
 const EVERY: usize = 4;
 /// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
-/// Jacobians.
+/// Jacobians; forces that depend on contacts.
 const FEATURE_STATES: usize = 400;
-const FEATURES: [&str; 6] = [
+const FEATURES: [&str; 9] = [
+    "actuator_adhesion_elliptic",
+    "adhesion",
     "implicitfast_actuatorfrcrange",
+    "noslip_elliptic",
     "sensor_acceleration",
     "sensor_force",
     "sensor_force_elliptic",

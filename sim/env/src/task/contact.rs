@@ -60,15 +60,7 @@ fn options(model: &mut Model, option: &OptionTable) -> Result<(), ConfigError> {
         }
         own.impratio = ratio;
     }
-    match option.noslip_iterations {
-        None => {}
-        Some(0) => own.noslip_iterations = 0,
-        Some(n) => {
-            let message = format!("{n}: the engines have no no-slip solver");
-            let key = "task.option.noslip_iterations";
-            return Err(ConfigError::new(key, message).help("0 does without the file's"));
-        }
-    }
+    own.noslip_iterations = option.noslip_iterations.unwrap_or(own.noslip_iterations);
     match option.nativeccd {
         None => {}
         Some(true) => own.flags.retain(|(f, _)| !CONVEX.contains(&f.as_str())),
@@ -143,16 +135,14 @@ mod tests {
             <body><freejoint/><geom name="egg" type="ellipsoid" size="1 1 2"/></body></worldbody></mujoco>"#;
         let mut model = mjcf::parse("egg.xml".as_ref(), text.into()).unwrap();
         let refused = |model: &Model| lower(model, &LowerOptions::default()).unwrap_err();
-        assert!(refused(&model).to_string().contains("no-slip"));
-        let mut option = OptionTable { noslip_iterations: Some(0), ..OptionTable::default() };
-        options(&mut model, &option).unwrap();
         assert!(refused(&model).to_string().contains("nativeccd"));
-        option.nativeccd = Some(true);
-        options(&mut model, &option).unwrap();
-        assert!(lower(&model, &LowerOptions::default()).is_ok());
-        for (noslip_iterations, nativeccd) in [(Some(3), None), (None, Some(false))] {
-            let wrong = OptionTable { noslip_iterations, nativeccd, ..OptionTable::default() };
-            assert!(options(&mut model, &wrong).is_err());
+        let mut option = OptionTable { nativeccd: Some(true), ..OptionTable::default() };
+        for (noslip_iterations, sweeps) in [(None, 5), (Some(3), 3), (Some(0), 0)] {
+            option.noslip_iterations = noslip_iterations;
+            options(&mut model, &option).unwrap();
+            assert_eq!(lower(&model, &LowerOptions::default()).unwrap().nslip, sweeps);
         }
+        let wrong = OptionTable { nativeccd: Some(false), ..OptionTable::default() };
+        assert!(options(&mut model, &wrong).is_err());
     }
 }

@@ -100,7 +100,9 @@ fn length(model: &Model, actuator: &Actuator, qpos: &[f64]) -> Option<f64> {
             }
         }
         Transmission::Tendon(t) => tendon_length(model, t, qpos),
-        Transmission::Site { .. } | Transmission::SliderCrank { .. } => return None,
+        Transmission::Site { .. } | Transmission::SliderCrank { .. } | Transmission::Body(_) => {
+            return None;
+        }
     };
     Some(actuator.gear[0] * length)
 }

@@ -48,8 +48,8 @@ pub struct OptionTable {
     /// Ratio of friction's impedance to the normal one, for elliptic cones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impratio: Option<f64>,
-    /// 0 does without the file's no-slip solver, which the engines lack. Friction then creeps as
-    /// it does in MuJoCo without it; a larger `impratio` with elliptic cones makes that slower.
+    /// Most sweeps of the no-slip solver, 0: none. It keeps friction from creeping, and costs time
+    /// in every step; a larger `impratio` with elliptic cones makes creep slower, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noslip_iterations: Option<u32>,
     /// `true` finds contacts of convex shapes as MuJoCo does by default, where the file sets the

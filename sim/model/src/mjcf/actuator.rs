@@ -1,7 +1,8 @@
 //! `<motor>`, `<position>`, `<velocity>`, `<intvelocity>`, `<damper>`, `<cylinder>`,
-//! `<muscle>`, `<general>`.
+//! `<muscle>`, `<adhesion>`, `<dcmotor>`, `<general>`.
 
 use super::compiler::Compiler;
+use super::dcmotor;
 use super::element::{Element, Fault, Read};
 use super::joint::limit;
 use super::muscle;
@@ -19,6 +20,7 @@ enum Form {
     Fixed,
     Affine,
     Muscle,
+    DcMotor,
     Unsupported,
 }
 
@@ -26,7 +28,7 @@ const GAIN: Keywords<Form> = &[
     ("fixed", Form::Fixed),
     ("affine", Form::Affine),
     ("muscle", Form::Muscle),
-    ("dcmotor", Form::Unsupported),
+    ("dcmotor", Form::DcMotor),
     ("so3", Form::Unsupported),
     ("pid", Form::Unsupported),
     ("user", Form::Unsupported),
@@ -35,7 +37,7 @@ const BIAS: Keywords<Form> = &[
     ("none", Form::None),
     ("affine", Form::Affine),
     ("muscle", Form::Muscle),
-    ("dcmotor", Form::Unsupported),
+    ("dcmotor", Form::DcMotor),
     ("so3", Form::Unsupported),
     ("user", Form::Unsupported),
 ];
@@ -45,7 +47,7 @@ const DYNAMICS: Keywords<Option<Dynamics>> = &[
     ("filter", Some(Dynamics::Filter)),
     ("filterexact", Some(Dynamics::FilterExact)),
     ("muscle", Some(Dynamics::Muscle)),
-    ("dcmotor", None),
+    ("dcmotor", Some(Dynamics::Current)),
     ("pid", None),
     ("user", None),
 ];
@@ -65,8 +67,18 @@ const INPUTS: Keywords<bool> = &[
 ];
 
 /// Elements this file reads.
-pub(super) const ELEMENTS: [&str; 8] =
-    ["motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "general"];
+pub(super) const ELEMENTS: [&str; 10] = [
+    "motor",
+    "position",
+    "velocity",
+    "intvelocity",
+    "damper",
+    "cylinder",
+    "muscle",
+    "adhesion",
+    "dcmotor",
+    "general",
+];
 
 /// The attributes of an actuator. As in MuJoCo all kinds share one set
 /// of defaults per class: `<default><position kp="5"/>` also reaches `<general>`.
@@ -88,6 +100,8 @@ pub(super) struct ActuatorSpec {
     gain: [f64; PARAMETERS],
     bias: [f64; PARAMETERS],
     length_range: [f64; 2],
+    /// What a DC motor's control is; empty: MuJoCo's default.
+    input: String,
     group: i32,
     /// Coefficients of the velocity, its square and its cube, and an inertia, both of its joint
     /// or tendon.
@@ -120,6 +134,7 @@ impl Default for ActuatorSpec {
             gain,
             bias: [0.0; PARAMETERS],
             length_range: [0.0; 2],
+            input: String::new(),
             group: 0,
             damping: [0.0; 3],
             armature: 0.0,
@@ -171,7 +186,10 @@ fn felt_by(on: Transmission, model: &mut Model) -> Option<(&mut f64, &mut f64)> 
 impl ActuatorSpec {
     /// True if it has a number of its own in the state.
     pub(crate) fn has_state(&self) -> bool {
-        self.dynamics != Dynamics::None
+        match self.gain_form {
+            Form::DcMotor => self.dynprm[0] > 0.0,
+            _ => self.dynamics != Dynamics::None,
+        }
     }
 
     /// Overwrites the values that the element sets; its name sets gain and bias as MuJoCo's
@@ -186,6 +204,9 @@ impl ActuatorSpec {
         e.ends("actrange", &mut self.actrange)?;
         e.array("lengthrange", &mut self.length_range)?;
         e.integer("group", &mut self.group)?;
+        if let Some(text) = e.text("input") {
+            self.input = text.trim().to_string();
+        }
         e.fill("damping", 1, &mut self.damping)?;
         e.scalar("armature", &mut self.armature)?;
         self.transmission.read(e)?;
@@ -244,6 +265,19 @@ impl ActuatorSpec {
                 self.bias[..9].copy_from_slice(&self.gain[..9]);
                 self.forms(Dynamics::Muscle, Form::Muscle, Form::Muscle);
             }
+            "dcmotor" => self.read_motor(e)?,
+            "adhesion" => {
+                e.scalar("gain", &mut self.gain[0])?;
+                not_negative(e, "gain", self.gain[0])?;
+                self.ctrl_limited = Limited::Yes;
+                self.forms(self.dynamics, Form::Fixed, Form::None);
+                if self.ctrlrange.iter().any(|c| *c < 0.0) {
+                    return Err(Fault::new(
+                        e.attr("ctrlrange").map_or(e.at, |a| a.value_at(0)),
+                        "the ctrlrange of adhesion cannot be negative",
+                    ));
+                }
+            }
             _ => self.read_general(e)?,
         }
         Ok(())
@@ -301,6 +335,27 @@ impl ActuatorSpec {
         Ok(())
     }
 
+    fn read_motor(&mut self, e: &Element) -> Read<()> {
+        if self.gain_form != Form::DcMotor {
+            let none = [0.0; PARAMETERS];
+            (self.gain, self.bias, self.dynprm) = (none, none, none);
+        }
+        let mut range = None;
+        let parameters = dcmotor::Parameters {
+            gain: &mut self.gain,
+            bias: &mut self.bias,
+            dynamics: &mut self.dynprm,
+            forcerange: &mut range,
+        };
+        dcmotor::read(e, self.damping[0], parameters)?;
+        if let Some(range) = range {
+            (self.forcerange, self.force_limited) = (range, Limited::Yes);
+        }
+        (self.act_limited, self.act_early) = (Limited::No, true);
+        self.forms(Dynamics::Current, Form::DcMotor, Form::DcMotor);
+        Ok(())
+    }
+
     fn read_general(&mut self, e: &Element) -> Read<()> {
         let mut dynamics = Some(self.dynamics);
         e.keyword("dyntype", DYNAMICS, &mut dynamics)?;
@@ -324,7 +379,9 @@ impl ActuatorSpec {
         e.fill("biasprm", 1, &mut self.bias)?;
         e.keyword("actearly", BOOL, &mut self.act_early)?;
         let mut single = true;
-        e.keyword("input", INPUTS, &mut single)?;
+        if self.gain_form != Form::DcMotor {
+            e.keyword("input", INPUTS, &mut single)?;
+        }
         if let (false, Some(attr)) = (single, e.attr("input")) {
             return Err(wrong(attr, "is for pid and dcmotor actuators"));
         }
@@ -332,7 +389,7 @@ impl ActuatorSpec {
         e.integer("actdim", &mut width)?;
         if let Some(attr) = e.attr("actdim")
             && width >= 0
-            && width != i32::from(self.dynamics != Dynamics::None)
+            && width != i32::from(self.has_state())
         {
             return Err(wrong(
                 attr,
@@ -382,7 +439,7 @@ impl ActuatorSpec {
         match self.dynamics {
             Dynamics::None | Dynamics::FilterExact => self.ctrlrange = range,
             Dynamics::Integrator => self.actrange = range,
-            Dynamics::Filter | Dynamics::Muscle => {
+            Dynamics::Filter | Dynamics::Muscle | Dynamics::Current => {
                 let why = "inheritrange is for position and intvelocity actuators";
                 return Err(Fault::new(at, why));
             }
@@ -414,6 +471,52 @@ impl ActuatorSpec {
         Ok(Reflected { on, damping, armature })
     }
 
+    /// The DC motor that its parameters describe, if they do.
+    fn motor(
+        &self,
+        e: &Element,
+        transmission: Transmission,
+        model: &Model,
+    ) -> Read<Option<dcmotor::Affine>> {
+        let parts = [
+            self.gain_form == Form::DcMotor,
+            self.bias_form == Form::DcMotor,
+            self.dynamics == Dynamics::Current,
+        ];
+        if parts == [false; 3] {
+            return Ok(None);
+        }
+        if parts != [true; 3] || !dampable(transmission, model) {
+            let why = "a DC motor has gaintype, biastype and dyntype dcmotor, and drives a hinge or \
+                       slide joint or a tendon";
+            return Err(Fault::new(e.at, why));
+        }
+        dcmotor::resolve(e, &self.input, &self.gain, &self.bias, &self.dynprm).map(Some)
+    }
+
+    /// What acts on a body has a force that does not depend on velocity: its moment arms are
+    /// known after all other forces.
+    fn check_body(&self, e: &Element, transmission: Transmission) -> Read<()> {
+        let plain = |form, p: [f64; PARAMETERS]| match form {
+            Form::Affine => p[2] == 0.0,
+            Form::None | Form::Fixed => true,
+            Form::Muscle | Form::DcMotor | Form::Unsupported => false,
+        };
+        let plain = plain(self.gain_form, self.gain) && plain(self.bias_form, self.bias);
+        match (transmission, e.attr("body")) {
+            (Transmission::Body(_), Some(attr)) if !plain => {
+                let why = "an actuator on a body has gaintype fixed and biastype none: a muscle, \
+                           or a gain or bias by velocity, acts on a joint or tendon";
+                Err(Fault::new(attr.at, why))
+            }
+            (Transmission::Body(_), _) => Ok(()),
+            _ if e.name == "adhesion" => {
+                Err(Fault::new(e.at, "<adhesion> acts on bodies: give body=\"...\" alone"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The actuator, with its transmission looked up in `model`. A damping ratio is
     /// still a positive `bias[2]`: see `derive`.
     pub(crate) fn resolve(
@@ -433,6 +536,8 @@ impl ActuatorSpec {
                  supported on hinge and slide joints and tendons; write kv or a negative biasprm",
             ));
         }
+        self.check_body(e, transmission)?;
+        let motor = self.motor(e, transmission, model)?;
         let affine = |form, p: [f64; PARAMETERS]| match form {
             Form::Affine => [p[0], p[1], p[2]],
             Form::Fixed => [p[0], 0.0, 0.0],
@@ -473,12 +578,15 @@ impl ActuatorSpec {
                 self.force_limited,
                 self.forcerange,
             )?,
-            gain: acting(affine(self.gain_form, self.gain)),
-            bias: acting(affine(self.bias_form, self.bias)),
+            gain: acting(motor.as_ref().map_or(affine(self.gain_form, self.gain), |m| m.gain)),
+            bias: acting(motor.as_ref().map_or(affine(self.bias_form, self.bias), |m| m.bias)),
             muscle: muscle.filter(|_| !off),
             enabled: !off,
-            dynamics: self.dynamics,
-            dynprm: [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
+            dynamics: if self.has_state() { self.dynamics } else { Dynamics::None },
+            dynprm: match motor.as_ref().map(|m| m.current) {
+                Some(Some([time, constant])) => [time, constant, 0.0],
+                _ => [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
+            },
             actrange,
             actearly: self.act_early,
             motor: None,

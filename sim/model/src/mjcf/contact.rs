@@ -14,6 +14,7 @@ pub(super) struct PairSpec {
     solimp: [f64; 5],
     margin: f64,
     gap: f64,
+    adhesion: f64,
 }
 
 impl Default for PairSpec {
@@ -26,6 +27,7 @@ impl Default for PairSpec {
             solimp: super::joint::SOLIMP,
             margin: 0.0,
             gap: 0.0,
+            adhesion: 0.0,
         }
     }
 }
@@ -40,6 +42,7 @@ impl PairSpec {
         e.fill("solimp", 1, &mut self.solimp)?;
         e.scalar("margin", &mut self.margin)?;
         e.scalar("gap", &mut self.gap)?;
+        e.scalar("adhesion", &mut self.adhesion)?;
         if ![1, 3, 4, 6].contains(&self.condim) {
             let at = e.attr("condim").map_or(e.at, |a| a.value_at(0));
             let why = format!("condim {} is not one of 1, 3, 4, 6", self.condim);
@@ -85,6 +88,7 @@ pub(super) fn read(
                 solimp: spec.solimp,
                 margin: spec.margin,
                 gap: spec.gap,
+                adhesion: spec.adhesion,
             });
         }
     }

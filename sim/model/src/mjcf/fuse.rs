@@ -8,7 +8,7 @@ use crate::rotation::Pose;
 use crate::{Body, Model};
 use std::collections::BTreeSet;
 
-/// Names of bodies that contacts, constraints, sensors and skins refer to, and of those that bear
+/// Names of bodies that contacts, constraints, sensors, actuators and skins refer to, and of those that bear
 /// the sites of force and torque sensors, which measure what holds them: these stay.
 fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
     let inside = |section: &'static str| {
@@ -41,7 +41,8 @@ fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
     let skins = ["asset", "deformable"].into_iter().flat_map(inside);
     let skinned =
         skins.flat_map(|skin| skin.children_named("bone")).map(|bone| named(bone, "body"));
-    joined.chain(sensed).chain(skinned).flatten().collect()
+    let pulled = inside("actuator").map(|e| named(e, "body"));
+    joined.chain(sensed).chain(skinned).chain(pulled).flatten().collect()
 }
 
 fn frame(body: &Body) -> Pose {

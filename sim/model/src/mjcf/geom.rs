@@ -62,6 +62,7 @@ pub(super) struct GeomSpec {
     solimp: [f64; 5],
     margin: f64,
     gap: f64,
+    adhesion: f64,
     pub group: i32,
     rgba: [f64; 4],
     material: Option<String>,
@@ -92,6 +93,7 @@ impl Default for GeomSpec {
             solimp: SOLIMP,
             margin: 0.0,
             gap: 0.0,
+            adhesion: 0.0,
             group: 0,
             rgba: GREY,
             material: None,
@@ -163,6 +165,7 @@ impl GeomSpec {
         e.fill("solimp", 1, &mut self.solimp)?;
         e.scalar("margin", &mut self.margin)?;
         e.scalar("gap", &mut self.gap)?;
+        e.scalar("adhesion", &mut self.adhesion)?;
         e.integer("group", &mut self.group)?;
         e.array("rgba", &mut self.rgba)?;
         if let Some(material) = e.text("material") {
@@ -319,6 +322,7 @@ impl GeomSpec {
             solimp: self.solimp,
             margin: self.margin,
             gap: self.gap,
+            adhesion: self.adhesion,
             fluid: self
                 .fluid_ellipsoid
                 .then(|| super::fluid::interaction(form.kind, form.size, self.fluid_coef)),

@@ -14,6 +14,7 @@ mod check;
 mod compiler;
 mod contact;
 mod content;
+mod dcmotor;
 mod defaults;
 mod derive;
 mod edit;

@@ -23,7 +23,7 @@ const ON: &str = "constraint equality frictionloss limit contact spring damper g
 /// report, or change nothing but rounding.
 const OFF: &str = "energy fwdinv invdiscrete diagexact";
 /// Flags that change the dynamics in ways that are not supported.
-const UNSUPPORTED: &str = "override sleep";
+const UNSUPPORTED: &str = "override";
 
 impl Default for Options {
     /// MuJoCo's own.
@@ -46,6 +46,7 @@ impl Default for Options {
             ccd_iterations: 35,
             ccd_tolerance: 1e-6,
             noslip_iterations: 0,
+            noslip_tolerance: 1e-6,
             disabled_actuators: 0,
             flags: Vec::new(),
         }
@@ -71,6 +72,7 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
     e.unsigned("ccd_iterations", &mut o.ccd_iterations)?;
     e.scalar("ccd_tolerance", &mut o.ccd_tolerance)?;
     e.unsigned("noslip_iterations", &mut o.noslip_iterations)?;
+    e.scalar("noslip_tolerance", &mut o.noslip_tolerance)?;
     if let Some(groups) = e.numbers("actuatorgroupdisable")? {
         for group in groups {
             if group.fract() != 0.0 || !(0.0..=30.0).contains(&group) {
@@ -88,7 +90,8 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
         }
     }
     for flags in e.children_named("flag") {
-        for attr in &flags.attrs {
+        // Bodies never sleep: see the schema.
+        for attr in flags.attrs.iter().filter(|a| a.name != "sleep") {
             let name = attr.name.as_str();
             let listed = |list: &str| list.split_ascii_whitespace().any(|f| f == name);
             let default = listed(ON);

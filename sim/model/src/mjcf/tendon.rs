@@ -99,10 +99,11 @@ impl TendonSpec {
         let kind = if e.name == "fixed" {
             fixed(e, model)?
         } else {
-            if let Some(attr) = e.attr("armature").filter(|_| self.armature > 0.0) {
-                let why =
-                    "armature of a <spatial> tendon is not supported; give the joints armature";
-                return Err(Fault::new(attr.at, why));
+            let wound = e.children.iter().find(|part| part.name == "geom");
+            if let Some(part) = wound.filter(|_| self.armature > 0.0) {
+                let why = "armature of a tendon that winds around a geom is not supported, in \
+                           MuJoCo neither; give the joints armature";
+                return Err(Fault::new(part.at, why));
             }
             spatial(e, model)?
         };

@@ -302,7 +302,7 @@ fn errors_name_the_place_and_the_remedy() {
             "must be positive",
         ),
         (
-            top("<tendon><spatial ~armature=\"1\"/></tendon>"),
+            top("<tendon><spatial armature=\"1\">~<geom geom=\"a\"/></spatial></tendon>"),
             "give the joints armature",
         ),
         (top("<tendon>~<fixed/></tendon>"), "at least one <joint"),
@@ -321,7 +321,7 @@ fn errors_name_the_place_and_the_remedy() {
         (top("<deformable>~<flex/></deformable>"), "rigid"),
         (top("~<extension/>"), "plugins"),
         (
-            top("<option><flag ~sleep=\"enable\"/></option>"),
+            top("<option><flag ~override=\"enable\"/></option>"),
             "not supported",
         ),
         (driven("~<muscle joint=\"knee\"/>"), "needs lengthrange"),
@@ -333,7 +333,17 @@ fn errors_name_the_place_and_the_remedy() {
             driven("<muscle joint=\"knee\" lengthrange=\"0 1\" tausmooth=\"~-1\"/>"),
             "cannot be negative",
         ),
-        (driven("~<dcmotor joint=\"knee\"/>"), "use motor"),
+        (driven("~<dcmotor joint=\"knee\"/>"), "needs motorconst"),
+        (
+            driven("<dcmotor joint=\"knee\" nominal=\"24 1 50\" cogging=\"~1 2 0\"/>"),
+            "with cogging",
+        ),
+        (
+            driven("<dcmotor joint=\"knee\" nominal=\"24 1 50\" input=\"~pos vel\"/>"),
+            "has one input",
+        ),
+        (driven("~<adhesion ctrlrange=\"0 1\"/>"), "needs body"),
+        (driven("<motor ~body=\"a\"/>"), "act on bodies"),
         (
             top("<option actuatorgroupdisable=\"~31\"/>"),
             "groups are 0 .. 30",
@@ -343,8 +353,8 @@ fn errors_name_the_place_and_the_remedy() {
             "use none, integrator",
         ),
         (
-            driven("<general joint=\"knee\" gaintype=\"~dcmotor\"/>"),
-            "not supported",
+            driven("~<general joint=\"knee\" gaintype=\"dcmotor\"/>"),
+            "dyntype dcmotor",
         ),
         (
             driven("<position joint=\"knee\" kv=\"1\" ~dampratio=\"1\"/>"),

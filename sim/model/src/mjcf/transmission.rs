@@ -1,4 +1,4 @@
-//! Transmissions of actuators: joint, tendon, site, slider-crank.
+//! Transmissions of actuators: joint, tendon, site, slider-crank, body.
 
 use super::element::{Attr, Element, Fault, Read};
 use super::names::find;
@@ -19,7 +19,7 @@ pub(super) struct TransmissionSpec {
 }
 
 /// Attributes that name the transmission.
-const TARGETS: [&str; 5] = ["joint", "jointinparent", "tendon", "cranksite", "site"];
+const TARGETS: [&str; 6] = ["joint", "jointinparent", "tendon", "cranksite", "site", "body"];
 
 impl TransmissionSpec {
     /// Overwrites the values that the element sets.
@@ -32,11 +32,11 @@ impl TransmissionSpec {
     pub(crate) fn resolve(&self, e: &Element, model: &Model) -> Read<Transmission> {
         let mut given = TARGETS.iter().filter_map(|n| e.attr(n));
         let target = given.next().ok_or_else(|| {
-            let why = format!(
-                "<{}> needs joint=\"...\", tendon=\"...\" or site=\"...\": what it drives",
-                e.name
-            );
-            Fault::new(e.at, why)
+            let targets = match e.name.as_str() {
+                "adhesion" => "body=\"...\"",
+                _ => "joint=\"...\", tendon=\"...\" or site=\"...\"",
+            };
+            Fault::new(e.at, format!("<{}> needs {targets}: what it drives", e.name))
         })?;
         if let Some(other) = given.next() {
             let why = format!("{} and {} are both given; keep one", target.name, other.name);
@@ -55,6 +55,10 @@ impl TransmissionSpec {
             "tendon" => {
                 let names = model.tendons.iter().map(|t| t.name.as_str());
                 find(target, "tendon", names).map(Transmission::Tendon)
+            }
+            "body" => {
+                let names = model.bodies.iter().map(|b| b.name.as_str());
+                find(target, "body", names).map(Transmission::Body)
             }
             "site" => Ok(Transmission::Site {
                 site: site(target)?,

@@ -99,6 +99,7 @@ pub(super) fn geom(m: &mut Model, kind: GeomKind, size: [f64; 3]) -> usize {
         solimp: [0.9, 0.95, 0.001, 0.5, 2.0],
         margin: 0.0,
         gap: 0.0,
+        adhesion: 0.0,
         fluid: None,
         group: 0,
         rgba: [0.5; 4],

@@ -417,6 +417,7 @@ fn geoms(m: &Model, c: &Check) {
         c.field("geom_solimp", i, &g.solimp);
         c.field("geom_margin", i, &[g.margin]);
         c.field("geom_gap", i, &[g.gap]);
+        c.field("geom_adhesion", i, &[g.adhesion]);
         let fluid = row(c.theirs, "geom_fluid", i);
         assert_eq!(g.fluid.is_some(), fluid[0] != 0.0, "{}", g.name);
         if let Some(ours) = g.fluid {
@@ -448,6 +449,7 @@ fn geoms(m: &Model, c: &Check) {
         c.field("pair_solimp", i, &p.solimp);
         c.field("pair_margin", i, &[p.margin]);
         c.field("pair_gap", i, &[p.gap]);
+        c.field("pair_adhesion", i, &[p.adhesion]);
     }
 }
 
@@ -464,6 +466,7 @@ fn actuators(m: &Model, c: &Check) {
             Transmission::Tendon(t) => (3, vec![t]),
             Transmission::Site { site, reference: Some(reference) } => (4, vec![site, reference]),
             Transmission::Site { site, .. } => (4, vec![site]),
+            Transmission::Body(body) => (5, vec![body]),
         };
         // In the parent's frame or not is one for hinges and slides.
         let theirs = row(c.theirs, "actuator_trntype", i)[0];

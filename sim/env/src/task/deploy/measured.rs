@@ -154,6 +154,7 @@ impl<'a> Deployment<'a> {
                 Transmission::SliderCrank { crank, slider, .. } => {
                     vec![model.sites[crank].body, model.sites[slider].body]
                 }
+                Transmission::Body(body) => vec![body],
                 Transmission::Tendon(t) => match &model.tendons[t].kind {
                     TendonKind::Fixed(joints) => {
                         joints.iter().map(|(j, _)| model.joints[*j].body).collect()

@@ -9,20 +9,19 @@ const TARGET: &str = "joint jointinparent tendon site refsite cranksite slidersi
 nodes! {
     ORIENTATION_SERVO "orientation" Role::Refused(OTHER);
     PID "pid" Role::Refused(OTHER);
-    ADHESION "adhesion" Role::Refused(OTHER);
-    DCMOTOR "dcmotor" Role::Refused(OTHER);
     ACTUATOR_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
 }
 
 const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
-const NO_ADHESION: &str = "adhesion is not supported; use joint=\"...\"";
+const NO_BODY: &str = "<adhesion> and <general> act on bodies; use joint=\"...\"";
 const OTHER: &str =
-    "use motor, position, velocity, intvelocity, cylinder, damper, muscle or general";
+    "use motor, position, velocity, intvelocity, cylinder, damper, muscle, adhesion, dcmotor or \
+     general";
 
 const ACTUATOR_IGNORES: &[(&str, &str)] =
     &[("user", USER), ("interp", "without delay there is nothing to interpolate")];
 const ACTUATOR_REFUSES: &[(&str, &str)] =
-    &[("nsample delay", NO_DELAY), ("body", NO_ADHESION), ("velrange ffrange", OTHER)];
+    &[("nsample delay", NO_DELAY), ("body", NO_BODY), ("velrange ffrange", OTHER)];
 macro_rules! actuators {
     ($($id:ident $default:ident $name:literal $own:literal;)*) => {
         $(pub(super) static $id: Node = Node {
@@ -51,8 +50,12 @@ actuators! {
     CYLINDER CYLINDER_DEFAULT "cylinder" "timeconst area diameter bias";
     MUSCLE MUSCLE_DEFAULT "muscle"
         "timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax";
+    DCMOTOR DCMOTOR_DEFAULT "dcmotor"
+        "motorconst resistance nominal saturation inductance cogging controller thermal lugre input";
+    ADHESION ADHESION_DEFAULT "adhesion" "body gain";
     GENERAL GENERAL_DEFAULT "general"
-        "dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim input";
+        "body dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim \
+         input";
 }
 
 pub(super) static ACTUATOR_NODE: Node = Node {

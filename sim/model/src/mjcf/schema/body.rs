@@ -1,13 +1,13 @@
 //! Bodies and their elements, in the schema.
 
-use super::node::{DRAWING, LEAF, NAMED, Node, Role, USER};
+use super::node::{AWAKE, DRAWING, LEAF, NAMED, Node, Role, USER};
 
 const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
 const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
                      actuatorfrcrange damping stiffness armature frictionloss margin springdamper \
                      solreflimit solimplimit solreffriction solimpfriction actuatorgravcomp";
 const GEOM: &str = "type fromto size contype conaffinity condim friction priority solmix solref \
-                    solimp margin gap group rgba material mass density shellinertia mesh hfield \
+                    solimp margin gap adhesion group rgba material mass density shellinertia mesh hfield \
                     fitscale fluidshape fluidcoef";
 
 nodes! {
@@ -30,10 +30,7 @@ pub(super) static FREEJOINT: Node =
     Node { name: "freejoint", reads: &["name align"], ignores: &[("group", DRAWING)], ..LEAF };
 
 const GEOM_IGNORES: &[(&str, &str)] = &[("user", USER)];
-const GEOM_REFUSES: &[(&str, &str)] = &[
-    ("surfacevel", "moving surfaces are not supported"),
-    ("adhesion", "adhesion is not supported"),
-];
+const GEOM_REFUSES: &[(&str, &str)] = &[("surfacevel", "moving surfaces are not supported")];
 pub(super) static GEOM_NODE: Node = Node {
     name: "geom",
     reads: &[NAMED, ORIENTATION, GEOM],
@@ -66,7 +63,7 @@ pub(super) static INERTIAL: Node =
 pub(super) static BODY: Node = Node {
     name: "body",
     reads: &["name childclass mocap gravcomp simple", ORIENTATION],
-    ignores: &[("user", USER), ("sleep", "bodies never sleep here")],
+    ignores: &[("user", USER), ("sleep", AWAKE)],
     children: &BODY_CHILDREN,
     ..LEAF
 };

@@ -13,13 +13,13 @@ mod node;
 
 use actuator::*;
 use body::*;
-use node::{DRAWING, LEAF, NAMED, USER};
+use node::{AWAKE, DRAWING, LEAF, NAMED, USER};
 pub(super) use node::{Node, Role};
 
 const SENSING: &str = "tasks read sensor(NAME) or the state itself";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
-const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
+const PAIR: &str = "condim friction solref solreffriction solimp margin gap adhesion";
 
 nodes! {
     EXTENSION "extension" Role::Refused("MuJoCo's plugins do not run here");
@@ -64,13 +64,12 @@ static OPTION: Node = Node {
     reads: &[
         "timestep gravity density viscosity wind magnetic impratio integrator cone solver iterations \
          tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance noslip_iterations \
-         actuatorgroupdisable",
+         noslip_tolerance actuatorgroupdisable",
     ],
     ignores: &[
         ("jacobian", ROUNDING),
         ("o_margin o_solref o_solimp o_friction", "only with flag override, which is refused"),
-        ("noslip_tolerance", "only with noslip_iterations, which no engine here has"),
-        ("sleep_tolerance", "only with flag sleep, which is refused"),
+        ("sleep_tolerance", AWAKE),
         ("sdf_iterations sdf_initpoints", "only for signed distance fields"),
         ("apirate", "has no effect since MuJoCo 3"),
     ],
@@ -78,21 +77,16 @@ static OPTION: Node = Node {
     ..LEAF
 };
 
-// options.rs reads all of them and refuses the two that matter.
-static FLAG: Node = Node { name: "flag", reads: &super::options::FLAGS, ..LEAF };
+// options.rs reads all of them and refuses the one that matters.
+static FLAG: Node =
+    Node { name: "flag", reads: &super::options::FLAGS, ignores: &[("sleep", AWAKE)], ..LEAF };
 
 static PAIR_NODE: Node = Node {
     name: "pair",
     reads: &[NAMED, "geom1 geom2", PAIR],
-    refuses: &[("adhesion", "adhesion is not supported")],
     ..LEAF
 };
-static PAIR_DEFAULT: Node = Node {
-    name: "pair",
-    reads: &[PAIR],
-    refuses: &[("adhesion", "adhesion is not supported")],
-    ..LEAF
-};
+static PAIR_DEFAULT: Node = Node { name: "pair", reads: &[PAIR], ..LEAF };
 static EXCLUDE: Node = Node { name: "exclude", reads: &["name body1 body2"], ..LEAF };
 static CONTACT: Node = Node { name: "contact", children: &[&PAIR_NODE, &EXCLUDE], ..LEAF };
 
@@ -237,8 +231,8 @@ static DEFAULT: Node = Node {
         &ORIENTATION_SERVO,
         &PID,
         &MUSCLE_DEFAULT,
-        &ADHESION,
-        &DCMOTOR,
+        &ADHESION_DEFAULT,
+        &DCMOTOR_DEFAULT,
     ],
     ..LEAF
 };

@@ -21,6 +21,16 @@ fn what_means_off_passes_though_not_supported() {
 }
 
 #[test]
+fn what_concerns_sleep_is_read_and_listed() {
+    let text = r#"<mujoco><option sleep_tolerance="0.1"><flag sleep="enable"/></option><worldbody>
+        <body sleep="init"><freejoint/><geom size="1"/></body></worldbody></mujoco>"#;
+    let model = parse_text(text).unwrap();
+    assert_eq!(model.options.flags, []);
+    let why: Vec<_> = model.ignored.iter().map(|i| i.why.as_str()).collect();
+    assert_eq!(why, ["bodies never sleep here"; 3]);
+}
+
+#[test]
 fn shapes_that_are_only_seen_are_skipped_and_listed() {
     let text = r#"<mujoco><default><default class="v"><geom type="mesh" contype="0" conaffinity="0"/></default></default>
 <asset><mesh name="shell" file="shell.stl"/></asset>

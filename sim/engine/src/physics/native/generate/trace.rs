@@ -12,7 +12,7 @@ unsafe extern "C" {
 }
 
 /// Arrays that only recorded functions write: constants in them stay constant.
-const RECORDED: [&str; 26] = [
+const RECORDED: [&str; 27] = [
     "ref",
     "xpos",
     "xquat",
@@ -30,6 +30,7 @@ const RECORDED: [&str; 26] = [
     "act_vel",
     "act_j",
     "act_free",
+    "act_sum",
     "tmp",
     "lim_sign",
     "lim_d",
@@ -84,7 +85,9 @@ pub(super) fn record(plan: &RobotTables) -> Result<Program, TapeError> {
         // SAFETY: a constant string of the program.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let member = format!("w.{name}");
-        arrays.push(if RECORDED.contains(&&*name) {
+        // What contacts pull is added to them.
+        let pulled = plan.nstick + plan.sticky > 0 && matches!(&*name, "smooth" | "act_free");
+        arrays.push(if RECORDED.contains(&&*name) && !pulled {
             Array::new(member, &[length as usize])
         } else {
             Array::shared(member, &[length as usize])

@@ -31,6 +31,12 @@ pub(super) fn write(
             plan.act_coef.push(arm.coef);
             plan.act_moves.push(arm.moves);
         }
+        if let Transmission::Body(b) = actuator.transmission {
+            plan.stick_act.push(plan.act_arms.len() as i32);
+            let own = |g: &i32| i32::from(c.model.geoms[*g as usize].body == b);
+            let own: Vec<i32> = plan.cg_geom.iter().map(own).collect();
+            plan.stick_geom.extend(own);
+        }
         plan.act_arms.push(arms.kind);
         plan.act_int.extend(arms.ints);
         plan.act_int.push(0);
@@ -44,6 +50,7 @@ pub(super) fn write(
         write_law(c, actuator, plan);
     }
     plan.nactj = plan.act_dof.len();
+    plan.nstick = plan.stick_act.len();
     plan.dof_actlo = vec![-UNLIMITED; plan.nv];
     plan.dof_acthi = vec![UNLIMITED; plan.nv];
     for joint in c.model.joints.iter().filter(|_| c.flags.actuation) {
@@ -144,6 +151,10 @@ fn arms(
             let movers = movers(c, &both);
             between(kernels::ARMS_CRANK, &both, movers, spots, plan)
         }
+        // Contacts say which.
+        Transmission::Body(_) => {
+            Arms { kind: kernels::ARMS_BODY, ints: [0; 3], entries: Vec::new() }
+        }
     }
 }
 
@@ -221,6 +232,7 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
         Dynamics::Filter => kernels::DYN_FILTER,
         Dynamics::FilterExact => kernels::DYN_FILTER_EXACT,
         Dynamics::Muscle => kernels::DYN_MUSCLE,
+        Dynamics::Current => kernels::DYN_CURRENT,
     };
     plan.act_dyn.push(if on { dynamics } else { kernels::DYN_NONE });
     let state = actuator.act_adr.filter(|_| on);
@@ -230,13 +242,17 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
     // exp(-step / tau) in a time step.
     let step = c.packer.timestep;
     let [first, second, third] = actuator.dynprm;
+    let current = actuator.dynamics == Dynamics::Current;
     let filter = matches!(actuator.dynamics, Dynamics::Filter | Dynamics::FilterExact);
-    let tau = if filter { first.max(MIN_VALUE) } else { first };
-    plan.act_prm.extend([tau, second, third]);
+    let tau = if filter || current { first.max(MIN_VALUE) } else { first };
+    plan.act_prm.extend(match current {
+        true => [tau, 1.0 / second, if actuator.enabled { second } else { 0.0 }],
+        false => [tau, second, third],
+    });
     plan.act_step.push(match actuator.dynamics {
         // The activation of one that is switched off rests.
         _ if !actuator.enabled => 0.0,
-        Dynamics::FilterExact => -tau * (-step / tau).exp_m1(),
+        Dynamics::FilterExact | Dynamics::Current => -tau * (-step / tau).exp_m1(),
         _ => step,
     });
     let muscle = actuator.muscle.filter(|_| on);

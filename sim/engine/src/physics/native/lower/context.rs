@@ -42,16 +42,6 @@ impl<'a> Context<'a> {
                 format!("up to {MAX_DOFS} are supported"),
             ));
         }
-        if model.options.noslip_iterations > 0 {
-            return Err(LowerError::new(
-                format!(
-                    "the no-slip solver (option noslip_iterations=\"{}\")",
-                    model.options.noslip_iterations
-                ),
-                "task.option.noslip_iterations = 0 does without it; a larger impratio with elliptic \
-                 cones slips as little",
-            ));
-        }
         let tree = Tree::new(model)?;
         weights::affordable(model, &tree)?;
         let timestep = options.timestep.unwrap_or(model.options.timestep);

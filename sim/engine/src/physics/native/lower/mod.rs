@@ -94,6 +94,8 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
         timestep: context.packer.timestep,
         ngeom: model.geoms.len(),
         elliptic: usize::from(context.cone == Cone::Elliptic),
+        nslip: model.options.noslip_iterations as usize,
+        slip_tolerance: model.options.noslip_tolerance,
         scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
         integrator: match integrator {
             Integrator::Euler => kernels::EULER,

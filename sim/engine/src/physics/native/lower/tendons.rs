@@ -45,9 +45,11 @@ impl Tendons {
         let rest = Rest::new(c.model, &c.model.qpos0);
         let mut entries = 0;
         let read = |(t, tendon): (usize, &Tendon)| {
-            if tendon.armature != 0.0 && !matches!(tendon.kind, TendonKind::Fixed(_)) {
+            // An actuator's, too.
+            let wound = || tendon.kind.pieces().iter().any(|p| p.around.is_some());
+            if tendon.armature != 0.0 && wound() {
                 return Err(LowerError::new(
-                    format!("armature of spatial tendon \"{}\"", tendon.name),
+                    format!("armature of tendon \"{}\", which winds around a geom", tendon.name),
                     "give its joints armature instead",
                 ));
             }
@@ -143,6 +145,7 @@ fn acts(c: &Context, t: usize) -> bool {
     tendon.stiffness != 0.0
         || tendon.damping != 0.0
         || tendon.frictionloss != 0.0
+        || tendon.armature != 0.0
         || tendon.range.is_some()
         || c.model.actuators.iter().any(pulled)
         || c.model.equalities.iter().any(tied)

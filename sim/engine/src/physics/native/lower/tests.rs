@@ -352,8 +352,11 @@ fn what_is_not_supported_is_refused_by_name() {
             ["nativeccd", "\"egg\" and \"can\""],
         ),
         (
-            format!("<option noslip_iterations='5'/>{}", body("<joint/><geom size='1'/>")),
-            ["noslip_iterations=\"5\"", "task.option.noslip_iterations = 0"],
+            format!(
+                "<worldbody><geom name='tape' type='plane' size='1 1 1' adhesion='2'/>{}",
+                "<body><freejoint/><geom name='egg' size='1' gap='0.1'/></body></worldbody>"
+            ),
+            ["adhesion across a gap", "\"tape\" and \"egg\""],
         ),
     ] {
         let error = refused(&text);

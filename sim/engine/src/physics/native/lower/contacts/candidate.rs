@@ -31,6 +31,7 @@ pub(super) struct Rules {
     pub solimp: [f64; 5],
     pub margin: f64,
     pub gap: f64,
+    pub adhesion: f64,
 }
 
 impl From<&Pair> for Rules {
@@ -43,6 +44,7 @@ impl From<&Pair> for Rules {
             solimp: pair.solimp,
             margin: pair.margin,
             gap: pair.gap,
+            adhesion: pair.adhesion,
         }
     }
 }

@@ -207,6 +207,7 @@ fn mix(a: &Geom, b: &Geom) -> Rules {
             solimp: g.solimp,
             margin,
             gap,
+            adhesion: g.adhesion,
         };
     }
     let share = match (a.solmix >= MIN_VALUE, b.solmix >= MIN_VALUE) {
@@ -229,6 +230,7 @@ fn mix(a: &Geom, b: &Geom) -> Rules {
         solimp: [0, 1, 2, 3, 4].map(|i| blend(a.solimp[i], b.solimp[i])),
         margin,
         gap,
+        adhesion: a.adhesion + b.adhesion,
     }
 }
 

@@ -95,6 +95,9 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
             ));
         }
         let rules = &candidate.rules;
+        check_adhesion(c, candidate)?;
+        plan.pair_pull.push(rules.adhesion);
+        plan.nsdir = plan.nsdir.max(rules.condim.saturating_sub(1) as usize);
         let reach = rules.margin + rules.gap;
         let hits = kinds.hits();
         plan.pair_hits.push(hits as i32);
@@ -118,7 +121,47 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
     let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
     groups::write(c, &order, &kept_apart, &crowd, plan);
     plan.npath = plan.pair_path.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
+    plan.pair_rank = ranks(c.model, &order);
     plan.ncg = plan.cg_type.len();
+    plan.sticky = usize::from(plan.pair_pull.iter().any(|pull| *pull != 0.0));
+    Ok(())
+}
+
+/// The places of candidates in MuJoCo's list of contacts: by their bodies, of two bodies first
+/// those of `<pair>`, then by their geoms (`mj_collision`).
+fn ranks(model: &Model, order: &[&Candidate]) -> Vec<i32> {
+    let key = |i: &usize| {
+        let Candidate { mut geoms, mix, .. } = *order[*i];
+        geoms.sort();
+        let bodies = geoms.map(|g| model.geoms[g].body);
+        let own = mix == Mix::Own;
+        (bodies, !own, if own { [*i; 2] } else { geoms })
+    };
+    let mut sorted: Vec<usize> = (0..order.len()).collect();
+    sorted.sort_by_cached_key(key);
+    let mut ranks = vec![0; order.len()];
+    for (rank, pair) in sorted.into_iter().enumerate() {
+        ranks[pair] = rank as i32;
+    }
+    ranks
+}
+
+/// Contacts that stick do so where they push.
+fn check_adhesion(c: &Context, candidate: &Candidate) -> Result<(), LowerError> {
+    let rules = &candidate.rules;
+    if rules.adhesion != 0.0 && rules.gap != 0.0 {
+        return Err(LowerError::new(
+            format!("adhesion across a gap, of {}", names(c.model, candidate.geoms)),
+            "give both geoms gap 0: they stick where they touch",
+        ));
+    }
+    // MuJoCo then leaves the force out and keeps what it does to the reference.
+    if rules.adhesion != 0.0 && !c.flags.passive() {
+        return Err(LowerError::new(
+            format!("adhesion without passive forces, of {}", names(c.model, candidate.geoms)),
+            "leave option/flag spring or damper on",
+        ));
+    }
     Ok(())
 }
 
