@@ -144,6 +144,58 @@ fn mjlabs_go1_trains_on_rough_ground() {
     trains(folder.path(), "go1.toml");
 }
 
+/// A robot a quarter larger, twice as heavy and with other names: the same file, with its names.
+#[test]
+fn another_robot_trains_with_the_same_file_on_rough_ground() {
+    let Some(peers) = referee::peers() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let robot = peers.join("mjlab/asset_zoo/robots/unitree_go1/xmls/go1.xml");
+    let larger = scaled(&std::fs::read_to_string(robot).unwrap(), 1.25);
+    std::fs::write(folder.path().join("larger.xml"), larger).unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/go1_rough.toml");
+    let text = format!(
+        "extends = {example:?}\n[task]\nrobot = \"larger.xml\"\n[task.names]\ntrunk = [\"base\"]\n\
+         foot = [\"NR\", \"NL\", \"SR\", \"SL\"]\n"
+    );
+    std::fs::write(folder.path().join("larger.toml"), text).unwrap();
+    let checked = said(ostler(folder.path()).args(["check", "larger.toml", "-q"]));
+    assert!(checked.contains("larger.toml is sound"), "{checked}");
+    trains(folder.path(), "larger.toml");
+}
+
+/// A Go1 of `by` times its lengths, of the same material, with other names and nothing that is
+/// only seen.
+fn scaled(text: &str, by: f64) -> String {
+    let lines = text.lines().filter(|line| {
+        !(line.contains("<geom") && line.contains("class=\"visual\"") || line.contains("<mesh "))
+    });
+    let mut text: String = lines.map(|line| format!("{line}\n")).collect();
+    for (names, power) in
+        [(&["pos", "size", "fromto"][..], 1), (&["mass"], 3), (&["diaginertia", "fullinertia"], 5)]
+    {
+        for name in names {
+            let key = format!(" {name}=\"");
+            let mut parts = text.split(&key);
+            let mut made = parts.next().unwrap().to_owned();
+            for part in parts {
+                let (numbers, rest) = part.split_once('"').unwrap();
+                let numbers = numbers.split_whitespace().map(|x| {
+                    let x: f64 = x.parse().unwrap();
+                    format!("{} ", x * by.powi(power))
+                });
+                made += &format!("{key}{}\"{rest}", numbers.collect::<String>().trim());
+            }
+            text = made;
+        }
+    }
+    for (theirs, ours) in [("FR", "NR"), ("FL", "NL"), ("RR", "SR"), ("RL", "SL")] {
+        text = text.replace(&format!("\"{theirs}"), &format!("\"{ours}"));
+    }
+    text.replace("\"trunk\"", "\"base\"")
+}
+
 /// With mjlab's robot, from its wheel.
 #[test]
 fn mjlabs_g1_tracks_standing_still() {

@@ -9,6 +9,7 @@ use super::team::Team;
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
 use ostler_lang::draw::{Draw, share};
+use ostler_lang::expr::Definitions;
 use ostler_model::Model;
 use std::collections::HashSet;
 pub(super) use velocity::Course;
@@ -73,6 +74,7 @@ impl Commands {
     pub fn compile(
         model: &Model,
         terms: &[CommandTerm],
+        defined: &Definitions<'_>,
         step_dt: f64,
         team: &Team,
     ) -> Result<Self, ConfigError> {
@@ -104,7 +106,9 @@ impl Commands {
                         draws::compile(term, &path)?.into_iter().map(Some).collect()
                     }
                     CommandKind::Velocity => {
-                        let frame = term.frame.as_deref().map(|f| team.fill(agent, f));
+                        let frame = term.frame.as_deref().map(|f| {
+                            defined.one(&team.fill(agent, f), |name| model.body(name).is_ok())
+                        });
                         let course = Course::compile(model, term, frame.as_deref(), first, &path)?;
                         all.courses.push(course);
                         vec![None; 3]

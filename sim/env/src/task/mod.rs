@@ -92,7 +92,7 @@ impl Task {
         let mut defined = Definitions::new(model, cfg, team.names())?;
         defined.natives = native::declare(cfg, &team)?;
         let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
-        let commands = command::Commands::compile(model, &cfg.command, step_dt, &team)?;
+        let commands = command::Commands::compile(model, &cfg.command, &defined, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
             params.push(number(value, &format!("task.params.{name}"))?);
@@ -101,7 +101,7 @@ impl Task {
         let (none, readings) = (HistoryBuilder::default(), Readings::default());
         let draws = Draws::default();
         let drawing = Some(expr::Start { draws: &draws, of: "", drawing: true });
-        let mut events = event::Events::compile(model, &cfg.event, step_dt)?;
+        let mut events = event::Events::compile(model, &cfg.event, &defined, step_dt)?;
         let drawn = events.values();
         let scope = Scope {
             model,

@@ -10,6 +10,7 @@ mod possible;
 mod target;
 
 use super::read::unique;
+use super::team::Team;
 use crate::config::{ConfigError, EventTerm, EventTime, Operation, TaskConfig};
 use crate::spaces::EventSpec;
 use compile::Compiler;
@@ -17,7 +18,7 @@ pub use cost::EventCost;
 use ostler_engine::kernels;
 use ostler_engine::physics::native;
 use ostler_lang::draw::Draw;
-use ostler_lang::expr::{EventNumbers, EventValue, Unit};
+use ostler_lang::expr::{Definitions, EventNumbers, EventValue, Unit};
 use ostler_model::{Delay, Field, Model, Motor, Varied};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -86,8 +87,10 @@ pub(super) struct Drawn {
 /// A mistake in an event, or something that the engine cannot vary.
 pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
     let mut varied = Vec::new();
+    let team = Team::new(cfg)?;
+    let defined = Definitions::new(model, cfg, team.names())?;
     for (e, term) in cfg.event.iter().enumerate() {
-        let parsed = target::parse(model, &term.set, &format!("task.event[{e}].set"))?;
+        let parsed = target::parse(model, &defined, &term.set, &format!("task.event[{e}].set"))?;
         for new in fields(&parsed.target) {
             if !varied.contains(&new) {
                 varied.push(new);
@@ -133,7 +136,12 @@ fn fields(target: &Target) -> Vec<Varied> {
 
 impl Events {
     /// Checks names and numbers. `model` is that of [`super::robot`]; `step_dt` the control step (s).
-    pub fn compile(model: &Model, terms: &[EventTerm], step_dt: f64) -> Result<Self, ConfigError> {
+    pub fn compile(
+        model: &Model,
+        terms: &[EventTerm],
+        defined: &Definitions<'_>,
+        step_dt: f64,
+    ) -> Result<Self, ConfigError> {
         let mut all = Self {
             events: Vec::new(),
             base: model.varied_numbers().iter().map(|x| *x as f32).collect(),
@@ -144,7 +152,7 @@ impl Events {
         for (e, term) in terms.iter().enumerate() {
             let path = format!("task.event[{e}]");
             unique(&mut seen, &term.name, format!("{path}.name"))?;
-            let parsed = target::parse(model, &term.set, &format!("{path}.set"))?;
+            let parsed = target::parse(model, defined, &term.set, &format!("{path}.set"))?;
             let event = Compiler {
                 model,
                 term,

@@ -5,6 +5,7 @@ use crate::task::elements::Chosen;
 use crate::task::pose::listed;
 use ostler_base::names::nearest;
 use ostler_base::names::select;
+use ostler_lang::expr::Definitions;
 use ostler_model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
 
 /// What an event acts on.
@@ -140,6 +141,7 @@ fn components(index: Option<&str>, width: usize, path: &str) -> Result<Vec<usize
 /// Elements of a kind that fit one of the patterns.
 fn elements(
     model: &Model,
+    defined: &Definitions<'_>,
     kind: &str,
     patterns: &[&str],
     path: &str,
@@ -175,11 +177,18 @@ fn elements(
         }
         Ok((pattern.to_string(), found))
     };
-    Ok(Chosen::new(patterns.iter().map(fitting), path)?.all)
+    let known = |name: &str| names.iter().any(|(_, n)| *n == name);
+    let patterns: Vec<String> = patterns.iter().flat_map(|p| defined.entries(p, known)).collect();
+    Ok(Chosen::new(patterns.iter().map(|p| fitting(&p.as_str())), path)?.all)
 }
 
 /// The target that `set` means.
-pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, ConfigError> {
+pub(super) fn parse(
+    model: &Model,
+    defined: &Definitions<'_>,
+    set: &str,
+    path: &str,
+) -> Result<Parsed, ConfigError> {
     let text = split(set, path)?;
     let Some(q) = QUANTITIES.iter().find(|q| q.name == text.name) else {
         let names = QUANTITIES.iter().map(|q| q.name);
@@ -205,7 +214,7 @@ pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, Conf
     let wanted = components(text.index, q.part.len(), path)?;
     let found = match q.kind {
         "" => vec![0],
-        kind => elements(model, kind, &text.patterns, path)?,
+        kind => elements(model, defined, kind, &text.patterns, path)?,
     };
     possible(model, q, &found, path)?;
     let target = match (q.name, q.field) {

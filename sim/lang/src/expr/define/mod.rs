@@ -90,6 +90,15 @@ impl<'a> Definitions<'a> {
         }
     }
 
+    /// What `name` stands for where one part is named: itself, or the one entry of the list of
+    /// that name.
+    pub fn one(&self, name: &str, is_part: impl Fn(&str) -> bool) -> String {
+        match &self.entries(name, is_part)[..] {
+            [one] => one.clone(),
+            _ => name.to_owned(),
+        }
+    }
+
     /// The list of that name.
     pub(super) fn list(&self, name: &str) -> Option<usize> {
         self.lists.iter().position(|l| l.name == name)
