@@ -100,9 +100,9 @@ OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, in
   return !apart;
 }
 
-// The point of a geom farthest along `d`, from its centre: of a box, a cylinder, an ellipsoid or
-// of some of a mesh's vertices, beyond which it reaches by `core_over` at most.
-template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, const R* d, R* o) {
+// The point of a geom farthest along `d`, from its centre: of a box, a cylinder, an ellipsoid, or
+// of a mesh's vertices, of all or of some, beyond which it reaches by `core_over` at most.
+template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, bool all, const R* d, R* o) {
   const auto* size = m.cg_size + 3 * g;
   const R* mat = w.gmat + 9 * m.cg_brick[g];
   const R zero = bc<R>(0);
@@ -111,9 +111,11 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
   if (m.cg_type[g] == Shape::mesh) {
     R top = bc<R>(-1e30);
     for (int k = 0; k < 3; k++) p[k] = zero;
-    for (int v = m.mesh_core[m.cg_data[g]]; v < m.mesh_core[m.cg_data[g] + 1]; v++) {
+    const int* range = (all ? m.mesh_vert : m.mesh_core) + m.cg_data[g];
+    const auto* vertex = all ? m.mesh_pos : m.core_pos;
+    for (int v = range[0]; v < range[1]; v++) {
       R at[3];
-      for (int k = 0; k < 3; k++) at[k] = bc<R>(m.core_pos[3 * v + k]);
+      for (int k = 0; k < 3; k++) at[k] = bc<R>(vertex[3 * v + k]);
       const R reach = fma(a[2], at[2], fma(a[1], at[1], a[0] * at[0]));
       const auto more = reach > top;
       top = sel(more, reach, top);
@@ -136,29 +138,35 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
 
 // Of the lanes `near`, those in which no plane was found between two geoms of which one is a
 // mesh: its box says little. A direction along which they are not apart is reflected at the line
-// between their farthest points, which turns it towards one along which they are.
+// between their farthest points, which turns it towards one along which they are. Few vertices
+// tell at first, then all of them.
 // Source: Chung, Wang, Quick collision detection of polytopes in virtual environments, 1996.
 template<class R, class M>
 OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near) {
-  enum { TURNS = 6 };
+  enum { FEW = 4, ALL = 4 };
+  double over = 0;
   for (int i = 0; i < 2; i++) {
     const int g = i ? g2 : g1;
-    if (m.cg_type[g] == Shape::mesh) reach += m.core_over[m.cg_data[g]];
+    if (m.cg_type[g] == Shape::mesh) over += m.core_over[m.cg_data[g]];
   }
   R d[3];
   for (int k = 0; k < 3; k++) d[k] = dif[k];
-  for (int turn = 0; turn < (int)TURNS; turn++) {
+  for (int turn = 0; turn < (int)FEW + (int)ALL; turn++) {
+    const bool all = turn >= (int)FEW || over <= 0;
     const R length2 = dot3(d, d);
     const R s = recip_(sqrt_(max_(length2, bc<R>(1e-20))));
     R back[3], p1[3], p2[3], gap[3];
     for (int k = 0; k < 3; k++) d[k] = d[k] * s, back[k] = -d[k];
-    farthest(m, w, g1, d, p1);
-    farthest(m, w, g2, back, p2);
+    farthest(m, w, g1, all, d, p1);
+    farthest(m, w, g2, all, back, p2);
     for (int k = 0; k < 3; k++) gap[k] = dif[k] + p2[k] - p1[k];
     const R apart = dot3(gap, d);
-    near = near & (!(apart > bc<R>(reach)));
+    near = near & (!(apart > bc<R>(reach + (all ? 0 : over))));
     if (!any(near)) break;
-    const R twice = bc<R>(2) * apart * recip_(max_(dot3(gap, gap), bc<R>(1e-20)));
+    // What is apart by less than some vertices can tell stays where it is for all of them.
+    if (!all && !any(near & (!(apart > bc<R>(0))))) turn = (int)FEW - 1;
+    const R slope = min_(apart, bc<R>(0));
+    const R twice = bc<R>(2) * slope * recip_(max_(dot3(gap, gap), bc<R>(1e-20)));
     for (int k = 0; k < 3; k++) d[k] = fnma(twice, gap[k], d[k]);
   }
   return near;

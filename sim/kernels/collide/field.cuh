@@ -17,11 +17,11 @@ OSTLER_FN_BIG bool is_covered(const GridCells<T, S>& grid, int c, int r, int hal
   if (level < T(1e-3)) return false;
   const T nx = n[0] / level, ny = n[1] / level;
   // In the cell, counted in sides of it: where the contact is, and how far it is to the border.
-  const auto within = [](T x) OSTLER_INLINE { return x > T(0) ? (x < T(1) ? x : T(1)) : T(0); };
+  const auto within = [](T x) { return x > T(0) ? (x < T(1) ? x : T(1)) : T(0); };
   const T u = within((hit.pos[0] + grid.x) / grid.dx - T(c)), v = within((hit.pos[1] + grid.y) / grid.dx - T(r));
   const T far = T(10);
   T way = far;
-  const auto meets = [&](T gap, T speed) OSTLER_INLINE {
+  const auto meets = [&](T gap, T speed) {
     const T at = speed > T(1e-9) ? (gap > T(0) ? gap / speed : T(0)) : far;
     way = at < way ? at : way;
   };
