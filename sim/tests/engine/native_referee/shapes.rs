@@ -9,7 +9,7 @@ use ostler_sim::physics::evaluate::Precision;
 use ostler_sim::referee::residual::{Gate, compare};
 use std::fmt::Write;
 
-const STATES: usize = 400;
+const STATES: usize = 200;
 /// With the other tests.
 const SHARE: usize = 100;
 
