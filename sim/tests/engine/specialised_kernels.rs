@@ -22,7 +22,7 @@ const EVERY: usize = 4;
 /// Jacobians; forces that depend on contacts.
 const FEATURE_STATES: usize = 400;
 const FEATURES: [&str; 9] = [
-    "actuator_adhesion_elliptic",
+    "actuator_adhesion",
     "adhesion",
     "implicitfast_actuatorfrcrange",
     "noslip_elliptic",
