@@ -21,11 +21,10 @@ const EVERY: usize = 4;
 /// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
 /// Jacobians; forces that depend on contacts.
 const FEATURE_STATES: usize = 400;
-const FEATURES: [&str; 9] = [
-    "actuator_adhesion_elliptic",
+const FEATURES: [&str; 8] = [
+    "actuator_adhesion",
     "adhesion",
     "implicitfast_actuatorfrcrange",
-    "noslip_elliptic",
     "sensor_acceleration",
     "sensor_force",
     "sensor_force_elliptic",
