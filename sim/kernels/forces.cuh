@@ -44,7 +44,7 @@ template<class R, class M> OSTLER_FN void smooth_dynamics(const M& m, Work<R, M>
   inertia_and_bias(m, w);
   if (m.nten > 0) tendons(m, w);
   tendon_inertia(m, w);
-  tendon_bias(m, w);
+  if (m.nten > 0) tendon_bias(m, w);
   passive(m, w);
   actuation(m, w);
 }
