@@ -81,11 +81,7 @@ static OPTION: Node = Node {
 static FLAG: Node =
     Node { name: "flag", reads: &super::options::FLAGS, ignores: &[("sleep", AWAKE)], ..LEAF };
 
-static PAIR_NODE: Node = Node {
-    name: "pair",
-    reads: &[NAMED, "geom1 geom2", PAIR],
-    ..LEAF
-};
+static PAIR_NODE: Node = Node { name: "pair", reads: &[NAMED, "geom1 geom2", PAIR], ..LEAF };
 static PAIR_DEFAULT: Node = Node { name: "pair", reads: &[PAIR], ..LEAF };
 static EXCLUDE: Node = Node { name: "exclude", reads: &["name body1 body2"], ..LEAF };
 static CONTACT: Node = Node { name: "contact", children: &[&PAIR_NODE, &EXCLUDE], ..LEAF };
