@@ -28,9 +28,9 @@ pub fn is_simple(model: &Model, b: usize) -> bool {
         model.tendons.iter().any(|t| {
             let reaches = || match &t.kind {
                 TendonKind::Fixed(parts) => parts.iter().any(|(j, _)| model.joints[*j].body == b),
-                TendonKind::Spatial(path) => path
-                    .iter()
-                    .any(|p| matches!(p, PathPart::Site(s) if model.sites[*s].body == b)),
+                TendonKind::Spatial(path) => {
+                    path.iter().any(|p| matches!(p, PathPart::Site(s) if model.sites[*s].body == b))
+                }
             };
             t.armature > 0.0 && reaches()
         })
