@@ -14,8 +14,8 @@ nodes! {
 
 const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
 const NO_BODY: &str = "<adhesion> and <general> act on bodies; use joint=\"...\"";
-const OTHER: &str = "use motor, position, velocity, intvelocity, cylinder, damper, muscle, adhesion, dcmotor or \
-     general";
+const OTHER: &str = "use motor, position, velocity, intvelocity, cylinder, damper, muscle, \
+                     adhesion, dcmotor or general";
 
 const ACTUATOR_IGNORES: &[(&str, &str)] =
     &[("user", USER), ("interp", "without delay there is nothing to interpolate")];
