@@ -232,13 +232,13 @@ template<class R, class M> OSTLER_FN R next_act(const M& m, const Work<R, M>& w,
   return max_(min_(a, bc<R>(m.act_hi[u])), bc<R>(m.act_lo[u]));
 }
 
-// The force that a control leads to, but for muscles.
-template<class R, class M> OSTLER_FN R affine_force(const M& m, const Work<R, M>& w, int u, R input) {
+// Gain and bias at the actuator's length and velocity, but for muscles.
+template<class R, class M> OSTLER_FN R affine_gain(const M& m, const Work<R, M>& w, int u) {
   const auto* g = m.act_gain + 3 * u;
-  const R len = w.act_len[u], vel = w.act_vel[u];
-  const R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, gain_of(m, w, u)));
-  const R bias = fma(bias_of(m, w, u, 2), vel, fma(bias_of(m, w, u, 1), len, bc<R>(m.act_bias[3 * u])));
-  return fma(gain, input, bias);
+  return fma(bc<R>(g[2]), w.act_vel[u], fma(bc<R>(g[1]), w.act_len[u], gain_of(m, w, u)));
+}
+template<class R, class M> OSTLER_FN R affine_bias(const M& m, const Work<R, M>& w, int u) {
+  return fma(bias_of(m, w, u, 2), w.act_vel[u], fma(bias_of(m, w, u, 1), w.act_len[u], bc<R>(m.act_bias[3 * u])));
 }
 
 // The control within its range, and rates of activation from it; what the force is in
@@ -251,7 +251,7 @@ template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w,
   if (s >= 0) {
     if (m.act_dyn[u] == DYN_MUSCLE) w.act_dot[s] = muscle_rate(m, u, input, w.act[s]);
     else if (m.act_dyn[u] == DYN_CURRENT)
-      w.act_dot[s] = fms(affine_force(m, w, u, input), bc<R>(m.act_prm[3 * u + 1]), w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
+      w.act_dot[s] = fms(fma(affine_gain(m, w, u), input, affine_bias(m, w, u)), bc<R>(m.act_prm[3 * u + 1]), w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
     else w.act_dot[s] = m.act_dyn[u] == DYN_INTEGRATOR ? input : (input - w.act[s]) * bc<R>(1 / m.act_prm[3 * u]);
     input = m.act_early[u] ? next_act(m, w, u) : w.act[s];
   }
@@ -315,8 +315,7 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
   R* sum = w.grad; // free at this stage
   for (int d = 0; d < m.nv; d++) sum[d] = bc<R>(0);
   for (int u = 0; u < m.nu; u++) {
-    const auto* g = m.act_gain + 3 * u;
-    const auto* c = m.act_bias + 3 * u;
+    const auto *g = m.act_gain + 3 * u, *c = m.act_bias + 3 * u;
     const bool muscle = m.act_muscle[u] != 0;
     const bool kp = varies(m, m.vary_kp, u), kd = varies(m, m.vary_kd, u);
     const R len = transmission(m, w, u, g[1] != 0 || c[1] != 0 || muscle || kp);
@@ -330,13 +329,7 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
       w.act_force[u] = input * bc<R>(m.act_prm[3 * u + 2]);
       continue;
     }
-    if (!muscle) {
-      w.act_force[u] = affine_force(m, w, u, input);
-      continue;
-    }
-    R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, gain_of(m, w, u)));
-    R bias = fma(bias_of(m, w, u, 2), vel, fma(bias_of(m, w, u, 1), len, bc<R>(c[0])));
-    R slope;
+    R gain = affine_gain(m, w, u), bias = affine_bias(m, w, u), slope;
     if (m.act_muscle[u] & 1) gain = muscle_gain(m, u, len, vel, &slope);
     if (m.act_muscle[u] & 2) bias = muscle_bias(m, u, len);
     w.act_force[u] = fma(gain, input, bias);

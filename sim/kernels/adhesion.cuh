@@ -21,10 +21,6 @@ template<class R, class M> OSTLER_FN void press(const M& m, const Work<R, M>& w,
 
 // What a contact of stiffness d pulls by itself.
 template<class R, class M> OSTLER_FN R pull_of(const M& m, int c, R d) { return sel(d > bc<R>(0), bc<R>(m.pair_pull[c]), bc<R>(0)); }
-// Less that, the slope of its cost is minus its force.
-template<class R, class M> OSTLER_FN void unpull(const M& m, int c, R d, R* slope) {
-  if (m.sticky) slope[0] = slope[0] + pull_of(m, c, d);
-}
 
 template<class R, class M> OSTLER_FN_BIG void adhere(const M& m, Work<R, M>& w) {
   const R zero = bc<R>(0), one = bc<R>(1);

@@ -267,8 +267,7 @@ template<class R> OSTLER_FN_BIG typename Lane<R>::Mask sticks_out(const Ground& 
     const T x = lane_get(centre[0], l), y = lane_get(centre[1], l), by = T(1) / T(g.cell);
     const GroundFace<T> f(g, x, y);
     const auto covers = [&](T px, T py, T more) OSTLER_INLINE {
-      const T u = (px - f.x0) * by, v = (py - f.y0) * by;
-      return f.upper ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
+      return on_triangle(f.upper, (px - f.x0) * by, (py - f.y0) * by, more);
     };
     const T px = lane_get(at[0], l), py = lane_get(at[1], l), pz = lane_get(at[2], l);
     // The foot of the perpendicular from the centre.

@@ -207,9 +207,7 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
     R normal = zero;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       ConeCost<R> q;
-      cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
-      settle(m, w, world, i, q.g);
-      unpull(m, c, world ? w.wc_d[i] : w.pc_d[i], q.g);
+      final_cost(dims, m, w, world, i, c, q);
       normal = -q.g[0];
       contact_push(dims, m, c, n, q, push);
     });

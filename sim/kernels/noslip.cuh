@@ -25,11 +25,15 @@ template<class R, class M> OSTLER_FN R slip_dot(const M& m, const R* x, const R*
 template<class M> OSTLER_FN int slip_first(const M& m, bool world, int k) {
   return m.nfric + m.nrow + m.nsdir * (world ? k : m.nwslot + k);
 }
-// The friction of a contact as it is after all, in the slope of its cost.
-template<class R, class M> OSTLER_FN void settle(const M& m, const Work<R, M>& w, bool world, int k, R* slope) {
-  if (m.nslip == 0) return;
-  const int c = world ? w.wc_pair[k] : w.pc_pair[k];
-  for (int i = 1; i < m.pair_dim[c]; i++) slope[i] = -w.slip_f[slip_first(m, world, k) + i - 1];
+// A contact's cost as it is after all: with the friction that does not slip, and less what the
+// contact pulls by itself. Minus its slope is the force.
+template<class R, class M, int D>
+OSTLER_FN void final_cost(Dim<D> dims, const M& m, const Work<R, M>& w, bool world, int k, int c, ConeCost<R>& q) {
+  const R d = world ? w.wc_d[k] : w.pc_d[k];
+  cone_cost(dims, rub_of(m, w, world, k, c), d, (world ? w.wc_jar : w.pc_jar) + CDIM * k, q);
+  if (m.nslip > 0)
+    for (int i = 1; i < m.pair_dim[c]; i++) q.g[i] = -w.slip_f[slip_first(m, world, k) + i - 1];
+  if (m.sticky) q.g[0] = q.g[0] + pull_of(m, c, d);
 }
 
 // min 1/2 (v - f)'A (v - f) + miss'(v - f) over sum (v_i / mu_i)^2 <= r^2; A packed. By what

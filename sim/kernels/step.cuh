@@ -60,9 +60,7 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
     ConeCost<R> q;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
-      cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
-      settle(m, w, world, i, q.g);
-      unpull(m, c, world ? w.wc_d[i] : w.pc_d[i], q.g);
+      final_cost(dims, m, w, world, i, c, q);
       if (m.ncsensor > 0) sense_contact(dims, m, w, world, i, c, q);
     });
     w.geom_force[g1] = w.geom_force[g1] - q.g[0];

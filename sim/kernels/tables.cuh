@@ -167,7 +167,7 @@
   X(act_qpos, "[nactj] entry's position, -1: does not lengthen the actuator") \
   X(act_dof, "[nactj]") \
   X(act_moves, "[nactj] sum of 1 moves the first frame, 2 the second") \
-  X(act_arms, "[nu] 0 constant, 1 tendon, 2 ball, 3 free, 4 site, 5 slider-crank: see actuator.cuh") \
+  X(act_arms, "[nu] 0 constant, 1 tendon, 2 ball, 3 free, 4 site, 5 slider-crank, 6 body: see actuator.cuh") \
   X(act_int, "[4*nu] what the kind of arms needs: see actuator.cuh; of a joint alone: 1 + its dof") \
   X(act_dyn, "[nu] 0 none, 1 integrator, 2 filter, 3 filterexact, 4 muscle, 5 a motor's current") \
   X(act_state, "[nu] index in act, -1 none") \

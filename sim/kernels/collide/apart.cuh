@@ -100,17 +100,15 @@ OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, in
   return !apart;
 }
 
-// The point of a geom farthest along `d`, from its centre: of a box, a cylinder, an ellipsoid, or
-// of a mesh's vertices, of all or of some, beyond which it reaches by `core_over` at most.
+// The point of a brick farthest along `d`, from its centre: of a mesh's vertices, of all or of
+// some, beyond which it reaches by `core_over` at most; of others of the box that holds them.
 template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, bool all, const R* d, R* o) {
-  const auto* size = m.cg_size + 3 * g;
+  const auto* half = m.cg_half + 3 * g;
   const R* mat = w.gmat + 9 * m.cg_brick[g];
-  const R zero = bc<R>(0);
-  R a[3], p[3];
+  R a[3], p[3], top = bc<R>(-1e30);
   along_axes(mat, d, a);
+  for (int k = 0; k < 3; k++) p[k] = sel(a[k] >= bc<R>(0), bc<R>(half[k]), bc<R>(-half[k]));
   if (m.cg_type[g] == Shape::mesh) {
-    R top = bc<R>(-1e30);
-    for (int k = 0; k < 3; k++) p[k] = zero;
     const int* range = (all ? m.mesh_vert : m.mesh_core) + m.cg_data[g];
     const auto* vertex = all ? m.mesh_pos : m.core_pos;
     for (int v = range[0]; v < range[1]; v++) {
@@ -121,23 +119,12 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
       top = sel(more, reach, top);
       for (int k = 0; k < 3; k++) p[k] = sel(more, at[k], p[k]);
     }
-  } else if (m.cg_type[g] == Shape::cylinder) {
-    const R flat = fma(a[0], a[0], a[1] * a[1]);
-    const R s = bc<R>(size[0]) * recip_(sqrt_(max_(flat, bc<R>(1e-20))));
-    p[0] = a[0] * s, p[1] = a[1] * s, p[2] = sel(a[2] >= zero, bc<R>(size[1]), bc<R>(-size[1]));
-  } else if (m.cg_type[g] == Shape::ellipsoid) {
-    R scaled[3];
-    for (int k = 0; k < 3; k++) scaled[k] = a[k] * bc<R>(size[k]);
-    const R s = recip_(sqrt_(max_(dot3(scaled, scaled), bc<R>(1e-20))));
-    for (int k = 0; k < 3; k++) p[k] = scaled[k] * s * bc<R>(size[k]);
-  } else {
-    for (int k = 0; k < 3; k++) p[k] = sel(a[k] >= zero, bc<R>(size[k]), bc<R>(-size[k]));
   }
   for (int k = 0; k < 3; k++) o[k] = fma(mat[3 * k + 2], p[2], fma(mat[3 * k + 1], p[1], mat[3 * k] * p[0]));
 }
 
-// Of the lanes `near`, those in which no plane was found between two geoms of which one is a
-// mesh: its box says little. A direction along which they are not apart is reflected at the line
+// Of the lanes `near`, those in which no plane was found between two bricks of which one is a
+// mesh. A direction along which they are not apart is reflected at the line
 // between their farthest points, which turns it towards one along which they are. Few vertices
 // tell at first, then all of them.
 // Source: Chung, Wang, Quick collision detection of polytopes in virtual environments, 1996.
@@ -172,17 +159,6 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
   return near;
 }
 
-// Whether that test is worth its time for a pair: a mesh, and a shape that is no rod.
-template<class M> OSTLER_FN bool worth_turning(const M& m, int g1, int g2) {
-  bool mesh = false;
-  for (int i = 0; i < 2; i++) {
-    const int type = m.cg_type[i ? g2 : g1];
-    if (type != Shape::mesh && type != Shape::box && type != Shape::cylinder && type != Shape::ellipsoid) return false;
-    mesh = mesh || type == Shape::mesh;
-  }
-  return mesh;
-}
-
 // Lanes in which two geoms may be within `reach` of each other; c1, c2 are their centres.
 template<class R, class M>
 OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int g1, int g2, const R* c1, const R* c2, double reach) {
@@ -194,13 +170,10 @@ OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int 
   for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
   if (k1 == Shape::plane) return dot3(w.gaxis + 3 * g1, dif) < reach_along(m, w, g2, w.gaxis + 3 * g1) + bc<R>(reach);
   if (is_rod(k1) && is_rod(k2)) return mask_of<typename Lane<R>::Mask>(true);
-  if (worth_turning(m, g1, g2)) {
-    const auto near = k1 == Shape::cylinder ? brick_rod(m, w, g2, g1, dif, reach)
-                    : k2 == Shape::cylinder ? brick_rod(m, w, g1, g2, dif, reach)
-                                            : brick_brick(m, w, g1, g2, dif, reach);
-    return any(near) ? hulls_near(m, w, g1, g2, dif, reach, near) : near;
-  }
-  if (is_rod(k1)) return brick_rod(m, w, g2, g1, dif, reach);
-  if (is_rod(k2)) return brick_rod(m, w, g1, g2, dif, reach);
-  return brick_brick(m, w, g1, g2, dif, reach);
+  const auto near = is_rod(k1) ? brick_rod(m, w, g2, g1, dif, reach)
+                  : is_rod(k2) ? brick_rod(m, w, g1, g2, dif, reach)
+                               : brick_brick(m, w, g1, g2, dif, reach);
+  // A mesh's box says little. Spheres and capsules have no axes of their own to be seen along.
+  const bool hulls = (k1 == Shape::mesh || k2 == Shape::mesh) && m.cg_brick[g1] >= 0 && m.cg_brick[g2] >= 0;
+  return hulls && any(near) ? hulls_near(m, w, g1, g2, dif, reach, near) : near;
 }

@@ -72,53 +72,50 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
   shape.margin = prism.margin = margin;
 
   const T bottom = low[2] - margin;
-  int hits = 0;
-  // Again with the sides within the ground where nothing else is touched.
-  bool left_out = true;
-  for (int strict = grid.ground ? 1 : 0; strict >= 0 && hits == 0 && left_out; strict--) {
-    left_out = false;
-    for (int r = r0; r < r1; r++) {
-      for (int c = c0; c < c1; c++) {
-        T h[4];
-        grid.corners(c, r, h);
-        // Both triangles have the corners of the diagonal.
-        for (int half = 0; half < 2; half++) {
-          const int order[2][3] = {{2, 0, 3}, {0, 3, 1}};
-          bool below = true;
-          for (int i = 0; i < 3; i++) {
-            const int corner = order[half][i];
-            const T px = grid.dx * T(c + corner % 2) - grid.x, py = grid.dy * T(r + corner / 2) - grid.y;
-            prism.prism[i] = p3(px, py, grid.low);
-            prism.prism[3 + i] = p3(px, py, h[corner]);
-            below = below && h[corner] < bottom;
-          }
-          if (below) continue;
-          // Nor where all of it is above the triangle's plane; most end here.
-          P3<T> down = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
-          if (down[2] > T(0)) down = -down;
-          make_unit(down);
-          // A little more, for rounding.
-          if (dot(down, prism.prism[3] - support_point(shape, down)) > margin + T(1e-9)) continue;
-          if (hits >= MAX_HITS) return hits;
-          Hit<T> hit;
-          if (!penetration(prism, shape, 1, margin, &hit)) continue;
-          if (strict && is_covered(grid, c, r, half, h, hit)) {
-            // The shape's deepest point counts, if it is under this triangle.
-            const P3<T> deep = support_point(shape, down);
-            const T over = -dot(down, deep - prism.prism[3]);
-            const T u = (deep[0] + grid.x) / grid.dx - T(c), v = (deep[1] + grid.y) / grid.dx - T(r), more = T(1e-6);
-            const bool under = half == 0 ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
-            if (!under || !(over <= margin)) {
-              left_out = true;
-              continue;
-            }
+  // Contacts, and, as long as there are none, those with sides within the ground: these count
+  // where nothing else is touched.
+  int hits = 0, spare = 0;
+  for (int r = r0; r < r1; r++) {
+    for (int c = c0; c < c1; c++) {
+      T h[4];
+      grid.corners(c, r, h);
+      // Both triangles have the corners of the diagonal.
+      for (int half = 0; half < 2; half++) {
+        const int order[2][3] = {{2, 0, 3}, {0, 3, 1}};
+        bool below = true;
+        for (int i = 0; i < 3; i++) {
+          const int corner = order[half][i];
+          const T px = grid.dx * T(c + corner % 2) - grid.x, py = grid.dy * T(r + corner / 2) - grid.y;
+          prism.prism[i] = p3(px, py, grid.low);
+          prism.prism[3 + i] = p3(px, py, h[corner]);
+          below = below && h[corner] < bottom;
+        }
+        if (below) continue;
+        // Nor where all of it is above the triangle's plane; most end here.
+        P3<T> down = cross(prism.prism[4] - prism.prism[3], prism.prism[5] - prism.prism[3]);
+        if (down[2] > T(0)) down = -down;
+        make_unit(down);
+        const P3<T> deep = support_point(shape, down);
+        const T over = -dot(down, deep - prism.prism[3]);
+        // A little more, for rounding.
+        if (over > margin + T(1e-9)) continue;
+        if (hits >= MAX_HITS) return hits;
+        Hit<T> hit;
+        if (!penetration(prism, shape, 1, margin, &hit)) continue;
+        bool counts = true;
+        if (grid.ground && is_covered(grid, c, r, half, h, hit)) {
+          // The shape's deepest point instead, if it is under this triangle.
+          const T u = (deep[0] + grid.x) / grid.dx - T(c), v = (deep[1] + grid.y) / grid.dx - T(r);
+          counts = over <= margin && on_triangle(half == 0, u, v, T(1e-6));
+          if (counts) {
             hit.dist = over;
             for (int i = 0; i < 3; i++) hit.normal[i] = -down[i], hit.pos[i] = deep[i] + T(0.5) * over * down[i];
           }
-          write_hit(out[hits++], hit.dist, turn(frame, p3(hit.pos)) + base, turn(frame, p3(hit.normal)));
         }
+        if (!counts && (hits > 0 || spare >= MAX_HITS)) continue;
+        write_hit(out[counts ? hits++ : spare++], hit.dist, turn(frame, p3(hit.pos)) + base, turn(frame, p3(hit.normal)));
       }
     }
   }
-  return hits;
+  return hits > 0 ? hits : spare;
 }

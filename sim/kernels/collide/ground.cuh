@@ -50,6 +50,12 @@ template<class T> OSTLER_FN int ground_index(const Ground& g, T at, T from) {
   return whole - (T(whole) > in ? 1 : 0);
 }
 
+// Whether a place of a cell, counted in its sides, is on the triangle above the diagonal, or on
+// the one below it, or beside it by no more than `more`.
+template<class T> OSTLER_FN bool on_triangle(bool upper, T u, T v, T more) {
+  return upper ? u >= -more && v <= T(1) + more && v >= u - more : v >= -more && u <= T(1) + more && u >= v - more;
+}
+
 // The triangle of the shared ground under a place.
 template<class T> struct GroundFace {
   int c, r;      // its cell

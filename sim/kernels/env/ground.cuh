@@ -6,9 +6,9 @@
 // a ray, -1 where it meets nothing.
 enum { SCAN_HEIGHT, SCAN_RAY };
 
-// Heights over places `first` to `end - 1`. Places and heights are computed in vectors; only the
-// loads between them go one by one.
-template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& lanes, unsigned first, unsigned end, const float* pos, const float* quat) {
+// Heights over the places of scan k. Places and heights are computed in vectors; only the loads
+// between them go one by one.
+template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& lanes, int k, const float* pos, const float* quat) {
   const long n = a.n, e = lanes.first;
   const Ground g = a.physics.ground;
   float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W], corner[3][L::W], u[L::W], v[L::W];
@@ -17,7 +17,7 @@ template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& la
     sin_cos(heading(quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]), sine[j], cosine[j]);
     x[j] = pos[l], y[j] = pos[n + l], z[j] = pos[2 * n + l];
   });
-  for (unsigned r = first; r < end; r++) {
+  for (unsigned r = begin_of(a.scan_end, k); r < a.scan_end[k]; r++) {
     float* to = a.scan + r * n + e;
     const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
     lanes.each([&](int j, int) OSTLER_INLINE {
@@ -41,9 +41,8 @@ template<class L> OSTLER_FN_PART void scan(const EnvArgs& a, const L& lanes) {
     const long body = a.scan_body[k];
     const float* pos = a.physics.body_pos + 3 * body * n + e;
     const float* quat = a.physics.body_quat + 4 * body * n + e;
-    const unsigned first = begin_of(a.scan_end, k), end = a.scan_end[k];
     if (a.scan_kind[k] == SCAN_RAY) scan_rays(a, lanes, k, pos, quat);
-    else scan_heights(a, lanes, first, end, pos, quat);
+    else scan_heights(a, lanes, k, pos, quat);
   }
 }
 

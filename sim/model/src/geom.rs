@@ -74,7 +74,7 @@ pub struct Mesh {
 
 impl Mesh {
     /// The corners of the triangles that rays meet (m).
-    pub fn triangles(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
+    pub fn triangles(&self) -> impl ExactSizeIterator<Item = [[f32; 3]; 3]> + '_ {
         let (vertices, faces) = match &self.surface {
             Some(surface) => (&surface.vertices, &surface.faces),
             None => (&self.vertices, &self.faces),
@@ -100,6 +100,11 @@ pub struct HField {
 }
 
 impl HField {
+    /// How many [`HField::triangles`] there are.
+    pub fn triangle_count(&self) -> usize {
+        2 * (self.nrow + 1) * (self.ncol + 1) + 4
+    }
+
     /// The corners of the triangles that rays meet (m): of the top, of the walls at its ends, and
     /// of the base, whose upper side at z = 0 is one, too. As `mj_rayHfield` has them.
     pub fn triangles(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
@@ -156,4 +161,18 @@ pub struct Pair {
     pub gap: f64,
     /// Adhesive force of a contact (N).
     pub adhesion: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_has_as_many_triangles_as_it_counts() {
+        for [nrow, ncol] in [[2, 2], [2, 7], [5, 3]] {
+            let data = vec![0.5; nrow * ncol];
+            let field = HField { name: String::new(), nrow, ncol, size: [1.0; 4], data };
+            assert_eq!(field.triangles().count(), field.triangle_count());
+        }
+    }
 }

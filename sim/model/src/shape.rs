@@ -80,7 +80,7 @@ impl GeomKind {
     }
 
     /// Whether it is all below a plane, or a terrain: these do not meet each other.
-    fn is_ground(self) -> bool {
+    pub fn is_ground(self) -> bool {
         matches!(self.row().surface, Surface::Half | Surface::Grid)
     }
 

@@ -1,6 +1,6 @@
 //! What rays of scans may meet, as tables of the kernels (`kernels/env/rays.cuh`).
 
-use ostler_base::boxes::{Bounds, Tree, around};
+use ostler_base::boxes::{Node, Tree, around};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_lang::expr::Scan;
 use ostler_model::{GeomKind, Model};
@@ -15,17 +15,11 @@ const IN_A_LEAF: usize = 4;
 pub(super) struct RayTargets {
     /// The end of each scan's shapes.
     ends: Vec<usize>,
-    /// The geom, and its nodes among `surfaces`.
+    /// The geom, and its nodes.
     met: Vec<(usize, Range<usize>)>,
+    /// Of all trees; their items are `triangles`.
     nodes: Vec<Node>,
     triangles: Vec<[[f32; 3]; 3]>,
-}
-
-#[derive(Debug, Clone)]
-struct Node {
-    bounds: Bounds,
-    next: usize,
-    triangles: Range<usize>,
 }
 
 impl RayTargets {
@@ -58,9 +52,9 @@ impl RayTargets {
         let tree = Tree::new(&triangles.iter().map(bounds).collect::<Vec<_>>(), IN_A_LEAF);
         let (first, begin) = (self.nodes.len(), self.triangles.len());
         self.nodes.extend(tree.nodes.into_iter().map(|node| Node {
-            bounds: node.bounds,
             next: first + node.next,
-            triangles: begin + node.items.start..begin + node.items.end,
+            items: begin + node.items.start..begin + node.items.end,
+            ..node
         }));
         self.triangles.extend(tree.order.iter().map(|i| triangles[*i]));
         first..self.nodes.len()
@@ -88,8 +82,8 @@ impl RayTargets {
         for node in &self.nodes {
             t.surface_box.extend(node.bounds.iter().flatten().map(|x| *x as f32));
             t.surface_next.push(node.next as u32);
-            t.surface_first.push(node.triangles.start as u32);
-            t.surface_end.push(node.triangles.end as u32);
+            t.surface_first.push(node.items.start as u32);
+            t.surface_end.push(node.items.end as u32);
         }
         t.triangle = self.triangles.iter().flatten().flatten().copied().collect();
     }

@@ -8,8 +8,8 @@ use crate::rotation::Pose;
 use crate::{Body, Model};
 use std::collections::BTreeSet;
 
-/// Names of bodies that contacts, constraints, sensors, actuators and skins refer to, and of those that bear
-/// the sites of force and torque sensors, which measure what holds them: these stay.
+/// Names of bodies that contacts, constraints, sensors, actuators and skins refer to, and of those
+/// that bear the sites of force and torque sensors, which measure what holds them: these stay.
 fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
     let inside = |section: &'static str| {
         let sections = root.children_named(section);

@@ -155,7 +155,7 @@ fn elements(
         "geom" => (model.geoms.iter().enumerate()).map(|(i, g)| (i, g.name.as_str())).collect(),
         _ => (model.actuators.iter().enumerate()).map(|(i, a)| (i, a.name.as_str())).collect(),
     };
-    let fitting = |pattern: &&str| {
+    let fitting = |pattern: &String| {
         let mut found = select(pattern, kind, names.iter().copied(), path)?;
         if pattern.contains('*') {
             // A pattern means what can change.
@@ -179,7 +179,7 @@ fn elements(
     };
     let known = |name: &str| names.iter().any(|(_, n)| *n == name);
     let patterns: Vec<String> = patterns.iter().flat_map(|p| defined.entries(p, known)).collect();
-    Ok(Chosen::new(patterns.iter().map(|p| fitting(&p.as_str())), path)?.all)
+    Ok(Chosen::new(patterns.iter().map(fitting), path)?.all)
 }
 
 /// The target that `set` means.

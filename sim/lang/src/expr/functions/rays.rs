@@ -36,8 +36,8 @@ pub(super) fn seen(model: &Model, of: impl Fn(usize) -> bool) -> Result<Vec<usiz
     let found = |(_, geom): &(usize, &Geom)| of(geom.body) && !geom.unseen;
     let found: Vec<usize> = model.geoms.iter().enumerate().filter(found).map(|(g, _)| g).collect();
     let triangles = |g: &usize| match model.geoms[*g].kind {
-        GeomKind::Mesh(i) => model.meshes[i].triangles().count(),
-        GeomKind::Hfield(i) => model.hfields[i].triangles().count(),
+        GeomKind::Mesh(i) => model.meshes[i].triangles().len(),
+        GeomKind::Hfield(i) => model.hfields[i].triangle_count(),
         _ => 0,
     };
     if found.iter().map(triangles).sum::<usize>() > MOST_TRIANGLES {

@@ -168,8 +168,7 @@ impl Solid {
         for p in &mut points {
             *p = rotate(conjugate(axes), *p);
         }
-        let own = !surface.faces.is_empty();
-        let own = own.then(|| {
+        let own = (!surface.faces.is_empty()).then(|| {
             let vertices = points.iter().map(|p| p.map(|x| x as f32)).collect();
             let faces = placing.faces(&surface.faces);
             let faces = faces.iter().map(|f| f.map(|i| i as u32)).collect();

@@ -7,8 +7,8 @@ use super::groups::{self, Side};
 use super::shape::half_sizes;
 use crate::physics::native::tables::RobotTables;
 use ostler_base::boxes::{Bounds, Tree};
+use ostler_model::Geom;
 use ostler_model::rotation::matrix;
-use ostler_model::{Geom, GeomKind};
 use std::collections::BTreeMap;
 
 /// Fewer pairs are no crowd.
@@ -32,10 +32,8 @@ pub(super) struct Leaf {
 /// The crowd of the pairs with static geoms.
 pub(super) fn find(c: &Context, world: &[&Candidate]) -> Crowd {
     let sides = world.iter().map(|pair| groups::key(c, pair));
-    let has_end = |g: usize| {
-        let kind = c.model.geoms[g].kind;
-        !matches!(kind, GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain)
-    };
+    // As `place_geoms` of the kernels has it.
+    let has_end = |g: usize| !c.model.geoms[g].kind.is_ground();
     let still: Vec<usize> = sides
         .filter_map(|[first, _]| match first {
             Side::Static(g) if has_end(g) => Some(g),

@@ -74,9 +74,10 @@ pub(super) fn write(
         };
         let sides = key(c, group[0]);
         if let ([Side::Static(still), Side::Moving(body)], true) = (sides, crowd.holds(sides)) {
-            let near = (held[body].radius + reach).powi(2);
+            // From a point of the box.
+            let near = shape::near([GeomKind::Sphere; 2], [0.0, held[body].radius], reach);
             let (ball, group) = (ball(body), plan.group_near.len() as i32);
-            leaves.push(Leaf { ball, still, group, near: near * shape::ROUNDING });
+            leaves.push(Leaf { ball, still, group, near });
         }
         let (sides, near) = match sides {
             _ if group.len() < WORTH => ([-1, -1], 0.0),

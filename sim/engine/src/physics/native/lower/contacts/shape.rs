@@ -9,14 +9,12 @@ use ostler_model::{Geom, GeomKind, HField, Model, ShapePair, on_all_lanes};
 /// Farther than anything, in single precision.
 pub(super) const EVERYWHERE: f64 = 1e30;
 
-/// What distances and squares of them are multiplied by, for rounding in single precision.
-pub(super) const ROUNDING: f64 = 1.0001;
-
 /// The least distance of centres at which a pair has no contact: above a plane that
 /// comes first, else squared. Height fields and the shared ground have no bounding sphere.
 ///
 /// A little more, for rounding.
 pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
+    const ROUNDING: f64 = 1.0001;
     match kinds {
         [GeomKind::Plane, _] => (reach + bounds[1]) * ROUNDING,
         [GeomKind::Hfield(_) | GeomKind::Terrain, _]
