@@ -269,3 +269,49 @@ fn borders_of_level_cells_do_not_push_a_box_aside() {
         }
     }
 }
+
+/// A box that stands on a corner, wherever the borders of cells are, is pushed up by it as on a
+/// plane.
+#[test]
+fn a_corner_on_even_ground_has_a_planes_contact() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = [0.1, 0.06, 0.04];
+    let geom = "type=\"box\" size=\"0.1 0.06 0.04\" condim=\"1\" priority=\"1\"";
+    let (_, field) = load(folder.path(), "box", &text(&[geom], ""));
+    let plane = format!(
+        "<mujoco><worldbody><geom type=\"plane\" size=\"0 0 1\" pos=\"0 0 {EVEN}\"/>\
+         <body><freejoint/><geom {geom}/></body></worldbody></mujoco>"
+    );
+    let (_, plane) = load(folder.path(), "plane", &plane);
+    for model in even(&field) {
+        let (mut dice, mut alone) = (Dice::new(11), 0);
+        for _ in 0..1000 {
+            let mut qpos = model.qpos0.clone();
+            let quat = [(); 4].map(|()| 2.0 * dice.unit() - 1.0);
+            let norm = quat.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let quat = quat.map(|x| x / norm);
+            let corner = |i: usize| {
+                let sign = |k: usize| if i >> k & 1 == 0 { -half[k] } else { half[k] };
+                rotate(quat, [sign(0), sign(1), sign(2)])[2]
+            };
+            let lowest = (0..8).map(corner).fold(f64::MAX, f64::min);
+            qpos[0] = dice.unit() - 0.5;
+            qpos[1] = dice.unit() - 0.5;
+            qpos[2] = f64::from(EVEN) - lowest - 0.001;
+            qpos[3..7].copy_from_slice(&quat);
+            let qvel = vec![0.0; model.nv];
+            let states = States { qpos: &qpos, qvel: &qvel, ctrl: &[], act: &[], varied: &[] };
+            let [ours, theirs] =
+                [&model, &plane].map(|m| evaluate(m, Precision::F64, &states).unwrap());
+            assert!(ours.ncon[0] > 0);
+            if [ours.ncon[0], theirs.ncon[0]] != [1, 1] {
+                continue;
+            }
+            alone += 1;
+            for (a, b) in ours.qacc.iter().zip(&theirs.qacc) {
+                assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{qpos:?}: {ours:?} {theirs:?}");
+            }
+        }
+        assert!(alone > 800, "{alone}");
+    }
+}
