@@ -3,7 +3,7 @@
 //! The elements are added to the file's own before it is read (`mjcf/edit.rs`): numbers,
 //! names, keyframes and everything else follow as if they stood in it.
 
-use super::{Geom, GeomKind, Joint, JointKind, Model, Vec3};
+use super::{Geom, GeomKind, Joint, JointKind, Model};
 use crate::rest::Rest;
 use crate::rotation::{Pose, rotate};
 
@@ -117,7 +117,12 @@ pub(super) fn plane_height(model: &Model, geom: usize) -> Option<f64> {
 /// Lowest z (m) of the shapes of a body and what it carries, in the initial pose; of those
 /// that can touch something. `None`: there are none.
 pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
-    let bodies = Rest::new(model, &model.qpos0).bodies;
+    lowest_in(model, root, &model.qpos0)
+}
+
+/// The same in the pose `qpos (nq)`.
+pub fn lowest_in(model: &Model, root: usize, qpos: &[f64]) -> Option<f64> {
+    let bodies = Rest::new(model, qpos).bodies;
     let mut carried = vec![false; model.bodies.len()];
     for (b, body) in model.bodies.iter().enumerate() {
         // Parents come first.
@@ -127,26 +132,7 @@ pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
     let felt = felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0);
     let bottom = felt.map(|geom| {
         let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
-        // How the geom's axes point upwards.
-        let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        let up: Vec3 = axes.map(|axis: Vec3| rotate(pose.quat, axis)[2]);
-        let [x, y, z] = geom.size;
-        let reach = match geom.kind {
-            GeomKind::Sphere => x,
-            GeomKind::Capsule => x + y * up[2].abs(),
-            GeomKind::Cylinder => x * up[0].hypot(up[1]) + y * up[2].abs(),
-            GeomKind::Ellipsoid => {
-                [x * up[0], y * up[1], z * up[2]].iter().map(|v| v * v).sum::<f64>().sqrt()
-            }
-            GeomKind::Box => (x * up[0]).abs() + (y * up[1]).abs() + (z * up[2]).abs(),
-            GeomKind::Mesh(i) => {
-                let vertices = model.meshes[i].vertices.iter();
-                let depth = |v: &[f32; 3]| -(0..3).map(|k| f64::from(v[k]) * up[k]).sum::<f64>();
-                vertices.map(depth).fold(f64::NEG_INFINITY, f64::max)
-            }
-            GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => f64::NEG_INFINITY,
-        };
-        pose.pos[2] - reach
+        -geom.reach(model, pose, [0.0, 0.0, -1.0])
     });
     bottom.filter(|z| z.is_finite()).reduce(f64::min)
 }

@@ -1,6 +1,7 @@
 //! Geoms, what they are made of, and pairs of them.
 
-use super::{GeomKind, Quat, Vec3, looks};
+use super::rotation::{Pose, conjugate, dot, rotate};
+use super::{GeomKind, Model, Quat, Vec3, looks};
 use std::sync::Arc;
 
 /// A collision (and visual) shape fixed to a body.
@@ -51,6 +52,30 @@ pub struct Geom {
     pub rgba: [f32; 4],
     /// It is not seen, by its material if it has one, else by its own colour: rays pass.
     pub unseen: bool,
+}
+
+impl Geom {
+    /// The greatest product of `direction` with a point of the shape, which has the pose `pose`;
+    /// infinite below 0 for ground, which has no end.
+    pub fn reach(&self, model: &Model, pose: Pose, direction: Vec3) -> f64 {
+        let [x, y, z] = rotate(conjugate(pose.quat), direction);
+        let [a, b, c] = self.size;
+        let length = |v: Vec3| dot(v, v).sqrt();
+        let own = match self.kind {
+            GeomKind::Sphere => a * length(direction),
+            GeomKind::Capsule => a * length(direction) + b * z.abs(),
+            GeomKind::Cylinder => a * x.hypot(y) + b * z.abs(),
+            GeomKind::Ellipsoid => length([a * x, b * y, c * z]),
+            GeomKind::Box => (a * x).abs() + (b * y).abs() + (c * z).abs(),
+            GeomKind::Mesh(mesh) => {
+                let corners = model.meshes[mesh].vertices.iter();
+                let along = corners.map(|p| dot(p.map(f64::from), [x, y, z]));
+                along.fold(f64::NEG_INFINITY, f64::max)
+            }
+            GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => f64::NEG_INFINITY,
+        };
+        dot(pose.pos, direction) + own
+    }
 }
 
 /// A convex body given by its corners, in its own frame: the centre of mass is

@@ -16,6 +16,7 @@ mod geom;
 mod ignored;
 mod kernels;
 pub mod looks;
+pub mod mirror;
 pub mod mjcf;
 mod motor;
 pub mod rest;

@@ -7,6 +7,7 @@ mod agents;
 mod batch_env;
 mod configs;
 mod events;
+mod mirror;
 mod on_device;
 mod out_of_memory;
 #[cfg(feature = "rapier")]

@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod fault;
 mod ground;
 pub mod limits;
+pub mod mirror;
 pub mod native;
 pub mod per_thread;
 pub mod pool;

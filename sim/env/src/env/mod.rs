@@ -7,6 +7,7 @@ mod examine;
 mod explained;
 mod inject;
 mod lanes;
+pub mod mirror;
 pub mod on_device;
 mod snapshot;
 mod spec;
@@ -263,6 +264,7 @@ impl BatchEnv {
             levels: model.terrain.as_ref().map_or(0, |t| t.levels),
             agents: AgentSpec::all(&task),
             policy_names: task.team.policy_names.clone(),
+            reflection: None,
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);

@@ -1,8 +1,10 @@
 //! Inputs and outputs of environments.
 
+use super::mirror::Reflection;
 use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
 use crate::task::Task;
 use crate::task::metrics::MetricRow;
+use std::sync::Arc;
 
 /// One of several agents in every environment.
 #[derive(Debug, Clone)]
@@ -70,6 +72,8 @@ pub struct EnvSpec {
     pub agents: Vec<AgentSpec>,
     /// Names of the agents' policies; empty for tasks without `[agents]`.
     pub policy_names: Vec<String>,
+    /// The task's reflection, where a learner is to learn from it.
+    pub reflection: Option<Arc<Reflection>>,
 }
 
 impl AgentSpec {
@@ -120,6 +124,7 @@ impl EnvSpec {
             levels: 0,
             agents: Vec::new(),
             policy_names: Vec::new(),
+            reflection: None,
         }
     }
 

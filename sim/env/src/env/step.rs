@@ -290,6 +290,33 @@ impl BatchEnv {
         self.count_starts();
     }
 
+    /// New episodes for all environments, which begin in the states `qpos [nq][N]`, `qvel [nv][N]`
+    /// and at the places `stand [4][N]` of the terrain, not in those that are drawn.
+    pub(super) fn begin_at(
+        &mut self,
+        qpos: &[f32],
+        qvel: &[f32],
+        stand: &[f32],
+        obs: &mut Groups<&mut [f32]>,
+    ) {
+        self.live.clock += 1;
+        self.work.columns.mask.fill(1);
+        self.begin_rollout();
+        let mut args = self.args();
+        self.aim(&mut args, obs);
+        self.blocks(&args, Which::All, |block| {
+            // SAFETY: the addresses are those of `args` and of rows of these sizes.
+            unsafe { block.start() }
+        });
+        self.live.episodes.stand.copy_from_slice(stand);
+        self.physics.reset(&self.work.columns.mask, qpos, qvel);
+        self.blocks(&args, Which::All, |block| {
+            // SAFETY: as above.
+            unsafe { block.begin() }
+        });
+        self.report_panics();
+    }
+
     /// Counts the draws of the starts of all environments in the mask.
     fn count_starts(&mut self) {
         if self.task.start.has_conditions() {

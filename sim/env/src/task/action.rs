@@ -30,8 +30,8 @@ pub struct Actions {
     /// padding.
     pub(super) raw: Vec<usize>,
     /// Range each output of all agents is clipped to.
-    pub(super) clip: Vec<[f32; 2]>,
-    pub(super) drives: Vec<Drive>,
+    pub(crate) clip: Vec<[f32; 2]>,
+    pub(crate) drives: Vec<Drive>,
     /// Outputs that reach their actuators late.
     pub(super) late: Vec<(Range<usize>, Delay)>,
     /// Controls of actuators that no action drives and that hold the task's pose; those
@@ -41,7 +41,7 @@ pub struct Actions {
 
 /// How one actuator gets its control.
 #[derive(Debug, Clone)]
-pub(super) struct Drive {
+pub(crate) struct Drive {
     pub actuator: usize,
     /// Output that decides it.
     pub output: usize,
@@ -56,7 +56,7 @@ pub(super) struct Drive {
 
 /// An encoder that has the bias of an observation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     /// The observation's place among all.
     pub observation: usize,
     /// Its component.
@@ -66,7 +66,7 @@ pub(super) struct Encoder {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Law {
+pub(crate) enum Law {
     /// `offset + scale * output`.
     Affine {
         scale: f32,
@@ -78,6 +78,27 @@ pub(super) enum Law {
     Choice(Vec<f32>),
     /// Controls for outputs below 0, and for all others.
     Binary(Vec<f32>),
+}
+
+impl Law {
+    /// The factor of an output, 1 or -1, with which this law gives `sign` times the control that
+    /// `other` gives for the output itself; none where there is no such factor.
+    pub(crate) fn beside(&self, other: &Self, sign: f32) -> Option<f32> {
+        let near = |a: f32, b: f32, size: f32| (a - b).abs() <= 1e-3 * size.abs();
+        match (self, other) {
+            (Self::Affine { scale, offset, .. }, Self::Affine { scale: s, offset: o, .. }) => {
+                let size = scale.abs().max(s.abs());
+                let alike = near(scale.abs(), s.abs(), size) && near(*offset, sign * o, size);
+                alike.then_some(sign * (scale * s).signum())
+            }
+            (Self::Choice(own), Self::Choice(theirs))
+            | (Self::Binary(own), Self::Binary(theirs)) => {
+                let mut both = own.iter().zip(theirs);
+                both.all(|(a, b)| near(*a, sign * b, *a)).then_some(1.0)
+            }
+            _ => None,
+        }
+    }
 }
 
 const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];

@@ -12,7 +12,7 @@ use ostler_lang::draw::{Draw, share};
 use ostler_lang::expr::Definitions;
 use ostler_model::Model;
 use std::collections::HashSet;
-pub(super) use velocity::Course;
+pub(crate) use velocity::Course;
 
 /// The compiled command terms.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Commands {
     pub scope: Vec<(String, usize, String)>,
     pub(super) components: Vec<Component>,
     /// Velocities of robots.
-    pub(super) courses: Vec<Course>,
+    pub(crate) courses: Vec<Course>,
     /// Control steps between draws that are drawn themselves: least and most, not whole.
     pub(super) timers: Vec<[f32; 2]>,
 }
@@ -106,10 +106,9 @@ impl Commands {
                         draws::compile(term, &path)?.into_iter().map(Some).collect()
                     }
                     CommandKind::Velocity => {
-                        let frame = term.frame.as_deref().map(|f| {
-                            defined.one(&team.fill(agent, f), |name| model.body(name).is_ok())
-                        });
-                        let course = Course::compile(model, term, frame.as_deref(), first, &path)?;
+                        let frame = term.frame.as_deref().map(|f| team.fill(agent, f));
+                        let parts = (model, defined);
+                        let course = Course::compile(parts, term, frame.as_deref(), first, &path)?;
                         all.courses.push(course);
                         vec![None; 3]
                     }

@@ -93,6 +93,23 @@ impl Terrain {
         }
     }
 
+    /// Ground of the same tiles with level cells, whose heights (m) `height` gives by their numbers
+    /// along x and y; origins are at `start` (m).
+    #[must_use]
+    pub fn of_steps(&self, start: f64, height: impl Fn(usize, usize) -> f32) -> Self {
+        let mut made = self.clone();
+        let (columns, cells, side) = (self.columns, self.cells, self.cells + 1);
+        for (place, to) in made.heights.iter_mut().enumerate() {
+            let (tile, row, column) = (place / (side * side), place / side % side, place % side);
+            let [x, y] = [tile / columns, tile % columns].map(|t| t * cells);
+            // The last row and column of corners begin no cell.
+            let [r, c] = [row, column].map(|k| k.min(cells - 1));
+            *to = f32::from_bits(height(x + c, y + r).to_bits() | 1);
+        }
+        made.origins.iter_mut().for_each(|origin| origin[2] = start);
+        made
+    }
+
     /// The level cell or triangle at a point; beyond the tiles there is none.
     fn patch(&self, x: f64, y: f64) -> Option<Patch> {
         let [x0, y0] = self.corner();

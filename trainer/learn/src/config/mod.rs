@@ -41,7 +41,8 @@ pub use wandb::{WandbConfig, WandbMode};
 
 use crate::environments::CustomConfig;
 use crate::learner::{
-    ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, Td3Config,
+    ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, SymmetryConfig,
+    Td3Config,
 };
 use ostler_collector::gymnasium::GymnasiumConfig;
 use ostler_collector::replay::ReplayConfig;
@@ -84,6 +85,9 @@ pub struct Config {
     pub actor: ActorConfig,
     /// `[critic]`: the network that estimates the value.
     pub critic: CriticConfig,
+    /// `[symmetry]`: what is learnt on one side of the robot is learnt on the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symmetry: Option<SymmetryConfig>,
     /// `[ppo]`: the learner, where `runner.algorithm = "ppo"`.
     pub ppo: PpoConfig,
     /// `[sac]`: the learner, where `runner.algorithm = "sac"`.
@@ -130,6 +134,7 @@ impl Default for Config {
             custom: None,
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),
+            symmetry: None,
             ppo: PpoConfig::default(),
             sac: SacConfig::default(),
             td3: Td3Config::default(),

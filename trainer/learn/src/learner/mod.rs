@@ -20,6 +20,7 @@ pub mod returns;
 pub mod self_play;
 pub mod state;
 mod stats;
+pub mod symmetry;
 pub mod team;
 mod tensors;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use ppo::{Ppo, PpoConfig};
 pub use self_play::{SelfPlay, SelfPlayConfig};
 pub use state::State;
 pub use stats::{Family, UpdateStats};
+pub use symmetry::SymmetryConfig;
 pub use tensors::NamedTensors;
 
 use fault::Faults;

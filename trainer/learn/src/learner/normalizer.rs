@@ -1,6 +1,7 @@
 //! Running mean and variance of observations.
 
 use super::state::{Holds, State};
+use super::symmetry::Turn;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Added to the standard deviation, so that an entry that hardly moves is not blown up; the
@@ -35,6 +36,8 @@ pub struct Normalizer {
     scale: Tensor,
     /// Weight of the old statistics when new ones are merged, 0..1.
     memory: f64,
+    /// Observations come with their reflections.
+    reflection: Option<Turn>,
 }
 
 impl Normalizer {
@@ -49,6 +52,7 @@ impl Normalizer {
             shift: Tensor::f_zeros([width], (Kind::Float, device))?,
             scale: Tensor::f_ones([width], (Kind::Float, device))?,
             memory: 1.0,
+            reflection: None,
         };
         this.derive()?;
         Ok(this)
@@ -58,6 +62,16 @@ impl Normalizer {
     /// it.
     pub fn forgetting(self, memory: f64) -> Self {
         Self { memory, ..self }
+    }
+
+    /// From now on every observation counts with its reflection, so that reflecting and normalising
+    /// may change places.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn reflect(&mut self, turn: Turn) -> Result<(), TchError> {
+        self.reflection = Some(turn);
+        self.derive()
     }
 
     /// Mean, without dimensions, of a single column; float64.
@@ -136,6 +150,14 @@ impl Normalizer {
 
     /// Computes the inputs of [`apply`](Self::apply) from the statistics.
     pub fn derive(&mut self) -> Result<(), TchError> {
+        if let Some(turn) = &self.reflection {
+            // Of samples and as many reflections; of what is that already, the same.
+            let (mean, var) = (turn.of_means(&self.mean)?, turn.exchanged(&self.var)?);
+            let half = self.mean.f_sub(&mean)?.f_mul_scalar(0.5)?;
+            let both = self.var.f_add(&var)?.f_mul_scalar(0.5)?.f_add(&half.f_square()?)?;
+            self.var.f_copy_(&both)?;
+            self.mean.f_copy_(&self.mean.f_add(&mean)?.f_mul_scalar(0.5)?)?;
+        }
         self.shift.f_copy_(&self.mean)?;
         let scale = self.var.f_sqrt()?.f_add_scalar(EPS)?.f_reciprocal()?;
         self.scale.f_copy_(&scale)

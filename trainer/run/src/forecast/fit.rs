@@ -2,7 +2,7 @@
 
 use super::need::Need;
 use super::probe::{self, ProbeError};
-use crate::run::{Machine, Options, RunError, one_env, plan};
+use crate::run::{Machine, Options, RunError, one_env, plan, reflection};
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_machine::memory::{FreeMemory, Here, Process};
 use ostler_sim::Model;
@@ -223,7 +223,8 @@ pub fn foresee(
     asked: &dyn Fn() -> bool,
 ) -> Result<Foreseen, RunError> {
     let machine = Machine::of(&loaded.config)?;
-    let (spec, state) = one(loaded, model)?;
+    let (mut spec, state) = one(loaded, model)?;
+    spec.reflection = reflection(loaded, model)?.map(Arc::new);
     let config = &loaded.config;
     if machine.has_gpu() {
         // Nothing is measured: the allocation fails there where it does not fit.

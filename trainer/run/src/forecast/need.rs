@@ -119,6 +119,11 @@ impl Need {
             let own = spec.critic.unwrap_or(spec.obs.policy) as u64;
             columns += 2 * hidden_state + own + 1;
         }
+        if config.symmetry.is_some() && !off_policy {
+            // Reflections, and the observations of both sides.
+            let own = spec.critic.unwrap_or(0) as u64;
+            columns += columns + 2 * (spec.obs.policy as u64 + own);
+        }
         let normalised = match (config.actor.obs_normalization, config.critic.obs_normalization) {
             (false, false) => 0,
             (true, true) if spec.critic.is_none() => 2 * spec.obs.policy as u64,

@@ -71,6 +71,9 @@ impl Run {
         let (mut parts, foreseen) =
             fit(options, &stop, &mut loaded, &model, earlier.as_ref(), &mut warnings)?;
         notes.push(foreseen.note);
+        if let Some(reflection) = &foreseen.spec.reflection {
+            notes.extend(reflection.lines(&model));
+        }
         if let Some(other) = weights {
             let task = mark(&model, &parts.spec, &loaded.config.task.action);
             fits(&other.checkpoint.meta.task, &task, &other.file)?;

@@ -5,12 +5,13 @@
 
 use super::share;
 use crate::config::{CommandTerm, ConfigError, Distribution, Heading};
+use ostler_lang::expr::Definitions;
 use ostler_lang::{number, range};
 use ostler_model::{JointKind, Model};
 
 /// The compiled term.
 #[derive(Debug, Clone)]
-pub(in crate::task) struct Course {
+pub(crate) struct Course {
     /// Its first component of all commands.
     pub first: usize,
     /// The body whose velocity is meant.
@@ -25,7 +26,7 @@ pub(in crate::task) struct Course {
 
 impl Course {
     pub(crate) fn compile(
-        model: &Model,
+        (model, defined): (&Model, &Definitions<'_>),
         term: &CommandTerm,
         frame: Option<&str>,
         first: usize,
@@ -64,7 +65,7 @@ impl Course {
         }
         Ok(Self {
             first,
-            body: body(model, frame, &at("frame"))?,
+            body: body(model, defined, frame, &at("frame"))?,
             ranges: [
                 pair("lin_vel_x", term.lin_vel_x)?,
                 pair("lin_vel_y", term.lin_vel_y)?,
@@ -84,10 +85,14 @@ impl Course {
 }
 
 /// The body that is named, or the one that flies freely.
-fn body(model: &Model, name: Option<&str>, path: &str) -> Result<usize, ConfigError> {
+fn body(
+    model: &Model,
+    defined: &Definitions<'_>,
+    name: Option<&str>,
+    path: &str,
+) -> Result<usize, ConfigError> {
     if let Some(name) = name {
-        let found = model.body(name);
-        return found.map_err(|e| ConfigError::new(path, e.to_string()));
+        return defined.body(model, name).map_err(|e| ConfigError::new(path, e));
     }
     let free = |b: &usize| {
         let mut joints = model.bodies[*b].joints.clone();

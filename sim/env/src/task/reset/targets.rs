@@ -128,9 +128,7 @@ pub(super) fn target(
         }
         "keyframe" => Target::Keyframes,
         _ => {
-            let name = defined.one(name, |name| model.body(name).is_ok());
-            let body =
-                model.body(&name).map_err(|e| named(ConfigError::new(path, e.to_string())))?;
+            let body = defined.body(model, name).map_err(|e| named(ConfigError::new(path, e)))?;
             let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
             let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
                 return Err(named(

@@ -17,6 +17,7 @@ pub const ELSEWHERE: &[&str] = &[
     "gymnasium",
     "custom",
     "self_play",
+    "symmetry",
     "actor",
     "critic",
     "ppo",

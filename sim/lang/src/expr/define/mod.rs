@@ -11,6 +11,7 @@ pub use lists::List;
 pub use report::LetRow;
 
 use super::unit::Unit;
+use ostler_model::Model;
 
 /// Words that no definition can be called.
 const KEYWORDS: [&str; 10] =
@@ -90,12 +91,14 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// What `name` stands for where one part is named: itself, or the one entry of the list of
-    /// that name.
-    pub fn one(&self, name: &str, is_part: impl Fn(&str) -> bool) -> String {
-        match &self.entries(name, is_part)[..] {
-            [one] => one.clone(),
-            _ => name.to_owned(),
+    /// The body of that name, or the one entry of the list of that name.
+    ///
+    /// # Errors
+    /// There is no such body, or the list has several entries.
+    pub fn body(&self, model: &Model, name: &str) -> Result<usize, String> {
+        match &self.entries(name, |name| model.body(name).is_ok())[..] {
+            [one] => model.body(one).map_err(|e| e.to_string()),
+            all => Err(format!("\"{name}\" is a list of {} names: one body is wanted", all.len())),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
+use crate::learner::symmetry::Reflect;
 use crate::learner::{Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
 
@@ -88,7 +89,12 @@ fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Lea
         save_interval: plan.config.runner.save_interval,
         seed: plan.seed,
     };
-    Ok(Box::new(OffPolicy::new(&own, plan.spec, plan.device)?))
+    let mut learner = OffPolicy::new(&own, plan.spec, plan.device)?;
+    if let Some(reflection) = &plan.spec.reflection {
+        let reflect = Reflect::new(reflection, plan.spec.critic, plan.device)?;
+        learner.add_transform(Box::new(reflect));
+    }
+    Ok(Box::new(learner))
 }
 
 fn policy_alone(

@@ -8,6 +8,7 @@
 use super::batch::{Columns, part};
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
+use super::mirrored::Targets;
 use super::sequences::Sequences;
 use crate::learner::error::LearnError;
 use crate::learner::nn::host::Vectors;
@@ -45,6 +46,10 @@ pub(crate) struct Blocks {
     /// The gradient in chunks.
     sums: Vec<Mutex<Vec<f32>>>,
     sequences: Sequences,
+    /// 2 where the reflection of every sample is taken with it, else 1.
+    sides: usize,
+    /// Where the policy's own reflection is its target.
+    pub(super) targets: Option<Targets>,
     /// An order of the samples or sequences, drawn anew each epoch.
     order: Vec<i64>,
     /// Samples of the present minibatch, block by block.
@@ -78,7 +83,8 @@ pub(crate) struct Inputs<'a> {
 
 impl Blocks {
     /// For so many `minibatches` of `sequences`, on so many threads. `same`: the critic sees
-    /// what the actor sees. `actor` of the parameters, at their front, are the actor's alone.
+    /// what the actor sees; `sides`: 2 with reflections, whose samples stand behind all others.
+    /// `actor` of the parameters, at their front, are the actor's alone.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
@@ -86,15 +92,15 @@ impl Blocks {
         net: BlockNet,
         config: &PpoConfig,
         columns: Columns,
-        (sequences, minibatches, same): (Sequences, usize, bool),
+        ((sequences, minibatches, same), sides): ((Sequences, usize, bool), usize),
         (parameters, actor): (usize, usize),
         threads: usize,
     ) -> Result<Self, LearnError> {
-        let most = sequences.count().div_ceil(minibatches);
+        let most = sequences.count().div_ceil(minibatches) * sides;
         let (rows, parts) = (most * sequences.steps, parts_of(most, sequences.steps));
         let threads = threads.clamp(1, parts);
         let packed = columns.total() as usize;
-        let stride = round_up(rows.min(block_rows(sequences.steps)));
+        let stride = round_up(rows.min(rows_of(sequences.steps, sides)));
         let space = |_| Ok(Mutex::new(net.space(stride, same, packed)?));
         let part = |_| -> Result<_, MemoryError> {
             Ok(RwLock::new(Part {
@@ -118,6 +124,8 @@ impl Blocks {
             order: in_order(sequences.count())?,
             index: zeroed("a minibatch's samples", rows)?,
             sequences,
+            sides,
+            targets: None,
             actor,
         })
     }
@@ -138,13 +146,19 @@ impl Blocks {
     pub(crate) fn take(&mut self, range: Range<usize>) {
         let (sequences, steps) = (self.sequences, self.sequences.steps);
         let taken = &self.order[range];
-        let parts = parts_of(taken.len(), steps);
+        let parts = parts_of(taken.len() * self.sides, steps);
         self.index.clear();
+        let mut both = Vec::with_capacity(rows_of(steps, self.sides) / steps);
         for i in 0..parts {
             let (from, len) = part(taken.len() as i64, parts as i64, i as i64);
             let part = &taken[from as usize..][..len as usize];
-            for block in part.chunks(block_rows(steps) / steps) {
-                self.index.extend(sequences.samples(block));
+            for block in part.chunks(rows_of(steps, self.sides) / steps / self.sides) {
+                both.clear();
+                for side in 0..self.sides {
+                    let behind = (side * sequences.count()) as i64;
+                    both.extend(block.iter().map(|s| s + behind));
+                }
+                self.index.extend(sequences.samples(&both));
             }
         }
     }
@@ -210,15 +224,16 @@ impl Blocks {
         let steps = self.sequences.steps;
         let sequences = index.len() / steps;
         let parts = parts_of(sequences, steps);
+        let (taken, whole) = (sequences / self.sides, steps * self.sides);
         let first = if policy { 0 } else { self.actor };
         let work = |i: usize| {
             let mut space = lock(&self.spaces[worker() % self.spaces.len()]);
             let part_of = &mut *self.parts[i].write().unwrap_or_else(PoisonError::into_inner);
-            let (from, len) = part(sequences as i64, parts as i64, i as i64);
+            let (from, len) = part(taken as i64, parts as i64, i as i64);
             part_of.grad[first..].fill(0.0);
             part_of.stats = [0.0; STATS];
-            let index = &index[from as usize * steps..][..len as usize * steps];
-            for index in index.chunks(block_rows(steps)) {
+            let index = &index[from as usize * whole..][..len as usize * whole];
+            for index in index.chunks(rows_of(steps, self.sides)) {
                 self.block(inputs, index, terms, policy, &mut space, part_of);
             }
         };
@@ -286,6 +301,10 @@ impl Blocks {
 
         let pass = Pass { vectors, theta: inputs.theta, rows, sequences, policy };
         self.net.forward(pass, space);
+        if let Some(targets) = &self.targets {
+            let size = (rows, stride, self.sequences.steps);
+            targets.fill((&mut space.packed, &space.dist), size);
+        }
         let block = LossBlock {
             packed: &mut space.packed,
             dist: &mut space.dist,
@@ -319,6 +338,11 @@ fn block_rows(steps: usize) -> usize {
         1 => ROWS,
         _ => steps * (MOST_ROWS / steps).clamp(1, SEQUENCES.max(ROWS / steps)),
     }
+}
+
+/// The same with as many reflections: whole sequences of every side.
+fn rows_of(steps: usize, sides: usize) -> usize {
+    (block_rows(steps) / steps / sides).max(1) * steps * sides
 }
 
 /// Samples whose activations are in memory at a time, and gradients of parts.

@@ -103,7 +103,10 @@ impl Method for PpoMethod {
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerArgs { config, spec, seed, device } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
-        let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        let mut ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
+            ppo = ppo.with_symmetry(reflection, symmetry, spec.critic)?;
+        }
         Ok(Box::new(ppo.with_threads(config.learner_threads())?))
     }
 

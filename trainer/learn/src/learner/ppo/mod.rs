@@ -14,6 +14,7 @@ mod imitation;
 mod kernel;
 mod loss;
 mod method;
+mod mirrored;
 mod orders;
 mod prepare;
 mod priority;
@@ -46,6 +47,7 @@ use blocks::Blocks;
 use finish::Host;
 use imitation::Teacher;
 use kernel::LossKernel;
+use mirrored::Mirrored;
 use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
@@ -71,6 +73,8 @@ pub struct Ppo {
     /// Units that minibatches are drawn from.
     sequences: Sequences,
     teacher: Option<Teacher>,
+    /// Reflections of samples, where they are learnt from.
+    mirrored: Option<Mirrored>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
@@ -225,6 +229,7 @@ impl Ppo {
             path: Path::None,
             sequences,
             teacher: None,
+            mirrored: None,
             priorities: None,
             left: 1.0,
             faults: Faults::default(),
@@ -252,8 +257,16 @@ impl Ppo {
         let parts = self.config.num_mini_batches;
         let drawn = (self.sequences, parts, self.same_inputs);
         let net = self.places();
-        let blocks = Blocks::new(net, &self.config, self.columns, drawn, parameters, threads);
-        Ok(Path::Blocks(Box::new(blocks?)))
+        let mut blocks = Blocks::new(
+            net,
+            &self.config,
+            self.columns,
+            (drawn, self.sides()),
+            parameters,
+            threads,
+        )?;
+        blocks.targets = self.mirrored.as_ref().and_then(|m| m.targets(self.columns));
+        Ok(Path::Blocks(Box::new(blocks)))
     }
 
     /// Epochs, and samples or sequences of each.
@@ -332,6 +345,7 @@ impl Ppo {
         let parts = self.config.num_mini_batches as i64;
         let (total, steps) = (self.sequences.count() as i64, self.sequences.steps as i64);
         let largest = (total + parts - 1) / parts;
+        let steps = steps * self.sides() as i64;
         let [obs, critic_obs] = self.widths;
         let own = (!self.same_inputs).then_some(critic_obs);
         let (net, device) = (&self.policy.net, self.policy.device);
@@ -418,10 +432,10 @@ impl Ppo {
     fn learn_on_host(&mut self, range: Range<usize>, host: &mut Host) -> Result<(), LearnError> {
         self.poison(FaultTime::Begin)?;
         let policy = host.policy_learns()? || self.policy.net.is_shared();
+        let target = self.target_coef();
         if let Path::Blocks(blocks) = &mut self.path {
             blocks.take(range);
-            let imitation = self.config.imitation.coef_at(self.left) as f32;
-            let limits = [self.host_value_clip, imitation];
+            let limits = [self.host_value_clip, target as f32];
             host.run(blocks, &self.config, policy, limits)?;
         }
         let policy = host.policy_goes_on()?;
@@ -437,22 +451,32 @@ impl Ppo {
         self.poison(FaultTime::Begin)?;
         let ActorCritic { net, params, .. } = &self.policy;
         let (config, stats) = (&self.config, self.accumulator.losses());
-        let terms = (&self.value_clip, config.imitation.coef_at(self.left));
+        let terms = (&self.value_clip, self.target_coef());
+        let steps = self.sequences.steps as i64;
+        let index = &match self.sides() {
+            1 => index.shallow_clone(),
+            // The sequences of the reflections stand behind all of them.
+            _ => Tensor::f_cat(&[index, &index.f_add_scalar(self.sequences.count() as i64)?], 0)?,
+        };
+        let mirrored = self.mirrored.as_ref().filter(|m| m.loss > 0.0);
         match &self.path {
             Path::None | Path::Blocks(_) => {}
             Path::Reference { minibatches, places } => {
                 let mb = &minibatches[which];
                 let index = self.sequences.index(index)?;
                 mb.gather(&self.samples, &index)?;
-                let steps = self.sequences.steps as i64;
                 let memory = self.samples.memory.as_ref();
                 let memory = memory.map(|m| m.gather(&index, steps)).transpose()?;
-                reference::gradient(config, (places, params), mb, memory, terms, stats)?;
+                let aim = mirrored.map(|m| (m, steps));
+                reference::gradient(config, (places, params), mb, (memory, aim), terms, stats)?;
             }
             Path::Tensors { minibatches, kernel } => {
                 let mb = &minibatches[which];
                 mb.gather(&self.samples, index)?;
                 mb.forward(net)?;
+                if let (Some(mirrored), Some(target)) = (mirrored, &mb.target) {
+                    mirrored.aim(&mb.space.dist, target, steps)?;
+                }
                 kernel.run(config, mb, terms, stats)?;
                 mb.backward(net)?;
             }
@@ -541,6 +565,9 @@ impl Learner for Ppo {
         if !self.on_host() {
             stats.traffic = self.crossed.traffic().since(before);
         }
+        // Of the mean over both sides, of which one is at its target.
+        let mirrors = self.mirrored.as_ref().is_some_and(|m| m.loss > 0.0);
+        stats.mirror = stats.imitation.filter(|_| mirrors).map(|x| 2.0 * x);
         if !self.config.imitation.is_on() {
             stats.imitation = None;
         }

@@ -1,6 +1,7 @@
 //! The work before the first minibatch, and the statistics that come after the last.
 
 use super::batch::{Columns, Remembered, Samples};
+use super::mirrored::Reflected;
 use super::priority::Priorities;
 use super::stale::Acted;
 use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
@@ -23,11 +24,19 @@ impl Ppo {
         for value in [&self.values.value, &self.values.final_value] {
             self.range.hold(value, self.config.gamma)?;
         }
-        self.samples.x_actor = self.values.actor_inputs().f_narrow(0, 0, total)?;
+        let x_actor = self.values.actor_inputs().f_narrow(0, 0, total)?;
         self.samples.x_critic = match self.same_inputs {
             true => None,
             false => Some(self.values.critic_sees().f_narrow(0, 0, total)?),
         };
+        let mirrored = self.mirrored.take();
+        self.samples.x_actor = match &mirrored {
+            None => x_actor,
+            Some(_) => Tensor::f_cat(&[&x_actor, &x_actor], 0)?,
+        };
+        let reflected = mirrored.as_ref().map(|m| self.reflect(m, rollout)).transpose();
+        self.mirrored = mirrored;
+        let reflected = reflected?;
 
         let column = |t: &Tensor| t.f_view([total, -1]);
         self.samples.memory = match (&rollout.hidden, self.values.keep()) {
@@ -99,12 +108,55 @@ impl Ppo {
             (Some(weight), _) => (normalized.f_mul(&weight)?, ones()?),
             (None, _) => (normalized, ones()?),
         };
-        let mut columns = vec![&acted.action, &reference.dist];
-        columns.extend(reference.std.as_ref());
-        columns.extend(taught.as_ref());
-        columns.extend([&reference.log_prob, &weighed, &targets]);
-        columns.extend([&value, &valid, &weight]);
-        let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
+        let own = self.samples.packed.f_narrow(0, 0, total)?;
+        let (Some(mirrored), Some(reflected)) = (&self.mirrored, reflected) else {
+            let mut columns = vec![&acted.action, &reference.dist];
+            columns.extend(reference.std.as_ref());
+            columns.extend(taught.as_ref());
+            columns.extend([&reference.log_prob, &weighed, &targets]);
+            columns.extend([&value, &valid, &weight]);
+            let _ = Tensor::f_cat_out(&own, &columns, 1)?;
+            return Ok(());
+        };
+        let Reflected { critic, hidden, dist, std } = reflected;
+        let packed = self.samples.packed.f_narrow(0, total, total)?;
+        let action = mirrored.act(&acted.action)?;
+        // The mirror loss's targets follow in each minibatch.
+        let taught = match &taught {
+            None if self.columns.target > 0 => Some(reference.dist.shallow_clone()),
+            None => None,
+            Some(taught) => Some(taught.shallow_clone()),
+        };
+        let taught_there = taught.as_ref().map(|t| mirrored.act(t)).transpose()?;
+        let minibatch = self.config.normalize_advantage == AdvantageNorm::MiniBatch;
+        let sides = [
+            (own, &acted.action, &reference.dist, &reference.std, &taught),
+            (packed, &action, &dist, &std, &taught_there),
+        ];
+        for ((to, action, dist, std, taught), factor) in sides.into_iter().zip(mirrored.weights()) {
+            let scaled = |t: &Tensor, on: bool| match on {
+                true => t.f_mul_scalar(factor),
+                false => Ok(t.shallow_clone()),
+            };
+            let (weighed, weight) = (scaled(&weighed, !minibatch)?, scaled(&weight, minibatch)?);
+            let mut columns = vec![action, dist];
+            columns.extend(std.as_ref());
+            columns.extend(taught.as_ref());
+            columns.extend([&reference.log_prob, &weighed, &targets]);
+            columns.extend([&value, &valid, &weight]);
+            let _ = Tensor::f_cat_out(&to, &columns, 1)?;
+        }
+        if let (Some(own), Some(there)) = (&self.samples.x_critic, critic) {
+            // What only the actor is to learn from the critic sees as it was.
+            let there = if mirrored.weights()[1] > 0.0 { &there } else { own };
+            self.samples.x_critic = Some(Tensor::f_cat(&[own, there], 0)?);
+        }
+        if let (Some(own), Some(there)) = (&self.samples.memory, hidden) {
+            self.samples.memory = Some(Remembered {
+                hidden: Tensor::f_cat(&[&own.hidden, &there], 0)?,
+                keep: Tensor::f_cat(&[&own.keep, &own.keep], 0)?,
+            });
+        }
         Ok(())
     }
 

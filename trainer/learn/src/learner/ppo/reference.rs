@@ -9,6 +9,7 @@
 use super::batch::{MiniBatch, Remembered};
 use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
 use super::loss;
+use super::mirrored::Mirrored;
 use crate::learner::nn::Params;
 use crate::learner::nn::host::recurrent::GruAt;
 use crate::learner::nn::host::stack::{Dense, NormAt, Stack};
@@ -111,14 +112,14 @@ pub(crate) fn gradient(
     config: &PpoConfig,
     (net, params): (&BlockNet, &Params),
     mb: &MiniBatch,
-    memory: Option<Remembered>,
+    (memory, aim): (Option<Remembered>, Option<(&Mirrored, i64)>),
     terms: (&Tensor, f64),
     stats: &Tensor,
 ) -> Result<(), TchError> {
     tch::with_grad(|| {
         let theta = params.theta.f_detach()?.f_set_requires_grad(true)?;
         let leaf = Leaf(theta.shallow_clone());
-        let samples = (mb, memory.as_ref());
+        let samples = (mb, memory.as_ref(), aim);
         let (loss, held) = minibatch_loss(config, net, &leaf, samples, terms, stats)?;
         let grad = match held {
             None => gradients(&loss, &[&theta])?.remove(0),
@@ -143,7 +144,7 @@ fn minibatch_loss(
     config: &PpoConfig,
     net: &BlockNet,
     leaf: &Leaf,
-    (mb, memory): (&MiniBatch, Option<&Remembered>),
+    (mb, memory, aim): (&MiniBatch, Option<&Remembered>, Option<(&Mirrored, i64)>),
     (value_clip, imitation): (&Tensor, f64),
     stats: &Tensor,
 ) -> Result<(Tensor, Option<BoundedLogStd>), TchError> {
@@ -167,6 +168,9 @@ fn minibatch_loss(
         None => leaf.dense(&net.value, &features)?,
     };
     let dist = leaf.dense(&net.head, &features)?;
+    if let (Some((mirrored, steps)), Some(target)) = (aim, &mb.target) {
+        tch::no_grad(|| mirrored.aim(&dist, target, steps))?;
+    }
     let mut held = None;
     let judged = match &net.std {
         BlockStd::Categorical => categorical(&dist, &only(&mb.action)?, &only(&mb.dist)?)?,

@@ -45,7 +45,8 @@ impl Ppo {
                 });
             }
         }
-        let (dist, std) = self.values.decide(&self.policy, action.size()[0])?;
+        let sees = self.values.actor_sees();
+        let (dist, std) = self.values.decide(&self.policy, sees, action.size()[0])?;
         let now = loss::old_log_prob(action, &dist, std.as_ref())?;
         let weight = now.f_sub(&log_prob)?.f_exp()?.f_clamp_max(1.0)?;
         Ok(Reference { dist, std, log_prob: now, weight: Some(weight) })
@@ -53,14 +54,14 @@ impl Ppo {
 }
 
 impl super::values::Values {
-    /// Decisions of the present policy in the first `rows` of the observations that were
-    /// estimated: mean or logits `[M,D]`, and the standard deviation `[M,A]` where it has one.
-    fn decide(
+    /// Decisions of the present policy in the first `rows` of what its layers see, `x [..,O]`: mean
+    /// or logits `[M,D]`, and the standard deviation `[M,A]` where it has one.
+    pub(super) fn decide(
         &self,
         policy: &crate::learner::ActorCritic,
+        x: &Tensor,
         rows: i64,
     ) -> Result<(Tensor, Option<Tensor>), TchError> {
-        let x = self.actor_sees();
         let width = policy.net.dist_width();
         let empty = || Tensor::f_empty([rows, width], (Kind::Float, x.device()));
         let dist = empty()?;

@@ -10,7 +10,10 @@ use crate::run::error::RunError;
 use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Loaded};
 use ostler_sim::config::EnvConfig;
+use ostler_sim::config::file::Simulation;
 use ostler_sim::env::EnvError;
+use ostler_sim::env::mirror::{Reflection, Sides};
+use ostler_sim::model::mirror::Pairs;
 use ostler_sim::{BatchEnv, Model};
 use std::sync::Arc;
 
@@ -56,4 +59,27 @@ pub fn no_robot(what: &str) -> RunError {
     RunError::Usage(format!(
         "{what} needs a robot; these environments ([gymnasium], [custom]) have none: train, eval and plot take them"
     ))
+}
+
+/// The reflection of a task that is to learn from it (`[symmetry]`); none of others.
+///
+/// # Errors
+/// The robot or the task has none, with what is in the way, shown in its file.
+pub fn reflection(loaded: &Loaded, model: &Arc<Model>) -> Result<Option<Reflection>, RunError> {
+    let config = &loaded.config;
+    let Some(symmetry) = &config.symmetry else { return Ok(None) };
+    let simulation = Simulation {
+        seed: config.seed,
+        sim: config.sim.clone(),
+        env: config.env.clone(),
+        agents: config.agents.clone(),
+        task: config.task.clone(),
+    };
+    let sides = Sides {
+        axis: symmetry.plane.axis(),
+        pairs: Pairs::new(symmetry.pairs.clone()),
+        approximate: symmetry.approximate.clone(),
+    };
+    let found = Reflection::find(&simulation, model.clone(), &sides);
+    found.map(Some).map_err(|e| explained(loaded, e))
 }

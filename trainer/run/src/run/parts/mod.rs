@@ -86,7 +86,7 @@ impl Parts {
             Need::of(config, spec).check(machine.free.host())?;
         }
         let mut envs = machine.envs(loaded, model)?;
-        let (spec, physics_notes) = match &envs {
+        let (mut own, physics_notes) = match &envs {
             Some(env) => (env.spec().clone(), env.notes()),
             None => {
                 let one = one_env(loaded, model)?;
@@ -95,6 +95,8 @@ impl Parts {
                 (spec, one.physics().notes().to_vec())
             }
         };
+        own.reflection.clone_from(&spec.reflection);
+        let spec = own;
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
         if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {

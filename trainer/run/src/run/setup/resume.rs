@@ -5,7 +5,7 @@ use super::{same_run, unchanged};
 use crate::log::sinks::Sinks;
 use crate::log::tensorboard::FILE_NAME;
 use crate::run::counters::{Counters, Window};
-use crate::run::engine::{one_env, settle};
+use crate::run::engine::{one_env, reflection, settle};
 use crate::run::error::RunError;
 use crate::run::load::{find, fits, mark, newest_whole};
 use crate::run::parts::Parts;
@@ -15,9 +15,11 @@ use crate::run::store::{keep, meta};
 use ostler_collector::replay::{FOLDER, ReplayBuffer, Saved};
 use ostler_learn::config::Gpus;
 use ostler_learn::learner::LearnError;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::files;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A run that goes on: where, and from which checkpoint.
 pub(in crate::run) struct Earlier {
@@ -170,6 +172,8 @@ pub fn as_if_resumed(run: &Path) -> Result<(), RunError> {
         Some(foreign) => foreign.facts()?.spec.clone(),
         None => one_env(&loaded, &model)?.spec().clone(),
     };
+    let reflection = reflection(&loaded, &model)?.map(Arc::new);
+    let spec = EnvSpec { reflection, ..spec };
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
     let (mut counters, task) =

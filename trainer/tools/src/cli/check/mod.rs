@@ -13,7 +13,9 @@ use ostler_run::export::ExportError;
 use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
 use ostler_run::log::progress::thousands;
-pub(crate) use ostler_run::run::{RunError, check_teacher, foresee_kernel, generic, one_env, plan};
+pub(crate) use ostler_run::run::{
+    RunError, check_teacher, foresee_kernel, generic, one_env, plan, reflection,
+};
 use ostler_sim::Groups;
 use ostler_sim::Model;
 use ostler_sim::config::{Backend, CommandKind, Resample};
@@ -60,6 +62,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     observations(spec);
     robot::actions(config, &model, &env).map_err(ExportError::from)?;
     robot::pose(&model, env.pose());
+    if let Some(found) = reflection(&loaded, &model)? {
+        outln!("\nsymmetry");
+        for line in found.lines(&model) {
+            outln!("  {line}");
+        }
+    }
     commands(config);
     resets(config);
     outln!("\nreward");

@@ -142,7 +142,8 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
             let means = ppo.accumulator.losses();
             let clip = Tensor::from(0.2_f32);
             let params = &ppo.policy.params;
-            by_autograd(&config, (&ppo.places(), params), mb, None, (&clip, 0.0), means).unwrap();
+            by_autograd(&config, (&ppo.places(), params), mb, (None, None), (&clip, 0.0), means)
+                .unwrap();
             let size = params.grad.abs().max().double_value(&[]);
             let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
             assert!(far < 1e-5, "{kind:?} {layer_norm}: {far:e}");
@@ -167,7 +168,8 @@ fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
         mb.gather(&ppo.samples, &order).unwrap();
         let means = ppo.accumulator.losses();
         let (params, clip) = (&ppo.policy.params, Tensor::from(0.2_f32));
-        by_autograd(&config, (&ppo.places(), params), mb, None, (&clip, 0.0), means).unwrap();
+        by_autograd(&config, (&ppo.places(), params), mb, (None, None), (&clip, 0.0), means)
+            .unwrap();
         let size = params.grad.abs().max().double_value(&[]);
         let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
         assert!(size > 1e20 && far < 1e-5, "{kind:?}: {far:e} of {size:e}");

@@ -65,7 +65,7 @@ impl Variant {
             &self.ppo,
             (&ppo.places(), params),
             mb,
-            None,
+            (None, None),
             (&value_clip, self.imitation()),
             means,
         )

@@ -8,6 +8,7 @@ mod faults;
 mod gradient;
 mod host;
 mod imitation;
+mod mirrored;
 mod recurrent;
 mod reference;
 mod stale;

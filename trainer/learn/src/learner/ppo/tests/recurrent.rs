@@ -248,7 +248,7 @@ fn gradients_through_time_are_those_of_automatic_differentiation() {
         let memory = memory.gather(&index, ppo.sequences.steps as i64).unwrap();
         let (clip, means) = (Tensor::from(0.2_f32), ppo.accumulator.losses());
         let net = (&ppo.places(), &ppo.policy.params);
-        by_autograd(&config, net, mb, Some(memory), (&clip, 0.0), means).unwrap();
+        by_autograd(&config, net, mb, (Some(memory), None), (&clip, 0.0), means).unwrap();
         let size = ppo.policy.params.grad.abs().max().double_value(&[]);
         let off = far(&ours, &ppo.policy.params.grad) / size;
         assert!(off < 1e-5, "{case:?}: {off:e}");

@@ -1,0 +1,244 @@
+//! Whether a robot and its reflection move alike: physics says so, not names.
+
+use super::PhysicsError;
+use super::evaluate::{Evaluation, Precision, States};
+use super::native::{EvalOptions, evaluate};
+use ostler_base::rng::{Purpose, normal_pair, philox, unit};
+use ostler_model::edit::lowest_in;
+use ostler_model::mirror::Mirror;
+use ostler_model::{JointKind, Model, Quat};
+use std::sync::Arc;
+
+/// States of a robot, their reflections, and how far their accelerations are from being
+/// reflections of each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// States.
+    pub states: usize,
+    /// Of these, states with contacts.
+    pub touching: usize,
+    /// States whose accelerations differ by at most [`tolerance`](Self::tolerance).
+    pub alike: usize,
+    /// Largest difference that counts as rounding, relative to the largest acceleration.
+    pub tolerance: f64,
+    /// The difference in the median state.
+    pub typical: f64,
+    /// The joint that differs most in most of the states that do.
+    pub joint: Option<String>,
+}
+
+impl Proof {
+    /// All but one of a thousand states are alike.
+    pub fn holds(&self) -> bool {
+        self.alike as f64 >= 0.999 * self.states as f64
+    }
+}
+
+/// The robot on ground that has a reflection, and on the reflected ground. Without a terrain both
+/// are the robot itself. A terrain's tiles get level cells of random heights up to `rise` (m):
+/// slopes have no exact reflection, because a cell's diagonal does not turn over.
+pub fn grounds(model: &Arc<Model>, axis: usize, rise: f32) -> [Arc<Model>; 2] {
+    let Some(terrain) = &model.terrain else {
+        return [Arc::clone(model), Arc::clone(model)];
+    };
+    let counts = [terrain.levels, terrain.columns].map(|tiles| tiles * terrain.cells);
+    [false, true].map(|reflected| {
+        let height = |x: usize, y: usize| {
+            let mut at = [x, y];
+            if let (true, Some(k)) = (reflected, at.get_mut(axis)) {
+                *k = counts[axis] - 1 - *k;
+            }
+            let word = philox(0, at[0] as u32, Purpose::Custom, at[1] as u64, 0)[0];
+            rise * (unit(word) * 4.0).floor() / 4.0
+        };
+        let terrain = Arc::new(terrain.of_steps(f64::from(rise), height));
+        Arc::new(Model { terrain: Some(terrain), ..Model::clone(model) })
+    })
+}
+
+/// Random numbers, in order.
+struct Draws {
+    stream: u32,
+    next: u32,
+}
+
+impl Draws {
+    fn words(&mut self) -> [u32; 4] {
+        self.next += 1;
+        philox(1, self.stream, Purpose::Custom, 1, self.next)
+    }
+
+    /// From -1 to 1.
+    fn even(&mut self) -> f64 {
+        f64::from(2.0 * unit(self.words()[0]) - 1.0)
+    }
+
+    fn normal(&mut self) -> f64 {
+        let [a, b, ..] = self.words();
+        f64::from(normal_pair(a, b).0)
+    }
+}
+
+/// A state of a robot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pose {
+    /// Positions `(nq)`.
+    pub qpos: Vec<f64>,
+    /// Velocities `(nv)`.
+    pub qvel: Vec<f64>,
+}
+
+/// A random state about `about (nq)`: joints within half of their ranges, free bodies turned and
+/// near the ground so that one of two touches it.
+pub fn random_state(model: &Model, about: &[f64], number: u32) -> Pose {
+    let mut draws = Draws { stream: number, next: 0 };
+    let mut qpos = about.to_vec();
+    let tilted = |draws: &mut Draws, most: f64| -> Quat {
+        let [x, y, z] = [most, most, 2.0].map(|k| k * draws.even());
+        let length = (1.0 + x * x + y * y + z * z).sqrt();
+        [1.0, x, y, z].map(|k| k / length)
+    };
+    let mut roots = Vec::new();
+    for joint in &model.joints {
+        let at = joint.qpos_adr;
+        match joint.kind {
+            JointKind::Hinge | JointKind::Slide => {
+                let reach = if joint.kind == JointKind::Hinge { 1.0 } else { 0.2 };
+                let [low, high] = joint.range.unwrap_or([about[at] - reach, about[at] + reach]);
+                let towards = draws.even();
+                let room = if towards < 0.0 { about[at] - low } else { high - about[at] };
+                // Far beyond all that a robot reaches there is nothing to see.
+                qpos[at] += 0.5 * towards * room.clamp(0.0, 3.0);
+            }
+            JointKind::Ball => qpos[at..at + 4].copy_from_slice(&tilted(&mut draws, 0.4)),
+            JointKind::Free => {
+                for k in 0..2 {
+                    qpos[at + k] += draws.even();
+                }
+                qpos[at + 3..at + 7].copy_from_slice(&tilted(&mut draws, 0.3));
+                roots.push((joint.body, at));
+            }
+        }
+    }
+    for (body, at) in roots {
+        let lift = 0.03 * draws.even();
+        let ground = model.terrain.as_ref().map_or(0.0, |t| t.height(qpos[at], qpos[at + 1]));
+        if let Some(z) = lowest_in(model, body, &qpos) {
+            qpos[at + 2] += ground + lift - z;
+        }
+    }
+    let qvel = (0..model.nv).map(|_| 0.5 * draws.normal()).collect();
+    Pose { qpos, qvel }
+}
+
+/// Compares accelerations in `count` random states about `about (nq)` with those of the reflected
+/// states: in double precision, where the program has it, else in single.
+///
+/// # Errors
+/// The engine cannot have the robot.
+pub fn prove(
+    model: &Arc<Model>,
+    mirror: &Mirror,
+    about: &[f64],
+    count: u32,
+) -> Result<Proof, PhysicsError> {
+    let [own, other] = grounds(model, mirror.axis, 0.05);
+    let (nq, nv, nu, na) = (model.nq, model.nv, model.nu(), model.na);
+    let k = count as usize;
+    let varied = model.varied_numbers();
+    let mut sides = [(); 2].map(|()| Rows::new(k, [nq, nv, nu, na], varied.len()));
+    for i in 0..k {
+        let state = random_state(&own, about, i as u32);
+        let mut draws = Draws { stream: i as u32, next: 1 << 20 };
+        let ctrl: Vec<f64> = (model.actuators.iter())
+            .map(|a| {
+                let [low, high] = a.ctrlrange.unwrap_or([-1.0, 1.0]);
+                0.5 * (low + high) + 0.5 * (high - low) * draws.even()
+            })
+            .collect();
+        let [first, second] = &mut sides;
+        first.qpos[i * nq..][..nq].copy_from_slice(&state.qpos);
+        first.qvel[i * nv..][..nv].copy_from_slice(&state.qvel);
+        first.ctrl[i * nu..][..nu].copy_from_slice(&ctrl);
+        for side in [&mut *first, second] {
+            side.varied[i * varied.len()..][..varied.len()].copy_from_slice(&varied);
+        }
+        mirror.qpos(model, &state.qpos, &mut second.qpos[i * nq..][..nq]);
+        mirror.qvel(model, &state.qvel, &mut second.qvel[i * nv..][..nv]);
+        mirror.ctrl(&ctrl, &mut second.ctrl[i * nu..][..nu]);
+    }
+    let run = |precision| -> Result<[Evaluation; 2], PhysicsError> {
+        let options = EvalOptions::default();
+        let one = |model: &Model, rows: &Rows| evaluate(model, &options, precision, &rows.view());
+        Ok([one(&own, &sides[0])?, one(&other, &sides[1])?])
+    };
+    let (answers, tolerance) = match run(Precision::F64) {
+        Ok(answers) => (answers, 1e-8),
+        Err(PhysicsError::NoDouble) => (run(Precision::F32)?, 1e-4),
+        Err(e) => return Err(e),
+    };
+    let mut wanted = vec![0.0; nv];
+    let mut worst = vec![0usize; model.joints.len()];
+    let mut shares: Vec<f64> = (0..k)
+        .map(|i| {
+            let [a, b] = [&answers[0], &answers[1]].map(|e| &e.qacc[i * nv..][..nv]);
+            mirror.qvel(model, a, &mut wanted);
+            let size = wanted.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+            let (mut most, mut at) = (0.0, 0);
+            for (d, (x, y)) in b.iter().zip(&wanted).enumerate() {
+                // What is not a number is no reflection.
+                let share = if x == y { 0.0 } else { (x - y).abs() / size };
+                if share.is_nan() || share > most {
+                    (most, at) = (if share.is_nan() { f64::INFINITY } else { share }, d);
+                }
+            }
+            if most > tolerance {
+                let joint = model.joints.iter().rposition(|j| j.dof_adr <= at);
+                worst[joint.unwrap_or(0)] += 1;
+            }
+            most
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let joint = worst.iter().enumerate().max_by_key(|(_, n)| **n).filter(|(_, n)| **n > 0);
+    Ok(Proof {
+        states: k,
+        touching: answers[0].ncon.iter().filter(|n| **n > 0).count(),
+        alike: shares.iter().filter(|s| **s <= tolerance).count(),
+        tolerance,
+        typical: shares.get(k / 2).copied().unwrap_or(0.0),
+        joint: joint.map(|(j, _)| model.joints[j].name.clone()),
+    })
+}
+
+/// States, row-major.
+struct Rows {
+    qpos: Vec<f64>,
+    qvel: Vec<f64>,
+    ctrl: Vec<f64>,
+    act: Vec<f64>,
+    varied: Vec<f64>,
+}
+
+impl Rows {
+    fn new(k: usize, [nq, nv, nu, na]: [usize; 4], varied: usize) -> Self {
+        let zeros = |width: usize| vec![0.0; k * width];
+        Self {
+            qpos: zeros(nq),
+            qvel: zeros(nv),
+            ctrl: zeros(nu),
+            act: zeros(na),
+            varied: zeros(varied),
+        }
+    }
+
+    fn view(&self) -> States<'_> {
+        States {
+            qpos: &self.qpos,
+            qvel: &self.qvel,
+            ctrl: &self.ctrl,
+            act: &self.act,
+            varied: &self.varied,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! What a robot's reflection makes of what a policy sees and does, found out by trying: the task
+//! runs twice, once reflected, and numbers are compared.
+//!
+//! The second batch has the first one's draws. Its states are the reflections of the first one's,
+//! its commands and actions too; so its observations have to be those of the first with entries
+//! exchanged and signs turned over, and its rewards the same. Expressions need no rules for this,
+//! native code and sensors neither.
+
+mod alike;
+mod pair;
+
+use super::{BatchEnv, EnvError};
+use crate::config::file::Simulation;
+use crate::config::{Backend, ConfigError, RewardTerm, SimConfig, TaskConfig};
+use crate::config::{HalfOrRange, ObservationTerm, Spread, SpreadConfig};
+use crate::spaces::{ActionSpace, ObsRow};
+use alike::{Columns, Entry, Unlike};
+use ostler_base::names::nearest;
+use ostler_engine::config::Specialize;
+use ostler_engine::physics::mirror::{Proof, grounds, prove};
+use ostler_model::Model;
+use ostler_model::mirror::{Difference, Mirror, MirrorError, Pairs};
+use pair::Pair;
+use std::sync::Arc;
+
+/// Environments of each side.
+const ENVS: usize = 64;
+/// States of the robot alone.
+const STATES: u32 = 1000;
+/// How far accelerations may be from their reflections in the median state: beyond, the two sides
+/// are different robots.
+const MOST: f64 = 0.05;
+
+/// What is to be reflected.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sides {
+    /// Normal of the plane: 0 is x, 1 is y.
+    pub axis: usize,
+    /// Names of the two sides.
+    pub pairs: Pairs,
+    /// Observation terms of which the nearest reflection will do.
+    pub approximate: Vec<String>,
+}
+
+/// Where the entries of a reflected vector come from: entry `k` is `sign` times entry `index`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Signed(pub Vec<(u32, f32)>);
+
+impl Signed {
+    /// Writes the reflection of a row.
+    pub fn reflect(&self, from: &[f32], to: &mut [f32]) {
+        for (to, &(index, sign)) in to.iter_mut().zip(&self.0) {
+            *to = sign * from[index as usize];
+        }
+    }
+
+    /// That of the first `width` entries, which are exchanged among themselves.
+    #[must_use]
+    pub fn narrowed(&self, width: usize) -> Self {
+        Self(self.0.iter().take(width).copied().collect())
+    }
+}
+
+/// The reflection of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reflection {
+    /// Of the policy's observations.
+    pub policy: Signed,
+    /// Of the critic's rows, where it has its own.
+    pub critic: Option<Signed>,
+    /// Of actions.
+    pub action: Signed,
+    /// Of all commands.
+    pub command: Signed,
+    /// The robot's.
+    pub mirror: Mirror,
+    /// How well physics agrees.
+    pub proof: Proof,
+    /// What of the robot differs, the largest first.
+    pub differences: Vec<Difference>,
+    /// Observation terms of which one step's reflection differs most, and how much of their
+    /// spread: where the robot differs, they do.
+    pub terms: Vec<(String, f64)>,
+}
+
+/// Where a mistake about a robot's reflection lies.
+fn refused(e: &MirrorError) -> ConfigError {
+    let key = match e {
+        MirrorError::HalfPattern { .. } | MirrorError::Unused(_) => "symmetry.pairs",
+        MirrorError::NoCounterpart { .. } => "symmetry.pairs",
+        _ => "symmetry",
+    };
+    let help = match e {
+        MirrorError::HalfPattern { .. } | MirrorError::Unused(_) => {
+            "symmetry.pairs = [[\"left_*\", \"right_*\"]]: names of bodies, joints and actuators"
+        }
+        MirrorError::Nothing => {
+            "symmetry.plane names the plane: \"xz\" exchanges left and right of a robot that looks \
+             along x; \"yz\" forwards and backwards"
+        }
+        _ => {
+            "symmetry.plane and symmetry.pairs say what is reflected; a robot that is not \
+             symmetric has no [symmetry]"
+        }
+    };
+    ConfigError::new(key, e.to_string()).help(help)
+}
+
+impl Reflection {
+    /// One that reflects nothing: for tests of what takes one.
+    pub fn nothing() -> Self {
+        let proof =
+            Proof { states: 0, touching: 0, alike: 0, tolerance: 0.0, typical: 0.0, joint: None };
+        Self {
+            policy: Signed::default(),
+            critic: None,
+            action: Signed::default(),
+            command: Signed::default(),
+            mirror: Mirror::default(),
+            proof,
+            differences: Vec::new(),
+            terms: Vec::new(),
+        }
+    }
+
+    /// Finds the reflection of a configuration's task.
+    ///
+    /// # Errors
+    /// The robot or a term of the task has none, with the name of what is in the way; what
+    /// [`BatchEnv::of`] refuses.
+    pub fn find(config: &Simulation, model: Arc<Model>, sides: &Sides) -> Result<Self, EnvError> {
+        if config.agents.is_some() || config.task.agents.is_some() {
+            let what = "reflections of several agents are not found";
+            return Err(ConfigError::new("symmetry", what).help("leave [symmetry] out").into());
+        }
+        let mut config = config.clone();
+        let names: Vec<String> = config.task.termination.iter().map(|t| t.name.clone()).collect();
+        quiet(&mut config.task);
+        config.env.num_envs = ENVS;
+        config.sim = SimConfig {
+            backend: Backend::Native,
+            specialize: Specialize::Off,
+            kernel: SimConfig::default().kernel,
+            ..config.sim
+        };
+        let first = BatchEnv::of(&config, model)?;
+        let model = Arc::clone(first.model());
+        if first.spec().action != ActionSpace::Continuous(first.spec().action.width()) {
+            let what = "a discrete action has no reflection";
+            return Err(ConfigError::new("symmetry", what).help("leave [symmetry] out").into());
+        }
+        let (mirror, differences) =
+            Mirror::find(&model, sides.axis, &sides.pairs).map_err(|e| refused(&e))?;
+        let proof = prove(&model, &mirror, &first.pose().qpos, STATES)?;
+        if proof.typical > MOST {
+            let joint = proof.joint.as_deref().unwrap_or("none");
+            let most = differences.first().map_or_else(
+                || "no number of the two sides differs: an equality or a tendon may".to_owned(),
+                |d| d.to_string(),
+            );
+            let what = format!(
+                "the two sides move differently: accelerations of reflected states differ by {:.1} \
+                 % in the median state, most at joint \"{joint}\"; {most}",
+                100.0 * proof.typical
+            );
+            let help = "make the two sides alike, or leave [symmetry] out";
+            return Err(ConfigError::new("symmetry", what).help(help).into());
+        }
+        let action = actions(&first, &mirror)?;
+        drop(first);
+        let models = grounds(&model, sides.axis, 0.05);
+        let mut pair = Pair::new(&config, models, &mirror, &action)?;
+        let command = pair.commands()?;
+        let seen = pair.watch(&command)?;
+        let spec = pair.spec().clone();
+        for (k, name) in sides.approximate.iter().enumerate() {
+            if !config.task.observation.iter().any(|term| term.name == *name) {
+                let names = config.task.observation.iter().map(|term| term.name.as_str());
+                let what = format!("no observation is called \"{name}\"");
+                let error = ConfigError::new(format!("symmetry.approximate[{k}]"), what);
+                return Err(match nearest(name, names) {
+                    Some(near) => error.help(format!("did you mean \"{near}\"?")),
+                    None => error,
+                }
+                .into());
+            }
+        }
+        let mut terms = Vec::new();
+        let identify = |rows: &Columns, table: &[ObsRow], worst: &mut Vec<(String, f64)>| {
+            identify(rows, table, &sides.approximate, worst)
+        };
+        let policy = identify(&seen.policy, &spec.obs_table.policy, &mut terms)?;
+        let critic = match &spec.obs_table.critic {
+            None => None,
+            Some(table) => {
+                let mut rows = table.clone();
+                for group in &spec.groups {
+                    let own = group.table.iter().cloned();
+                    rows.extend(own.map(|r| ObsRow { index: r.index + group.first, ..r }));
+                }
+                Some(identify(&seen.critic, &rows, &mut terms)?)
+            }
+        };
+        for (k, name) in spec.reward_names.iter().enumerate() {
+            let share = seen.rewards.apart(k, Entry { index: k, sign: 1.0 });
+            if share > alike::MOST {
+                let kind = match names.contains(name) {
+                    true => "task.termination",
+                    false => "task.reward",
+                };
+                let what = format!(
+                    "\"{name}\" of [[{kind}]] is not the same in reflected states: it differs by \
+                     {:.0} % of its spread",
+                    100.0 * share
+                );
+                let help = "a reward or termination that prefers a side stands in the way: write \
+                            it for both sides alike, or leave [symmetry] out";
+                return Err(ConfigError::new("symmetry", what).help(help).into());
+            }
+        }
+        terms.sort_by(|a, b| b.1.total_cmp(&a.1));
+        terms.dedup_by(|a, b| a.0 == b.0);
+        Ok(Self { policy, critic, action, command, mirror, proof, differences, terms })
+    }
+
+    /// The reflection in words, a line each.
+    pub fn lines(&self, model: &Model) -> Vec<String> {
+        let across = ["yz", "xz", "xy"][self.mirror.axis];
+        let mut lines = vec![format!("reflected in the {across} plane")];
+        let mut joints = Vec::new();
+        for (j, joint) in model.joints.iter().enumerate().filter(|(_, j)| j.is_scalar()) {
+            let other = self.mirror.joints[j];
+            let sign = if self.mirror.signs[j] < 0.0 { ", sign turned over" } else { "" };
+            if other == j && !sign.is_empty() {
+                joints.push(format!("{}: sign turned over", joint.name));
+            } else if other > j {
+                joints.push(format!("{} and {}{sign}", joint.name, model.joints[other].name));
+            }
+        }
+        lines.extend(joints);
+        let p = &self.proof;
+        lines.push(format!(
+            "physics: {} of {} random states and their reflections, {} with contacts, have the same \
+             accelerations to {:.0e}{}",
+            p.alike,
+            p.states,
+            p.touching,
+            p.tolerance,
+            match (&p.joint, p.holds()) {
+                (Some(joint), false) => format!(
+                    "; the median differs by {:.2} %, most at \"{joint}\"",
+                    100.0 * p.typical
+                ),
+                _ => String::new(),
+            }
+        ));
+        let shown = 5;
+        lines.extend(self.differences.iter().take(shown).map(|d| format!("note: {d}")));
+        if let Some(more) = self.differences.len().checked_sub(shown).filter(|n| *n > 0) {
+            lines.push(format!("note: {more} smaller differences"));
+        }
+        for (name, share) in self.terms.iter().take(shown).filter(|t| t.1 > 0.01) {
+            lines.push(format!(
+                "note: observation \"{name}\" differs from its reflection by {:.0} % of its spread",
+                100.0 * share
+            ));
+        }
+        lines
+    }
+}
+
+/// Without what is drawn for each environment: biases and delays. Conditions of ends become
+/// rewards, so that no episode ends.
+fn quiet(task: &mut TaskConfig) {
+    let still = |bias: &mut Option<Spread>| {
+        if let Some(bias) = bias {
+            let when = match bias {
+                Spread::Named(own) => own.when,
+                _ => None,
+            };
+            let uniform = Some(HalfOrRange::Half(0.0));
+            *bias = Spread::Named(SpreadConfig { uniform, when, ..SpreadConfig::default() });
+        }
+    };
+    for ObservationTerm { bias, delay, critic, .. } in &mut task.observation {
+        still(bias);
+        *delay = None;
+        if let Some(critic) = critic {
+            still(&mut critic.bias);
+            critic.delay = None;
+        }
+    }
+    task.action.iter_mut().for_each(|term| term.delay = None);
+    task.actuator.iter_mut().for_each(|term| term.delay = None);
+    for end in std::mem::take(&mut task.termination) {
+        let (name, expr) = (end.name, end.expr);
+        if !task.reward.iter().any(|r| r.name == name) {
+            task.reward.push(RewardTerm { name, expr, weight: 1.0, agents: None });
+        }
+    }
+    task.rewards.clip = None;
+}
+
+/// The reflection of actions: outputs of actuators that become each other.
+fn actions(env: &BatchEnv, mirror: &Mirror) -> Result<Signed, ConfigError> {
+    let (task, model) = (env.compiled(), env.model());
+    let names = task.actions.names(model, &task.team);
+    let mut all = vec![None; task.actions.outputs()];
+    for drive in &task.actions.drives {
+        let (other, sign) = mirror.actuators[drive.actuator];
+        let found = task.actions.drives.iter().find(|d| d.actuator == other);
+        let law = found.and_then(|d| Some((d.output, d.law.beside(&drive.law, sign as f32)?)));
+        let (from, to) = (&model.actuators[drive.actuator].name, &model.actuators[other].name);
+        let Some((output, sign)) = law else {
+            let what = format!(
+                "what the actions make of \"{from}\" is not the reflection of what they make of \
+                 \"{to}\": other scales, offsets or kinds"
+            );
+            let help = "give the actuators of both sides the same [[task.action]] numbers";
+            return Err(ConfigError::new("task.action", what).help(help));
+        };
+        // Reflected, this drive's output is that output.
+        let entry = (drive.output as u32, sign);
+        if all[output].replace(entry).is_some_and(|before| before != entry) {
+            let what = format!("output \"{}\" drives both sides", names[output]);
+            return Err(ConfigError::new("task.action", what).help("leave [symmetry] out"));
+        }
+    }
+    let found: Option<Vec<(u32, f32)>> = all.into_iter().collect();
+    found.map(Signed).ok_or_else(|| {
+        ConfigError::new("task.action", "an output drives nothing").help("leave [symmetry] out")
+    })
+}
+
+/// The reflection of rows with these terms: within a term entries are exchanged and signs turned
+/// over.
+fn identify(
+    rows: &Columns,
+    table: &[ObsRow],
+    approximate: &[String],
+    worst: &mut Vec<(String, f64)>,
+) -> Result<Signed, ConfigError> {
+    let mut all = vec![(0, 1.0); rows.width()];
+    for term in table {
+        for frame in 0..term.frames {
+            let first = term.index + frame * term.stride;
+            let most = match approximate.contains(&term.name) {
+                true => f64::INFINITY,
+                false => alike::MOST,
+            };
+            match rows.exchanged(first..first + term.len, most) {
+                Ok((found, share)) => {
+                    for (k, entry) in found.iter().enumerate() {
+                        all[first + k] = (entry.index as u32, entry.sign);
+                    }
+                    worst.push((term.name.clone(), share));
+                }
+                Err(Unlike { entry, share }) => {
+                    let what = format!(
+                        "observation \"{}\" ({}) has no reflection: its component {entry} in \
+                         reflected states is no component of it under either sign (the nearest \
+                         differs by {:.0} % of the spread)",
+                        term.name,
+                        term.expr,
+                        100.0 * share
+                    );
+                    let help = format!(
+                        "a sensor beside the plane: symmetry.approximate = [\"{}\"] takes the \
+                         nearest; a clock of a gait, or a sum of both sides with different \
+                         weights has none: leave the term or [symmetry] out",
+                        term.name
+                    );
+                    return Err(ConfigError::new("symmetry", what).help(help));
+                }
+            }
+        }
+    }
+    Ok(Signed(all))
+}

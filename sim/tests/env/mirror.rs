@@ -1,0 +1,158 @@
+//! Reflections of tasks: robots that are symmetric prove it by physics, and what stands in the way
+//! is named.
+
+use ostler_sim::config::Leave;
+use ostler_sim::config::file::Simulation;
+use ostler_sim::config::file::load_simulation;
+use ostler_sim::env::mirror::{Reflection, Sides};
+use ostler_sim::model::Model;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn shipped(name: &str) -> (Simulation, Arc<Model>) {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
+    let loaded = load_simulation(&folder.join(name), &[], Leave::Refused).unwrap();
+    let model = loaded.model().unwrap();
+    (loaded.config, Arc::new(model))
+}
+
+fn find(config: &Simulation, model: &Arc<Model>, axis: usize) -> Result<Reflection, String> {
+    let sides = Sides { axis, ..Sides::default() };
+    Reflection::find(config, Arc::clone(model), &sides).map_err(|e| e.to_string())
+}
+
+/// Entry of an observation term, as it is found and as it has to be.
+fn entries(reflection: &Reflection, first: usize, len: usize) -> Vec<(u32, f32)> {
+    let own = &reflection.policy.0[first..first + len];
+    own.iter().map(|(at, sign)| (at - first as u32, *sign)).collect()
+}
+
+#[test]
+fn a_quadruped_has_a_left_and_a_right_side() {
+    let (config, model) = shipped("quadruped.toml");
+    // Its trunk is heavier on the left: physics says how much that is, and where.
+    let crooked = find(&config, &model, 1).unwrap();
+    assert!(!crooked.proof.holds() && crooked.proof.typical < 0.01, "{:?}", crooked.proof);
+    let said: Vec<String> = crooked.differences.iter().map(ToString::to_string).collect();
+    assert!(said[0].contains("centre of mass of body \"trunk\" differs from its own"), "{said:?}");
+    // A centre and an inertia of the trunk and of both pairs of calves.
+    assert_eq!(said.len(), 6, "{said:?}");
+    let lines = crooked.lines(&model).join("\n");
+    assert!(lines.contains("the median differs by 0.3"), "{lines}");
+
+    let mut even = Model::clone(&model);
+    for part in ["trunk", "calf_fl", "calf_fr", "calf_rl", "calf_rr"] {
+        let part = even.body(part).unwrap();
+        even.bodies[part].ipos[1] = 0.0;
+        even.bodies[part].iquat = [1.0, 0.0, 0.0, 0.0];
+    }
+    let found = find(&config, &Arc::new(even), 1).unwrap();
+    assert!(found.proof.holds(), "{:?}", found.proof);
+    assert!(found.proof.touching > 300, "{:?}", found.proof);
+    assert_eq!(found.differences, []);
+    // Hips turn over, thighs and calves do not; left and right change places.
+    let legs = [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8];
+    let joints: Vec<(u32, f32)> =
+        legs.iter().map(|k| (*k, if k % 3 == 0 { -1.0 } else { 1.0 })).collect();
+    assert_eq!(found.action.0, joints);
+    // Linear velocity, angular velocity, gravity, the commands; joints, velocities, actions.
+    assert_eq!(entries(&found, 0, 3), [(0, 1.0), (1, -1.0), (2, 1.0)]);
+    assert_eq!(entries(&found, 3, 3), [(0, -1.0), (1, 1.0), (2, -1.0)]);
+    assert_eq!(entries(&found, 6, 3), [(0, 1.0), (1, -1.0), (2, 1.0)]);
+    assert_eq!(found.command.0, [(0, 1.0), (1, -1.0), (2, -1.0)]);
+    for first in [12, 24, 36] {
+        assert_eq!(entries(&found, first, 12), joints, "{first}");
+    }
+    let critic = found.critic.as_ref().unwrap();
+    let feet = &critic.0[critic.0.len() - 5..];
+    let first = critic.0.len() as u32 - 5;
+    assert_eq!(feet.iter().map(|e| e.0 - first).collect::<Vec<_>>(), [1, 0, 3, 2, 4]);
+    assert!(found.terms.iter().all(|(_, share)| *share < 0.02), "{:?}", found.terms);
+}
+
+#[test]
+fn an_ant_is_found_by_the_places_of_its_legs() {
+    let (config, model) = shipped("ant.toml");
+    for axis in [0, 1] {
+        // Walking forwards is rewarded: backwards is another task.
+        let found = find(&config, &model, axis);
+        assert_eq!(found.is_ok(), axis == 1, "{found:?}");
+        let Ok(found) = found else { continue };
+        assert!(found.proof.holds(), "{:?}", found.proof);
+        let leg = |name: &str| model.joint(name).unwrap();
+        assert_eq!(found.mirror.joints[leg("hip_1")], leg("hip_4"));
+    }
+}
+
+#[test]
+fn a_cart_pole_has_a_left_and_a_right_side_along_x() {
+    let (config, model) = shipped("cartpole.toml");
+    let found = find(&config, &model, 0).unwrap();
+    assert_eq!(found.action.0, [(0, -1.0)]);
+    assert!(found.policy.0.iter().any(|e| e.1 == -1.0));
+    let (config, model) = shipped("half_cheetah.toml");
+    let wrong = find(&config, &model, 1).unwrap_err();
+    assert!(wrong.contains("all of the robot lies in the plane"), "{wrong}");
+}
+
+#[test]
+fn what_is_not_symmetric_has_its_name() {
+    let (config, model) = shipped("quadruped.toml");
+    let refused = |change: &dyn Fn(&mut Simulation), words: &[&str]| {
+        let mut config = config.clone();
+        change(&mut config);
+        let why = find(&config, &model, 1).unwrap_err();
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    };
+    refused(
+        &|c| c.task.reward[0].expr = "joint_vel(hip_fl)".into(),
+        &["track_velocity", "not the same in reflected states"],
+    );
+    refused(
+        &|c| c.task.observation[5].expr = "joint_pos(hip_fl) + 2 * joint_pos(hip_fr)".into(),
+        &["observation \"joint_pos\"", "has no reflection"],
+    );
+    refused(
+        &|c| c.task.termination[0].expr = "joint_pos(hip_fl) > 0.1".into(),
+        &[&config.task.termination[0].name, "task.termination"],
+    );
+}
+
+/// The ground is reflected, too: a scan's rows change places.
+#[test]
+fn a_scan_of_the_ground_is_turned_over() {
+    let (mut config, model) = shipped("quadruped.toml");
+    let text = r#"
+tile = 8.0
+cell = 0.1
+levels = 2
+columns = 2
+kinds = [{ kind = "rough" }, { kind = "stairs", step_height = [0.05, 0.1] }]
+"#;
+    config.task.terrain = Some(toml::from_str(text).unwrap());
+    config.task.observation[7].expr = "height_scan(trunk, [0.6, 0.4], 0.2)".into();
+    let found = find(&config, &model, 1).unwrap();
+    // 4 along the heading, 3 across: the outer rows change places.
+    let rows: Vec<(u32, f32)> =
+        [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3].into_iter().map(|k| (k, 1.0)).collect();
+    assert_eq!(entries(&found, 36, 12), rows);
+}
+
+/// A sensor beside the plane moves otherwise than its reflection where the robot turns; the nearest
+/// one will do if that is said.
+#[test]
+fn a_sensor_beside_the_plane_is_refused_unless_it_may_be_near() {
+    let (mut config, model) = shipped("quadruped.toml");
+    let mut beside = Model::clone(&model);
+    beside.sites[0].pos = [0.1, 0.3, 0.0];
+    let beside = Arc::new(beside);
+    config.task.observation[0].expr = "lin_vel_body(imu)".into();
+    let why = find(&config, &beside, 1).unwrap_err();
+    assert!(why.contains("\"lin_vel\"") && why.contains("has no reflection"), "{why}");
+    let sides = |name: &str| Sides { axis: 1, approximate: vec![name.into()], ..Sides::default() };
+    let found = Reflection::find(&config, Arc::clone(&beside), &sides("lin_vel")).unwrap();
+    assert_eq!(entries(&found, 0, 3), [(0, 1.0), (1, -1.0), (2, 1.0)]);
+    assert_eq!(found.terms[0].0, "lin_vel");
+    let wrong = Reflection::find(&config, beside, &sides("lin_val")).unwrap_err().to_string();
+    assert!(wrong.contains("no observation is called \"lin_val\""), "{wrong}");
+}

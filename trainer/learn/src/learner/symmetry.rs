@@ -1,0 +1,196 @@
+//! `[symmetry]`: what a policy learns on one side of a robot it learns on the other, too.
+//!
+//! The reflection itself is found by physics (`ostler_sim::env::mirror`). Samples and their
+//! reflections are learnt from alike: Mittal et al., "Symmetry considerations for learning task
+//! symmetric robot policies", 2024; the mirror loss is that of Yu, Turk and Liu, "Learning
+//! symmetric and low-energy locomotion", 2018.
+
+use super::error::LearnError;
+use crate::config::Config;
+use ostler_collector::replay::{Batch, ReplayError, Transform, names};
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::mirror::{Reflection, Signed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tch::{Device, TchError, Tensor};
+
+/// `[symmetry]`: what the policy learns on one side of the robot it learns on the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SymmetryConfig {
+    /// The plane that the robot is reflected in, by two of the world's axes: `"xz"` exchanges left
+    /// and right of a robot that looks along x, `"yz"` forwards and backwards.
+    pub plane: Plane,
+    /// Names of the two sides, as pairs of patterns in which one `*` stands for the same text:
+    /// `[["left_*", "right_*"]]`; of bodies, joints and actuators. Empty: left and right in names,
+    /// and places.
+    pub pairs: Vec<[String; 2]>,
+    /// Observation terms of which the nearest reflection will do: those of sensors beside the
+    /// plane, or of a robot whose sides differ.
+    pub approximate: Vec<String>,
+    /// The reflection of every sample is learnt from, too. SAC and TD3 reflect half of each batch.
+    pub augmentation: bool,
+    /// Weight of the squared distance between the mean action in a reflected observation and the
+    /// reflected mean action; 0 or more. PPO alone.
+    pub mirror_loss: f64,
+}
+
+impl Default for SymmetryConfig {
+    fn default() -> Self {
+        Self {
+            plane: Plane::Xz,
+            pairs: Vec::new(),
+            approximate: Vec::new(),
+            augmentation: true,
+            mirror_loss: 0.0,
+        }
+    }
+}
+
+/// Planes of the world.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Plane {
+    /// y turns over.
+    #[default]
+    Xz,
+    /// x turns over.
+    Yz,
+}
+
+impl Plane {
+    /// Its normal: 0 is x, 1 is y.
+    pub fn axis(self) -> usize {
+        match self {
+            Self::Yz => 0,
+            Self::Xz => 1,
+        }
+    }
+}
+
+impl SymmetryConfig {
+    /// Values that cannot be used, alone or beside the other tables.
+    pub fn validate(&self, config: &Config) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        let mut refuse = |key: &str, why: &str, help: &str| {
+            errors.push(ConfigError::new(key, why).help(help));
+        };
+        let algorithm = config.runner.algorithm;
+        let mirror = self.mirror_loss;
+        if !(mirror.is_finite() && mirror >= 0.0) {
+            refuse(
+                "symmetry.mirror_loss",
+                &format!("{mirror} is no weight"),
+                "a number, 0 or more",
+            );
+        }
+        if !config.has_robot() {
+            refuse("symmetry", "only a robot has sides", "a table [task], or leave it out");
+        }
+        if config.agents.is_some() || config.self_play.is_on() {
+            let why = "reflections of several agents, or of opponents, are not learnt from";
+            refuse("symmetry", why, "leave it out");
+        }
+        if algorithm.name() == "ars" {
+            refuse("symmetry", "\"ars\" learns from no samples", "runner.algorithm = \"ppo\"");
+        }
+        if algorithm.off_policy() && mirror > 0.0 {
+            let why = "SAC and TD3 have no mirror loss";
+            refuse("symmetry.mirror_loss", why, "0: symmetry.augmentation is for them, too");
+        }
+        if algorithm.off_policy() && !config.replay.transform.is_empty() {
+            let why = "reflections are of transitions as they were stored, not as they are changed";
+            refuse("replay.transform", why, "leave it or [symmetry] out");
+        }
+        if mirror > 0.0 && config.ppo.imitation.is_on() {
+            let why = "a policy that imitates a teacher has that one's actions as its target";
+            refuse("symmetry.mirror_loss", why, "0, with symmetry.augmentation = true");
+        }
+        if !self.augmentation && mirror == 0.0 {
+            let why = "without augmentation and mirror loss it does nothing";
+            refuse("symmetry.augmentation", why, "true, or symmetry.mirror_loss above 0");
+        }
+        errors
+    }
+}
+
+/// A [`Signed`] exchange of columns, on a device.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    index: Tensor,
+    sign: Tensor,
+}
+
+// SAFETY: the tensors are read only, which libtorch allows from several threads.
+unsafe impl Sync for Turn {}
+
+impl Turn {
+    pub(crate) fn new(of: &Signed, device: Device) -> Result<Self, TchError> {
+        let index: Vec<i64> = of.0.iter().map(|e| i64::from(e.0)).collect();
+        let sign: Vec<f32> = of.0.iter().map(|e| e.1).collect();
+        Ok(Self {
+            index: Tensor::f_from_slice(&index)?.f_to_device(device)?,
+            sign: Tensor::f_from_slice(&sign)?.f_to_device(device)?,
+        })
+    }
+
+    /// The reflections of rows `[.., W]`.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        x.f_index_select(-1, &self.index)?.f_mul(&self.sign)
+    }
+
+    /// The reflection of means `[W]`, float64.
+    pub(crate) fn of_means(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        x.f_index_select(-1, &self.index)?.f_mul(&self.sign.f_to_kind(tch::Kind::Double)?)
+    }
+
+    /// The reflection of what has no sign.
+    pub(crate) fn exchanged(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        x.f_index_select(-1, &self.index)
+    }
+}
+
+/// Reflects the second half of every batch that a learner draws from its replay buffer.
+#[derive(Debug)]
+pub(crate) struct Reflect {
+    fields: Vec<(&'static str, Turn)>,
+}
+
+impl Reflect {
+    /// Of a task's transitions, of which the critic sees so many columns of its own.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn new(
+        of: &Reflection,
+        critic: Option<usize>,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let mut fields = Vec::new();
+        let mut add = |names: &[&'static str], turn: &Signed| -> Result<(), LearnError> {
+            for name in names {
+                fields.push((*name, Turn::new(turn, device)?));
+            }
+            Ok(())
+        };
+        add(&[names::OBS, names::NEXT_OBS], &of.policy)?;
+        if let (Some(rows), Some(width)) = (&of.critic, critic) {
+            add(&[names::CRITIC_OBS, names::NEXT_CRITIC_OBS], &rows.narrowed(width))?;
+        }
+        add(&[names::ACTION], &of.action)?;
+        Ok(Self { fields })
+    }
+}
+
+impl Transform for Reflect {
+    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
+        for (name, turn) in &self.fields {
+            let x = batch.get(name)?;
+            let rows = x.size().first().copied().unwrap_or(0);
+            let own = x.f_narrow(0, 0, rows / 2)?;
+            let other = turn.apply(&x.f_narrow(0, rows / 2, rows - rows / 2)?)?;
+            batch.insert(name, Tensor::f_cat(&[own, other], 0)?)?;
+        }
+        Ok(batch)
+    }
+}
