@@ -26,5 +26,6 @@ mod recurrent;
 mod search;
 #[path = "../support/mod.rs"]
 mod support;
+mod symmetry;
 mod tiles;
 mod training;

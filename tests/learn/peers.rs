@@ -346,6 +346,39 @@ fn mjlabs_velocity_task_has_mjlabs_terms() {
     });
 }
 
+/// The humanoid anywhere, on its feet and on its back.
+const STUMBLE: &str = r#"
+[[task.reset]]
+target = "joint_pos(*)"
+value = { "*_hip_pitch_joint" = -0.312, "*_knee_joint" = 0.669, "*_ankle_pitch_joint" = -0.363, "*_elbow_joint" = 0.6, "*_shoulder_pitch_joint" = 0.2, "left_shoulder_roll_joint" = 0.2, "right_shoulder_roll_joint" = -0.2, "*_hip_roll_joint" = 0, "*_hip_yaw_joint" = 0, "*_ankle_roll_joint" = 0, "waist_*_joint" = 0, "*_shoulder_yaw_joint" = 0, "*_wrist_*_joint" = 0 }
+uniform = [-0.7, 0.7]
+[[task.reset]]
+target = "pos(pelvis)"
+value = [0, 0, 0.78]
+[[task.reset]]
+target = "rpy(pelvis)"
+uniform = [[-0.6, 0.6], [-0.6, 0.6], [-3.14, 3.14]]
+"#;
+
+#[test]
+fn mjlabs_velocity_task_of_the_humanoid_has_mjlabs_terms() {
+    compare(&Case {
+        example: "g1_flat.toml",
+        robot: Some("mjlab/asset_zoo/robots/unitree_g1/xmls/g1.xml".into()),
+        script: "mjlab_terms.py",
+        task: "velocity_g1",
+        more: STUMBLE,
+        copied: copies(&[
+            ("command.twist", "command.twist"),
+            ("contact_time", "held"),
+            ("air_time", "each(side, air_time(subtree({side}_ankle_roll_link), floor))"),
+            ("force", "load"),
+            ("self_steps", "substeps(contact_force(subtree(pelvis), subtree(pelvis)) > 10)"),
+        ]),
+        without: &[],
+    });
+}
+
 /// A reference that wanders about the robot.
 const WANDER: &str = r#"
 [[task.command]]

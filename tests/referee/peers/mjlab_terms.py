@@ -144,6 +144,12 @@ def velocity():
     return unitree_go1_flat_env_cfg()
 
 
+def velocity_g1():
+    from mjlab.tasks.velocity.config.g1.env_cfgs import unitree_g1_flat_env_cfg
+
+    return unitree_g1_flat_env_cfg()
+
+
 def tracking():
     from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env_cfg
 
@@ -177,7 +183,7 @@ def motion(cfg, env):
 
 def main():
     states = States(FOLDER)
-    cfg = {"velocity": velocity, "tracking": tracking}[TASK]()
+    cfg = {"velocity": velocity, "velocity_g1": velocity_g1, "tracking": tracking}[TASK]()
     env = Env(cfg, states)
     for name, command in cfg.commands.items():
         env.commands[name] = motion(command, env) if TASK == "tracking" else Given(name)

@@ -187,7 +187,31 @@ fn joint(model: &Model, own: &Joint, other: &Joint, sign: f64) -> [(&'static str
     ]
 }
 
-/// Shapes that collide, found by their places.
+impl Mirror {
+    /// Shapes that collide and their counterparts, found by their places. One without a
+    /// counterpart is its own.
+    pub(super) fn shapes(&self, model: &Model, rest: &Rest<'_>) -> Vec<(usize, usize)> {
+        let collides = |g: &Geom| g.contype != 0 || g.conaffinity != 0;
+        let mut taken = vec![false; model.geoms.len()];
+        let mut all = Vec::new();
+        for (g, own) in model.geoms.iter().enumerate() {
+            if !collides(own) || own.kind == GeomKind::Terrain {
+                continue;
+            }
+            let there = &model.bodies[self.bodies[own.body]];
+            let far = |h: &usize| shape_apart(model, rest, own, &model.geoms[*h], self.axis);
+            let beside = there.geoms.clone().filter(|&h| collides(&model.geoms[h]) && !taken[h]);
+            let nearest = beside.min_by(|a, b| far(a).total_cmp(&far(b)));
+            if let Some(h) = nearest {
+                taken[h] = true;
+            }
+            all.push((g, nearest.unwrap_or(g)));
+        }
+        all
+    }
+}
+
+/// Shapes that collide and differ.
 fn geoms(
     model: &Model,
     mirror: &Mirror,
@@ -195,21 +219,10 @@ fn geoms(
     size: f64,
     note: &mut impl FnMut(&str, &str, &str, &str, f64),
 ) {
-    let collides = |g: &Geom| g.contype != 0 || g.conaffinity != 0;
-    let mut taken = vec![false; model.geoms.len()];
-    let once = |g: &&Geom| g.body <= mirror.bodies[g.body];
-    let felt = model.geoms.iter().filter(|g| collides(g) && g.kind != GeomKind::Terrain);
-    for own in felt.filter(once) {
-        let there = &model.bodies[mirror.bodies[own.body]];
-        let far = |g: &usize| shape_apart(model, rest, own, &model.geoms[*g], mirror.axis);
-        let beside = there.geoms.clone().filter(|&g| collides(&model.geoms[g]) && !taken[g]);
-        let Some(g) = beside.min_by(|a, b| far(a).total_cmp(&far(b))) else {
-            note("shape", "geom", &own.name, &there.name, 1.0);
-            continue;
-        };
-        taken[g] = true;
-        let other = &model.geoms[g];
-        note("shape", "geom", &other.name, &own.name, far(&g) / size);
+    for (g, h) in mirror.shapes(model, rest).into_iter().filter(|(g, h)| g <= h) {
+        let (own, other) = (&model.geoms[g], &model.geoms[h]);
+        let far = shape_apart(model, rest, own, other, mirror.axis);
+        note("shape", "geom", &other.name, &own.name, far / size);
         let numbers = |g: &Geom| {
             let bits = [g.contype, g.conaffinity, g.condim].map(f64::from);
             let friction = g.friction.into_iter().chain(g.solref).chain(g.solimp);
@@ -245,21 +258,21 @@ fn shape_apart(model: &Model, rest: &Rest<'_>, own: &Geom, other: &Geom, axis: u
 }
 
 /// Mass, centre and inertia of a body in the world.
-struct Inertial {
-    mass: f64,
-    centre: Vec3,
+pub(super) struct Inertial {
+    pub mass: f64,
+    pub centre: Vec3,
     /// xx yy zz xy xz yz.
-    tensor: [f64; 6],
+    pub tensor: [f64; 6],
 }
 
 impl Inertial {
-    fn of(model: &Model, rest: &Rest<'_>, b: usize) -> Self {
+    pub(super) fn of(model: &Model, rest: &Rest<'_>, b: usize) -> Self {
         let body = &model.bodies[b];
         let frame = rest.bodies[b].then(Pose { pos: body.ipos, quat: body.iquat });
         Self { mass: body.mass, centre: frame.pos, tensor: turned(body.inertia, frame.quat) }
     }
 
-    fn reflected(&self, axis: usize) -> Self {
+    pub(super) fn reflected(&self, axis: usize) -> Self {
         let mut tensor = self.tensor;
         // xy, xz, yz: those with the axis change sign.
         for (entry, pair) in tensor[3..].iter_mut().zip([[0, 1], [0, 2], [1, 2]]) {

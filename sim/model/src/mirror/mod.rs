@@ -7,6 +7,7 @@
 //! turned does not matter. A free body that has no counterpart is put onto the plane.
 
 mod differ;
+mod even;
 mod names;
 
 use super::rest::Rest;

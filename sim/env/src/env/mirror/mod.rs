@@ -76,6 +76,8 @@ pub struct Reflection {
     pub mirror: Mirror,
     /// How well physics agrees.
     pub proof: Proof,
+    /// The same of the robot with its sides made alike: whether the reflection is the right one.
+    pub even: Proof,
     /// What of the robot differs, the largest first.
     pub differences: Vec<Difference>,
     /// Observation terms of which one step's reflection differs most, and how much of their
@@ -117,6 +119,7 @@ impl Reflection {
             action: Signed::default(),
             command: Signed::default(),
             mirror: Mirror::default(),
+            even: proof.clone(),
             proof,
             differences: Vec::new(),
             terms: Vec::new(),
@@ -151,7 +154,12 @@ impl Reflection {
         }
         let (mirror, differences) =
             Mirror::find(&model, sides.axis, &sides.pairs).map_err(|e| refused(&e))?;
-        let proof = prove(&model, &mirror, &first.pose().qpos, STATES)?;
+        let about = &first.pose().qpos;
+        let proof = prove(&model, &mirror, about, STATES)?;
+        let even = match differences.is_empty() {
+            true => proof.clone(),
+            false => prove(&Arc::new(mirror.even(&model)), &mirror, about, STATES)?,
+        };
         if proof.typical > MOST {
             let joint = proof.joint.as_deref().unwrap_or("none");
             let most = differences.first().map_or_else(
@@ -220,7 +228,7 @@ impl Reflection {
         }
         terms.sort_by(|a, b| b.1.total_cmp(&a.1));
         terms.dedup_by(|a, b| a.0 == b.0);
-        Ok(Self { policy, critic, action, command, mirror, proof, differences, terms })
+        Ok(Self { policy, critic, action, command, mirror, proof, even, differences, terms })
     }
 
     /// The reflection in words, a line each.
@@ -238,22 +246,23 @@ impl Reflection {
             }
         }
         lines.extend(joints);
-        let p = &self.proof;
+        let (p, even) = (&self.proof, &self.even);
         lines.push(format!(
             "physics: {} of {} random states and their reflections, {} with contacts, have the same \
              accelerations to {:.0e}{}",
-            p.alike,
-            p.states,
-            p.touching,
-            p.tolerance,
-            match (&p.joint, p.holds()) {
-                (Some(joint), false) => format!(
-                    "; the median differs by {:.2} %, most at \"{joint}\"",
-                    100.0 * p.typical
-                ),
-                _ => String::new(),
-            }
+            even.alike,
+            even.states,
+            even.touching,
+            even.tolerance,
+            if self.differences.is_empty() { "" } else { ", with both sides made alike" }
         ));
+        if let (Some(joint), false) = (&p.joint, p.holds()) {
+            lines.push(format!(
+                "the robot's own sides differ: accelerations by {:.2} % in the median state, most at \
+                 \"{joint}\"",
+                100.0 * p.typical
+            ));
+        }
         let shown = 5;
         lines.extend(self.differences.iter().take(shown).map(|d| format!("note: {d}")));
         if let Some(more) = self.differences.len().checked_sub(shown).filter(|n| *n > 0) {

@@ -1,0 +1,76 @@
+//! `[symmetry]` by the real program: what `check` says of a robot's sides, what is refused, and runs
+//! that learn from reflections go on with the same bits.
+
+use crate::common::{Place, REPLAY, TASK, assert_same_bits, metrics, root};
+
+/// A cart-pole has sides along x.
+const SIDES: &str = "symmetry.plane=yz";
+
+#[test]
+fn check_says_what_belongs_together_and_how_far_it_differs() {
+    let quadruped = root().join("configs/quadruped.toml");
+    let quadruped = quadruped.to_str().unwrap();
+    let place = Place::new();
+    let said = place.ok(&["check", quadruped, "-q", "symmetry.plane=xz"]);
+    for line in [
+        "  reflected in the xz plane",
+        "  hip_fl and hip_fr, sign turned over",
+        "  thigh_rl and thigh_rr",
+        "have the same accelerations to 1e-8, with both sides made alike",
+        "the robot's own sides differ: accelerations by 0.3",
+        "note: centre of mass of body \"trunk\" differs from its own reflection by 0.92 %",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let pairs = "symmetry.pairs=[[\"*_fl\", \"*_fr\"], [\"*_rl\", \"*_rr\"]]";
+    assert!(place.ok(&["check", quadruped, "-q", pairs]).contains("hip_rl and hip_rr"));
+    for (more, said) in [
+        ("symmetry.pairs=[[\"*_fl\", \"*_front_right\"]]", "there is no \"hip_front_right\""),
+        ("symmetry.pairs=[[\"port_*\", \"star_*\"]]", "\"port_*\" fits no body"),
+        ("symmetry.approximate=[\"lin_vell\"]", "did you mean \"lin_vel\"?"),
+        ("symmetry.plane=yz", "symmetry"),
+        ("symmetry.augmentation=false", "without augmentation and mirror loss it does nothing"),
+        ("symmetry.mirror_loss=-1", "-1 is no weight"),
+        ("symmetry.plane=xy", "allowed"),
+    ] {
+        let err = place.fails(2, &["check", quadruped, "-q", more]);
+        assert!(err.contains(said), "{more}: {err}");
+    }
+    for (more, said) in [
+        (&["runner.algorithm=ars"][..], "\"ars\" learns from no samples"),
+        (&["runner.algorithm=sac", "symmetry.mirror_loss=1"], "SAC and TD3 have no mirror loss"),
+        (&["self_play.window=2"], "symmetry"),
+    ] {
+        let err = place.fails(2, &[&["check", "pole.toml", "-q", SIDES], more].concat());
+        assert!(err.contains(said), "{more:?}: {err}");
+    }
+}
+
+#[test]
+fn runs_that_learn_from_reflections_go_on_with_the_same_bits() {
+    let place = Place::with(&format!("{TASK}{REPLAY}"));
+    let gru = ["actor.rnn_type=gru", "actor.rnn_hidden_dim=6", "ppo.sequence_length=8"];
+    for (name, more) in [
+        ("plain", &["symmetry.mirror_loss=0.5"][..]),
+        ("loss", &["symmetry.mirror_loss=0.5", "symmetry.augmentation=false"]),
+        ("gru", &gru),
+        ("sac", &["--profile=sac"]),
+        ("td3", &["--profile=td3"]),
+    ] {
+        let more = [&[SIDES][..], more].concat();
+        let whole = place.train(&format!("{name}_whole"), 6, &more);
+        let part = format!("{name}_part");
+        let parts = place.train(&part, 3, &more);
+        place.ok(&["train", "--resume", &part, "--quiet", "runner.max_iterations=6"]);
+        assert_same_bits(&whole, &parts);
+        let last = metrics(&whole).pop().unwrap();
+        let loss = last.get("Loss/mirror").and_then(serde_json::Value::as_f64);
+        assert_eq!(loss.is_some(), more.contains(&"symmetry.mirror_loss=0.5"), "{name}");
+        assert!(loss.is_none_or(|loss| loss > 0.0), "{name}");
+    }
+    // Reflections change what is learnt.
+    let without = place.train("without", 6, &[]);
+    let of = |run: &str| metrics(&place.path(run)).pop().unwrap()["Loss/value_function"].clone();
+    assert_ne!(of("without"), of("gru_whole"));
+    assert!(without.exists());
+}
