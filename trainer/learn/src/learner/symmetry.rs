@@ -185,12 +185,41 @@ impl Reflect {
 impl Transform for Reflect {
     fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
         for (name, turn) in &self.fields {
-            let x = batch.get(name)?;
-            let rows = x.size().first().copied().unwrap_or(0);
+            // A field of one number has no columns.
+            let size = batch.get(name)?.size();
+            let rows = size.first().copied().unwrap_or(0);
+            let x = batch.get(name)?.f_view([rows, -1])?;
             let own = x.f_narrow(0, 0, rows / 2)?;
             let other = turn.apply(&x.f_narrow(0, rows / 2, rows - rows / 2)?)?;
-            batch.insert(name, Tensor::f_cat(&[own, other], 0)?)?;
+            batch.insert(name, Tensor::f_cat(&[own, other], 0)?.f_view(&size[..])?)?;
         }
         Ok(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::Kind;
+
+    #[test]
+    fn half_of_a_batch_is_reflected() {
+        let of = Reflection {
+            policy: Signed(vec![(1, -1.0), (0, -1.0)]),
+            action: Signed(vec![(0, -1.0)]),
+            ..Reflection::nothing()
+        };
+        let reflect = Reflect::new(&of, None, Device::Cpu).unwrap();
+        let mut batch = Batch::new(Device::Cpu, 5);
+        let numbers = Tensor::arange(10, (Kind::Float, Device::Cpu)).view([5, 2]);
+        for name in [names::OBS, names::NEXT_OBS] {
+            batch.insert(name, numbers.copy()).unwrap();
+        }
+        batch.insert(names::ACTION, Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0])).unwrap();
+        let out = reflect.apply(batch).unwrap();
+        let action: Vec<f32> = out.get(names::ACTION).unwrap().try_into().unwrap();
+        assert_eq!(action, [1.0, 2.0, -3.0, -4.0, -5.0]);
+        let obs: Vec<f32> = out.get(names::NEXT_OBS).unwrap().view([-1]).try_into().unwrap();
+        assert_eq!(obs, [0.0, 1.0, 2.0, 3.0, -5.0, -4.0, -7.0, -6.0, -9.0, -8.0]);
     }
 }

@@ -38,6 +38,10 @@ impl Columns {
         self.own.len()
     }
 
+    pub(super) fn rows(&self) -> usize {
+        self.own.first().map_or(0, Vec::len)
+    }
+
     /// Adds a row of both.
     pub(super) fn push(&mut self, own: &[f32], reflected: &[f32]) {
         let columns = self.own.iter_mut().zip(&mut self.reflected);

@@ -181,6 +181,11 @@ impl Reflection {
         let command = pair.commands()?;
         let seen = pair.watch(&command)?;
         let spec = pair.spec().clone();
+        if seen.policy.rows() < ENVS {
+            let what = "the task breaks in nearly all random states: nothing is left to compare";
+            let help = "`ostler check` without [symmetry], then a short training, says what breaks";
+            return Err(ConfigError::new("symmetry", what).help(help).into());
+        }
         for (k, name) in sides.approximate.iter().enumerate() {
             if !config.task.observation.iter().any(|term| term.name == *name) {
                 let names = config.task.observation.iter().map(|term| term.name.as_str());
