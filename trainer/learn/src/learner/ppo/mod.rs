@@ -33,6 +33,7 @@ pub use method::PpoMethod;
 use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
 use super::nn::device::{LearnKernels, not_loaded};
+use super::nn::host::half::Half;
 use super::nn::host::kernels::MOST_IN_ORDER;
 use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
@@ -237,12 +238,12 @@ impl Ppo {
         };
         match LearnKernels::of(device)? {
             Some(kernels) => ppo.learn_with(&kernels)?,
-            None => ppo.path = ppo.in_blocks(1)?,
+            None => ppo.path = ppo.in_blocks(1, None)?,
         }
         Ok(ppo)
     }
 
-    fn in_blocks(&self, threads: usize) -> Result<Path, LearnError> {
+    fn in_blocks(&self, threads: usize, half: Option<Half>) -> Result<Path, LearnError> {
         let params = &self.policy.params;
         let actor = match self.policy.net.is_shared() {
             true => 0,
@@ -252,8 +253,9 @@ impl Ppo {
         let parts = self.config.num_mini_batches;
         let drawn = (self.sequences, parts, self.same_inputs);
         let net = self.places();
-        let blocks = Blocks::new(net, &self.config, self.columns, drawn, parameters, threads);
-        Ok(Path::Blocks(Box::new(blocks?)))
+        let how = (threads, half);
+        let blocks = Blocks::new(net, &self.config, self.columns, drawn, parameters, how)?;
+        Ok(Path::Blocks(Box::new(blocks)))
     }
 
     /// Epochs, and samples or sequences of each.
@@ -266,13 +268,14 @@ impl Ppo {
         Ok(Path::Reference { minibatches: self.tensors()?, places: Box::new(self.places()) })
     }
 
-    /// On a host: learns with so many threads, which change nothing but the time.
+    /// On a host: learns with so many threads, which change nothing but the time, and with
+    /// products of hidden layers in bfloat16 where there is a `half`.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
-    pub fn with_threads(mut self, threads: usize) -> Result<Self, LearnError> {
+    pub fn on_processor(mut self, threads: usize, half: Option<Half>) -> Result<Self, LearnError> {
         if self.on_host() {
-            self.path = self.in_blocks(threads)?;
+            self.path = self.in_blocks(threads, half)?;
         }
         Ok(self)
     }
