@@ -326,6 +326,17 @@ fn a_learner_without_products_of_bfloat16_refuses_them() {
 }
 
 #[test]
+fn a_learner_without_a_reward_for_what_is_new_refuses_it() {
+    let weight = "ppo.rnd.weight=0.5";
+    assert!(with(&[weight]).is_ok());
+    for algorithm in ["sac", "td3", "ars"] {
+        let algorithm = format!("runner.algorithm={algorithm}");
+        let message = with(&[weight, &algorithm]).unwrap_err().to_string();
+        assert!(message.contains("learns from the task's own rewards alone"), "{message}");
+    }
+}
+
+#[test]
 fn small_networks_get_one_thread_unless_asked_otherwise() {
     let threads = |set: &[&str]| {
         let mut c = with(set).unwrap().config;

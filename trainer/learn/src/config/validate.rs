@@ -171,6 +171,11 @@ impl Config {
             let help = "\"float32\", or runner.algorithm = \"ppo\"";
             errors.push(ConfigError::new("learner.precision", why).help(help));
         }
+        if self.ppo.rnd.is_on() && method.name() != "ppo" {
+            let why = format!("\"{}\" learns from the task's own rewards alone", method.name());
+            let help = "0, or runner.algorithm = \"ppo\"";
+            errors.push(ConfigError::new("ppo.rnd.weight", why).help(help));
+        }
         errors.extend(threads_possible("learner.threads", self.learner.threads));
         if let Err(e) = crate::config::filter::parse(&self.log.level) {
             errors.push(ConfigError::new("log.level", e.to_string()));

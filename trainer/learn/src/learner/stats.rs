@@ -87,6 +87,8 @@ update_stats! {
     past_reward: Option<f64> = known ("SelfPlay/past_reward", ALL) "Mean reward per step of earlier versions of the policy";
     present_reward: Option<f64> = known ("SelfPlay/reward", ALL) "The same of its present version beside them, where it has an agent there";
     imitation: Option<f64> = known ("Loss/imitation", ALL) "Distance from the teacher before its coefficient, where there is one";
+    rnd: Option<f64> = known ("Loss/rnd", ON_POLICY) "Mean square error of the predictor of `ppo.rnd`";
+    rnd_reward: Option<f64> = known ("Policy/rnd_reward", ON_POLICY) "Mean reward per step for states that were rarely seen, with its weight";
 
     minibatches: u64 = sum "Minibatches in all";
     gae_s: f64 = sum "Time for values, advantages and other work before the first minibatch (s)";

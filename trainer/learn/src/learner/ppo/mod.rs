@@ -19,6 +19,7 @@ mod prepare;
 mod priority;
 mod range;
 mod reference;
+mod rnd;
 mod sequences;
 mod stale;
 mod state;
@@ -29,6 +30,7 @@ mod values;
 
 pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness, ValueLoss};
 pub use method::PpoMethod;
+pub use rnd::RndConfig;
 
 use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
@@ -49,11 +51,13 @@ use imitation::Teacher;
 use kernel::LossKernel;
 use orders::Orders;
 use ostler_collector::Rollout;
+use ostler_collector::transfer::host_doubles;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use priority::Priorities;
 use range::RewardRange;
+use rnd::Rnd;
 use sequences::Sequences;
 use stats::Accumulator;
 use std::ops::Range;
@@ -72,6 +76,8 @@ pub struct Ppo {
     /// Units that minibatches are drawn from.
     sequences: Sequences,
     teacher: Option<Teacher>,
+    /// A reward for what is new, if there is one.
+    rnd: Option<Rnd>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
@@ -199,9 +205,16 @@ impl Ppo {
         let adam = adam.decaying(config.weight_decay);
         let range = RewardRange::new(device)?;
         let accumulator = Accumulator::new(device)?;
+        let rnd = match config.rnd.is_on() {
+            true => Some(Rnd::new(config, obs, [steps, envs], seed, device)?),
+            false => None,
+        };
         let mut state = State::default();
         policy.declare(&mut state)?;
         adam.declare(&mut state);
+        if let Some(rnd) = &rnd {
+            rnd.declare(&mut state)?;
+        }
         state.optional("critic.reward_range", range.seen(), 0.0);
         state.mark("gradient", &policy.params.grad);
         state.mark("parameters", &policy.params.theta);
@@ -226,6 +239,7 @@ impl Ppo {
             path: Path::None,
             sequences,
             teacher: None,
+            rnd,
             priorities: None,
             left: 1.0,
             faults: Faults::default(),
@@ -291,6 +305,9 @@ impl Ppo {
 
     fn learn_with(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
         self.adam.with_kernels(kernels)?;
+        if let Some(rnd) = &mut self.rnd {
+            rnd.with_kernels(kernels)?;
+        }
         let size = self.size_of_orders();
         self.orders = Some(Orders::on_device(size, kernels, self.policy.device)?);
         self.path = match self.policy.net.hidden_width() {
@@ -503,6 +520,23 @@ impl Ppo {
         Ok(())
     }
 
+    /// The predictor of `ppo.rnd`, if there is one, learns the rollout's observations.
+    fn learn_what_is_new(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        let Some(rnd) = &mut self.rnd else {
+            return Ok(());
+        };
+        let total = self.steps * self.envs;
+        let x = self.values.actor_inputs().f_narrow(0, 0, total)?;
+        let valid = rollout.valid.f_view([total, 1])?;
+        let passes = [self.config.num_learning_epochs, self.config.num_mini_batches];
+        // Sums of products over rows depend on how many threads share them.
+        let threads = tch::get_num_threads();
+        tch::set_num_threads(1);
+        let learnt = rnd.learn((&x, &valid), passes, self.updates.get());
+        tch::set_num_threads(threads);
+        learnt
+    }
+
     /// First sample or sequence of an epoch's minibatches, and how many each has.
     fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let parts = self.config.num_mini_batches as i64;
@@ -533,6 +567,7 @@ impl Learner for Ppo {
         }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
+        self.learn_what_is_new(rollout)?;
         self.policy.norm.merge(rollout, self.policy.device, &self.crossed)?;
         self.updates.add(1);
         self.policy.version = self.updates.version();
@@ -546,6 +581,16 @@ impl Learner for Ppo {
         }
         if !self.config.imitation.is_on() {
             stats.imitation = None;
+        }
+        if let Some(rnd) = &self.rnd {
+            let sums = rnd.sums()?;
+            self.crossed.fetched();
+            let (reward, steps) = rnd.said(&host_doubles(&sums)?);
+            (stats.rnd, stats.rnd_reward) = (Some(steps.loss), Some(reward));
+            stats.skipped_no_valid += steps.no_valid;
+            stats.skipped_loss += steps.bad_loss;
+            stats.skipped_gradient += steps.bad_gradient;
+            stats.skipped += steps.tried - steps.taken;
         }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
