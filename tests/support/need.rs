@@ -31,6 +31,7 @@ pub enum Need {
     Python,
     Learners,
     Avx2,
+    Bf16,
     Cgroup,
     Disk,
     Gpu,
@@ -39,7 +40,7 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Referee,
         Self::Peers,
         Self::Nvrtc,
@@ -47,6 +48,7 @@ impl Need {
         Self::Python,
         Self::Learners,
         Self::Avx2,
+        Self::Bf16,
         Self::Cgroup,
         Self::Disk,
         Self::Gpu,
@@ -64,6 +66,7 @@ impl Need {
             Self::Python => "python",
             Self::Learners => "learners",
             Self::Avx2 => "avx2",
+            Self::Bf16 => "avx512bf16",
             Self::Cgroup => "cgroup",
             Self::Disk => "disk",
             Self::Gpu => "gpu",
@@ -84,6 +87,9 @@ impl Need {
                 "name a Python with stable-baselines3, rsl-rl-lib and torchrl in OSTLER_LEARNERS_PYTHON"
             }
             Self::Avx2 => "use an x86-64 processor with AVX2 and FMA",
+            Self::Bf16 => {
+                "use a processor with AVX512-BF16 (AMD since Zen 4, Intel since Sapphire Rapids)"
+            }
             Self::Cgroup => "run as a user who may write to /sys/fs/cgroup",
             Self::Disk => {
                 "run as a user for whom `unshare -m` or `unshare -rm` lets `mount -t tmpfs` work"

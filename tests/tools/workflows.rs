@@ -323,6 +323,8 @@ fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
     }
     let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
     assert_eq!(needs.contains(&Need::Avx2), avx2, "{required}");
+    let bf16 = std::is_x86_feature_detected!("avx512bf16");
+    assert_eq!(needs.contains(&Need::Bf16), bf16, "{required}");
     assert!(!needs.contains(&Need::Gpu), "{required}");
     let (code, end, _) = ci("no line of counts\n", None, "");
     assert!(code == 1 && end.ends_with("no tests were counted\n"), "{end}");

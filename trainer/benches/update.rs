@@ -1,14 +1,16 @@
 //! Time of one PPO update, alone: `cargo bench -p ostler-trainer --bench update`.
 //!
-//! Prints dotted, greppable keys. `small` and `medium` are the sizes that the peers
-//! were measured at; medians. `--threads N` (1) learns with so many; `--quick` runs each once.
+//! Prints dotted, greppable keys. `small` and `medium` are the sizes that the peers were
+//! measured at, `go1` has mjlab's networks of the Unitree Go1; medians. `--threads N` (1) learns
+//! with so many; `--quick` runs each once. Where the processor has AVX512-BF16, updates with
+//! products in bfloat16 take turns with those in float32.
 
 use ostler_collector::{Act, Policy, Rollout, policy::Noise};
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, normal_pair, philox};
 use ostler_trainer::learner::ppo::{Ppo, PpoConfig};
-use ostler_trainer::learner::{ActorConfig, CriticConfig, Learner};
+use ostler_trainer::learner::{ActorConfig, CriticConfig, Half, Learner};
 use std::error::Error;
 use std::time::Instant;
 use tch::{Device, Kind, Tensor};
@@ -18,18 +20,21 @@ struct Size {
     envs: usize,
     steps: usize,
     obs: usize,
+    /// Where the critic sees others.
+    critic: Option<usize>,
     action: usize,
     hidden: &'static [i64],
     epochs: usize,
     repeats: usize,
 }
 
-const SIZES: [Size; 2] = [
+const SIZES: [Size; 3] = [
     Size {
         name: "small",
         envs: 64,
         steps: 32,
         obs: 4,
+        critic: None,
         action: 1,
         hidden: &[64, 64],
         epochs: 4,
@@ -40,8 +45,20 @@ const SIZES: [Size; 2] = [
         envs: 1024,
         steps: 24,
         obs: 48,
+        critic: None,
         action: 12,
         hidden: &[256, 128, 64],
+        epochs: 5,
+        repeats: 7,
+    },
+    Size {
+        name: "go1",
+        envs: 1024,
+        steps: 24,
+        obs: 48,
+        critic: Some(60),
+        action: 12,
+        hidden: &[512, 256, 128],
         epochs: 5,
         repeats: 7,
     },
@@ -65,12 +82,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let spec = EnvSpec::plain(
         size.envs,
-        Groups { policy: size.obs, critic: None },
+        Groups { policy: size.obs, critic: size.critic },
         ActionSpace::Continuous(size.action),
         0.02,
         1000,
     );
-    let ppo = PpoConfig {
+    let config = PpoConfig {
         num_learning_epochs: size.epochs,
         num_mini_batches: 4,
         // All passes, whatever the divergence.
@@ -79,26 +96,38 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
     };
     let actor = ActorConfig { hidden_dims: size.hidden.to_vec(), ..ActorConfig::default() };
     let critic = CriticConfig { hidden_dims: size.hidden.to_vec(), ..CriticConfig::default() };
-    let ppo = Ppo::new(&ppo, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
-    let mut ppo = ppo.with_threads(threads)?;
+    let learner = |half: Option<Half>| -> Result<Ppo, Box<dyn Error>> {
+        let ppo = Ppo::new(&config, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
+        Ok(ppo.on_processor(threads, half)?)
+    };
+    let mut ppo = learner(None)?;
     let rollout = rollout(&mut ppo, &spec, size.steps as i64)?;
-    for _ in 0..repeats.min(3) {
-        ppo.update(&rollout)?;
+    let mut half = Half::find().ok().map(|half| learner(Some(half))).transpose()?;
+    let mut times = [Times::default(), Times::default()];
+    for i in 0..repeats.min(3) + repeats {
+        let warm = i >= repeats.min(3);
+        let learners = std::iter::once(&mut ppo).chain(&mut half);
+        for (ppo, times) in learners.zip(&mut times) {
+            let (start, cpu) = (Instant::now(), cpu_ms());
+            let stats = ppo.update(&rollout)?;
+            if warm {
+                times.update.push(start.elapsed().as_secs_f64() * 1e3);
+                times.gae.push(stats.gae_s * 1e3);
+                times.cpu.extend(cpu.zip(cpu_ms()).map(|(before, after)| after - before));
+            }
+        }
     }
-    let (mut update, mut gae) = (Vec::new(), Vec::new());
-    let cpu = cpu_ms();
-    for _ in 0..repeats {
-        let start = Instant::now();
-        let stats = ppo.update(&rollout)?;
-        update.push(start.elapsed().as_secs_f64() * 1e3);
-        gae.push(stats.gae_s * 1e3);
+    for (mut times, precision) in times.into_iter().zip(["", ".bf16"]) {
+        let name = format!("update.{}{precision}", size.name);
+        if times.update.is_empty() {
+            continue;
+        }
+        if !times.cpu.is_empty() {
+            println!("{name}.cpu_ms {:.2}", median(&mut times.cpu));
+        }
+        println!("{name}.total_ms {:.2}", median(&mut times.update));
+        println!("{name}.gae_ms {:.2}", median(&mut times.gae));
     }
-    if let (Some(before), Some(after)) = (cpu, cpu_ms()) {
-        let each = (after - before) / repeats as f64;
-        println!("update.{}.cpu_ms {each:.2}", size.name);
-    }
-    println!("update.{}.total_ms {:.2}", size.name, median(&mut update));
-    println!("update.{}.gae_ms {:.2}", size.name, median(&mut gae));
     println!("update.{}.products_ms {:.2}", size.name, products(size, repeats)?);
 
     let noise = normals(1, &[spec.num_envs as i64, size.action as i64]);
@@ -116,14 +145,24 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
     Ok(())
 }
 
+/// Times of updates [ms].
+#[derive(Default)]
+struct Times {
+    update: Vec<f64>,
+    gae: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
 /// Time of an update's matrix products alone [ms], by libtorch, on whole minibatches: two
 /// networks' layers forward, and backward to parameters and (but for the first) to inputs.
 fn products(size: &Size, repeats: usize) -> Result<f64, Box<dyn Error>> {
     let rows = (size.envs * size.steps / 4) as i64;
     let zeros = |a: i64, b: i64| Tensor::f_zeros([a, b], (Kind::Float, Device::Cpu));
     let mut layers = Vec::new();
-    for outputs in [size.action as i64, 1] {
-        let widths = [&[size.obs as i64], size.hidden, &[outputs]].concat();
+    let critic = size.critic.unwrap_or(size.obs);
+    for (inputs, outputs) in [(size.obs, size.action), (critic, 1)] {
+        let (inputs, outputs) = (inputs as i64, outputs as i64);
+        let widths = [&[inputs], size.hidden, &[outputs]].concat();
         for (i, pair) in widths.windows(2).enumerate() {
             let [x, y] = [zeros(rows, pair[0])?, zeros(rows, pair[1])?];
             let weight = zeros(pair[1], pair[0])?;
@@ -156,6 +195,9 @@ fn rollout(ppo: &mut Ppo, spec: &EnvSpec, steps: i64) -> Result<Rollout, Box<dyn
     let r = Rollout::new(spec, steps, policy.widths(), tch::Device::Cpu)?;
     let mut obs = r.obs.policy.shallow_clone();
     obs.f_copy_(&normals(2, &obs.size()))?;
+    if let Some(obs) = &r.obs.critic {
+        obs.shallow_clone().f_copy_(&normals(4, &obs.size()))?;
+    }
     let mut reward = r.reward.shallow_clone();
     reward.f_copy_(&normals(3, &reward.size()))?;
     let _ = r.valid.shallow_clone().f_fill_(1.0)?;

@@ -10,3 +10,7 @@ pub mod config;
 pub mod drill;
 pub mod environments;
 pub mod learner;
+
+#[cfg(test)]
+#[path = "../../../tests/support/need.rs"]
+mod need;

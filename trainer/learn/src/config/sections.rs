@@ -171,19 +171,23 @@ pub struct LearnerConfig {
     /// those of SAC and TD3, whose threads are libtorch's, do.
     #[schemars(extend("minimum" = 1))]
     pub threads: Auto,
-    /// Matrix products of float32 numbers on a GPU: `"float32"`, or `"tf32"`, which rounds
-    /// their factors to ten bits of mantissa and is several times faster.
+    /// Matrix products of an update: `"float32"`; on a GPU `"tf32"`, which rounds their factors
+    /// to a mantissa of ten bits and is several times faster (on a processor it is float32,
+    /// with a warning); on a processor with AVX512-BF16 `"bf16"`, which rounds those of PPO's
+    /// hidden layers to seven bits. Sums stay in float32. Elsewhere `"bf16"` is refused.
     pub precision: Precision,
 }
 
-/// How a GPU computes matrix products.
+/// How matrix products are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// In float32 throughout.
     Float32,
-    /// TensorFloat-32: factors rounded to ten bits of mantissa, sums in float32.
+    /// On a GPU TensorFloat-32: factors rounded to ten bits of mantissa, sums in float32.
     Tf32,
+    /// On a processor bfloat16: factors rounded to seven bits, sums in float32.
+    Bf16,
 }
 
 impl Default for LearnerConfig {

@@ -314,6 +314,29 @@ fn a_key_of_an_earlier_build_says_what_replaces_it() {
 }
 
 #[test]
+fn a_learner_without_products_of_bfloat16_refuses_them() {
+    let bf16 = "learner.precision=bf16";
+    assert!(with(&[bf16]).is_ok());
+    for algorithm in ["sac", "td3", "ars"] {
+        let algorithm = format!("runner.algorithm={algorithm}");
+        let message = with(&[bf16, &algorithm]).unwrap_err().to_string();
+        let expected = "learns with products in float32";
+        assert!(message.contains("learner.precision") && message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_learner_without_a_reward_for_what_is_new_refuses_it() {
+    let weight = "ppo.rnd.weight=0.5";
+    assert!(with(&[weight]).is_ok());
+    for algorithm in ["sac", "td3", "ars"] {
+        let algorithm = format!("runner.algorithm={algorithm}");
+        let message = with(&[weight, &algorithm]).unwrap_err().to_string();
+        assert!(message.contains("learns from the task's own rewards alone"), "{message}");
+    }
+}
+
+#[test]
 fn small_networks_get_one_thread_unless_asked_otherwise() {
     let threads = |set: &[&str]| {
         let mut c = with(set).unwrap().config;

@@ -1,7 +1,7 @@
 //! Checks beyond serde's: ranges, and keys that exclude each other.
 
 use super::curriculum::{self, NUM_ENVS, Schedule};
-use super::{Config, Device};
+use super::{Config, Device, Precision};
 use crate::learner::registry::methods;
 use ostler_sim::config::{
     Auto, Backend, ConfigError, MAX_ENVS, ObservationGroup, SimDevice, TaskConfig, check,
@@ -166,6 +166,16 @@ impl Config {
             let why = format!("\"{}\" learns no recurrent policy", method.name());
             let help = "\"none\", or runner.algorithm = \"ppo\"";
             errors.push(ConfigError::new("actor.rnn_type", why).help(help));
+        }
+        if self.learner.precision == Precision::Bf16 && !method.half() {
+            let why = format!("\"{}\" learns with products in float32", method.name());
+            let help = "\"float32\", or runner.algorithm = \"ppo\"";
+            errors.push(ConfigError::new("learner.precision", why).help(help));
+        }
+        if self.ppo.rnd.is_on() && method.name() != "ppo" {
+            let why = format!("\"{}\" learns from the task's own rewards alone", method.name());
+            let help = "0, or runner.algorithm = \"ppo\"";
+            errors.push(ConfigError::new("ppo.rnd.weight", why).help(help));
         }
         errors.extend(threads_possible("learner.threads", self.learner.threads));
         if let Err(e) = crate::config::filter::parse(&self.log.level) {

@@ -32,6 +32,7 @@ pub use error::LearnError;
 pub use fault::{UpdateFault, UpdateTarget};
 pub use network::Network;
 pub use nn::device::program as device_program;
+pub use nn::host::half::Half;
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};

@@ -58,6 +58,11 @@ pub trait Method: Sync {
         (self.batch_rows(config), 0)
     }
 
+    /// Whether it learns with products in bfloat16 on a processor: `learner.precision`.
+    fn half(&self) -> bool {
+        false
+    }
+
     /// Whether its policy can be recurrent: `actor.rnn_type`.
     fn recurrent(&self) -> bool {
         false

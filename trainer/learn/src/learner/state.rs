@@ -49,6 +49,8 @@ struct Named {
     holds: Holds,
     /// Value of all its numbers if a file lacks it; none: it has to be there.
     otherwise: Option<f64>,
+    /// A row for each environment: a file may have more or fewer of them.
+    rows: bool,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,17 @@ impl State {
             live: live.shallow_clone(),
             holds: Holds::Weights,
             otherwise: Some(otherwise),
+            rows: false,
         });
+    }
+
+    /// A tensor with a row for each environment, by itself. Where a run goes on with fewer of
+    /// them the first rows stay; of more, the others are 0.
+    pub fn rows(&mut self, name: impl Into<String>, live: &Tensor, holds: Holds) {
+        self.tensor(name, live, holds);
+        if let Some(named) = self.named.last_mut() {
+            named.rows = true;
+        }
     }
 
     /// Memory that is captured and restored; files hold [views](Self::view) of it, or
@@ -129,6 +141,7 @@ impl State {
             live: live.shallow_clone(),
             holds,
             otherwise: None,
+            rows: false,
         });
     }
 
@@ -199,6 +212,7 @@ impl State {
             live: n.live.shallow_clone(),
             holds: holds.unwrap_or(n.holds),
             otherwise: n.otherwise,
+            rows: n.rows,
         }));
         self.counters.extend(part.counters.iter().map(|c| Counter {
             name: name(&c.name),
@@ -308,7 +322,12 @@ impl State {
     ) -> Result<(), LearnError> {
         for n in self.named.iter().filter(|n| wanted(n)) {
             if n.otherwise.is_none() || tensors.iter().any(|(name, _)| *name == n.name) {
-                find(tensors, &n.name, &n.live.size())?;
+                let mut shape = n.live.size();
+                let stored = tensors.iter().find(|(name, _)| *name == n.name);
+                if let (true, Some(own), Some((_, stored))) = (n.rows, shape.first_mut(), stored) {
+                    *own = stored.size().first().copied().unwrap_or(0);
+                }
+                find(tensors, &n.name, &shape)?;
             }
         }
         Ok(())
@@ -323,6 +342,11 @@ impl State {
         for n in self.named.iter_mut().filter(|n| wanted(n)) {
             let stored = tensors.iter().find(|(name, _)| *name == n.name);
             match (stored, n.otherwise) {
+                (Some((_, stored)), _) if n.rows => {
+                    let rows = stored.size()[0].min(n.live.size()[0]);
+                    let _ = n.live.f_zero_()?;
+                    n.live.f_narrow(0, 0, rows)?.f_copy_(&stored.f_narrow(0, 0, rows)?)?;
+                }
                 (Some((_, stored)), _) => n.live.f_copy_(stored)?,
                 (None, Some(all)) => drop(n.live.f_fill_(all)?),
                 (None, None) => {}

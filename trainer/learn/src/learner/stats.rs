@@ -88,6 +88,8 @@ update_stats! {
     present_reward: Option<f64> = known ("SelfPlay/reward", ALL) "The same of its present version beside them, where it has an agent there";
     imitation: Option<f64> = known ("Loss/imitation", ALL) "Distance from the teacher before its coefficient, where there is one";
     mirror: Option<f64> = known ("Loss/mirror", ALL) "Squared distance between mean actions in reflected observations and reflected mean actions, with `symmetry.mirror_loss`";
+    rnd: Option<f64> = known ("Loss/rnd", ON_POLICY) "Mean square error of the predictor of `ppo.rnd`";
+    rnd_reward: Option<f64> = known ("Policy/rnd_reward", ON_POLICY) "Mean reward per step for states that were rarely seen, with its weight";
 
     minibatches: u64 = sum "Minibatches in all";
     gae_s: f64 = sum "Time for values, advantages and other work before the first minibatch (s)";

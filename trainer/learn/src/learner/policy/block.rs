@@ -4,6 +4,7 @@
 //! takes them in vectors; hidden layers are in rows.
 
 use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::half::{Half, HalfWeights};
 use crate::learner::nn::host::recurrent::{GruAt, GruSpace};
 use crate::learner::nn::host::stack::{Dense, Stack, StackSpace};
 use ostler_sim::memory::{MemoryError, zeroed};
@@ -71,6 +72,14 @@ pub struct BlockSpace {
     pub d_value: Vec<f32>,
 }
 
+/// Weights of both networks' hidden layers for products in bfloat16. Those of the output
+/// layers, a hundredth of all, are in float32, as is a recurrent unit.
+#[derive(Debug)]
+pub struct HalfNet {
+    actor: HalfWeights,
+    critic: Option<HalfWeights>,
+}
+
 /// Arguments of a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
@@ -78,6 +87,8 @@ pub struct Pass<'a> {
     pub vectors: Vectors,
     /// All parameters.
     pub theta: &'a [f32],
+    /// The same for products in bfloat16, where it is to be these.
+    pub half: Option<&'a HalfNet>,
     /// Rows of the block that are there.
     pub rows: usize,
     /// Sequences that they belong to, if the actor is recurrent: rows are step by step.
@@ -108,7 +119,7 @@ impl BlockNet {
     }
 
     /// Buffers for blocks of up to `stride` rows; `same`: the critic sees the actor's observations;
-    /// `packed`: further columns of a sample.
+    /// `packed`: further columns of a sample; `half`: for products in bfloat16, too.
     ///
     /// # Errors
     /// Memory does not suffice.
@@ -117,6 +128,7 @@ impl BlockNet {
         stride: usize,
         same: bool,
         packed: usize,
+        half: bool,
     ) -> Result<BlockSpace, MemoryError> {
         let columns = |width: usize| zeroed("a block of samples", width.saturating_mul(stride));
         let (dists, stds) = (self.head.outputs, self.stds());
@@ -133,9 +145,9 @@ impl BlockNet {
                 false => Some(columns(self.critic_inputs())?),
             },
             packed: columns(packed)?,
-            actor: self.actor.space(stride)?,
+            actor: self.actor.space(stride, half)?,
             critic: match &self.critic {
-                Some(critic) => Some(critic.space(stride)?),
+                Some(critic) => Some(critic.space(stride, half)?),
                 None => None,
             },
             dist: columns(dists)?,
@@ -154,9 +166,26 @@ impl BlockNet {
         })
     }
 
+    /// Room for weights in bfloat16.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn half(&self, half: Half) -> Result<HalfNet, MemoryError> {
+        let of = |stack: &Stack| HalfWeights::new(half, &stack.layers);
+        Ok(HalfNet { actor: of(&self.actor)?, critic: self.critic.as_ref().map(of).transpose()? })
+    }
+
+    /// Takes the present weights in.
+    pub fn pack(&self, theta: &[f32], half: &mut HalfNet) {
+        half.actor.pack(&self.actor.layers, theta);
+        if let (Some(critic), Some(half)) = (&self.critic, &mut half.critic) {
+            half.pack(&critic.layers, theta);
+        }
+    }
+
     /// Both networks on the block's inputs.
     pub fn forward(&self, pass: Pass<'_>, space: &mut BlockSpace) {
-        let Pass { vectors, theta, rows, sequences, policy } = pass;
+        let Pass { vectors, theta, half, rows, sequences, policy } = pass;
         let stride = space.stride;
         let mut x = &space.x_actor[..rows * self.actor_inputs()];
         if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
@@ -168,7 +197,8 @@ impl BlockNet {
             x = &space.seen[0][..rows * self.actor.inputs];
         }
         if policy || self.critic.is_none() {
-            self.actor.forward(vectors, theta, x, &mut space.actor);
+            let params = (theta, half.map(|h| &h.actor));
+            self.actor.forward(vectors, params, x, &mut space.actor);
             let features = space.actor.output(x, rows, self.actor.outputs());
             let dist = &mut space.dist;
             self.head.columns(theta, features, rows, dist, stride);
@@ -189,7 +219,8 @@ impl BlockNet {
             (Some(critic), Some(hidden)) => {
                 let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
                 let x_critic = &x[..rows * critic.inputs];
-                critic.forward(vectors, theta, x_critic, hidden);
+                let params = (theta, half.and_then(|h| h.critic.as_ref()));
+                critic.forward(vectors, params, x_critic, hidden);
                 hidden.output(x_critic, rows, critic.outputs())
             }
             _ => space.actor.output(x, rows, self.actor.outputs()),
@@ -201,7 +232,7 @@ impl BlockNet {
     /// Gradients of all parameters are added to `grad`, from `d_dist`, `d_log_std` and
     /// `d_value`, after [`forward`](Self::forward).
     pub fn backward(&self, pass: Pass<'_>, space: &mut BlockSpace, grad: &mut [f32]) {
-        let Pass { vectors, theta, rows, sequences, policy } = pass;
+        let Pass { vectors, theta, half, rows, sequences, policy } = pass;
         let inputs = &space.x_actor[..rows * self.actor_inputs()];
         let len = rows * self.actor.inputs;
         let [seen, d_seen] = &mut space.seen;
@@ -244,7 +275,8 @@ impl BlockNet {
                     self.value.columns_input(theta, d_value, d, true);
                 }
             }
-            self.actor.backward(vectors, theta, x, &mut space.actor, grad, d_x);
+            let params = (theta, half.map(|h| &h.actor));
+            self.actor.backward(vectors, params, x, &mut space.actor, grad, d_x);
             if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
                 let d = d_seen[..len].chunks_exact(self.actor.inputs);
                 for (to, d) in own.d.chunks_exact_mut(gru.width()).zip(d) {
@@ -261,7 +293,8 @@ impl BlockNet {
             if let Some(d) = d {
                 self.value.columns_input(theta, d_value, d, false);
             }
-            critic.backward(vectors, theta, x, hidden, grad, None);
+            let params = (theta, half.and_then(|h| h.critic.as_ref()));
+            critic.backward(vectors, params, x, hidden, grad, None);
         }
     }
 }

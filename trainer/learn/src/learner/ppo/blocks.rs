@@ -12,8 +12,9 @@ use super::mirrored::Targets;
 use super::sequences::Sequences;
 use crate::learner::error::LearnError;
 use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::half::Half;
 use crate::learner::nn::host::kernels::{LossBlock, LossShape, LossTerms};
-use crate::learner::policy::block::{BlockNet, BlockSpace, Pass};
+use crate::learner::policy::block::{BlockNet, BlockSpace, HalfNet, Pass};
 use ostler_sim::memory::{MemoryError, zeroed};
 use ostler_sim::physics::pool::{Pool, worker};
 use std::ops::Range;
@@ -39,6 +40,8 @@ pub(crate) struct Blocks {
     shape: LossShape,
     columns: Columns,
     vectors: Vectors,
+    /// Weights for products in bfloat16.
+    half: Option<HalfNet>,
     pool: Pool,
     /// One for each thread.
     spaces: Vec<Mutex<BlockSpace>>,
@@ -82,9 +85,10 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl Blocks {
-    /// For so many `minibatches` of `sequences`, on so many threads. `same`: the critic sees
-    /// what the actor sees; `sides`: 2 with reflections, whose samples stand behind all others.
-    /// `actor` of the parameters, at their front, are the actor's alone.
+    /// For so many `minibatches` of `sequences`, on so many threads, with products in bfloat16
+    /// where there is a `half`. `same`: the critic sees what the actor sees; `sides`: 2 with
+    /// reflections, whose samples stand behind all others. `actor` of the parameters, at their
+    /// front, are the actor's alone.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
@@ -94,14 +98,14 @@ impl Blocks {
         columns: Columns,
         ((sequences, minibatches, same), sides): ((Sequences, usize, bool), usize),
         (parameters, actor): (usize, usize),
-        threads: usize,
+        (threads, half): (usize, Option<Half>),
     ) -> Result<Self, LearnError> {
         let most = sequences.count().div_ceil(minibatches) * sides;
         let (rows, parts) = (most * sequences.steps, parts_of(most, sequences.steps));
         let threads = threads.clamp(1, parts);
         let packed = columns.total() as usize;
         let stride = round_up(rows.min(rows_of(sequences.steps, sides)));
-        let space = |_| Ok(Mutex::new(net.space(stride, same, packed)?));
+        let space = |_| Ok(Mutex::new(net.space(stride, same, packed, half.is_some())?));
         let part = |_| -> Result<_, MemoryError> {
             Ok(RwLock::new(Part {
                 grad: zeroed("gradients of a part", parameters)?,
@@ -118,6 +122,7 @@ impl Blocks {
             sums: (0..parameters).step_by(CHUNK).map(chunk).collect::<Result<_, _>>()?,
             pool: Pool::new(threads).map_err(|e| LearnError::Thread(e.to_string()))?,
             vectors: Vectors::widest(),
+            half: half.map(|half| net.half(half)).transpose()?,
             shape: columns.shape(config),
             net,
             columns,
@@ -160,6 +165,13 @@ impl Blocks {
                 }
                 self.index.extend(sequences.samples(&both));
             }
+        }
+    }
+
+    /// Takes in the parameters of the minibatches to come.
+    pub(crate) fn pack(&mut self, theta: &[f32]) {
+        if let Some(half) = &mut self.half {
+            self.net.pack(theta, half);
         }
     }
 
@@ -211,7 +223,7 @@ impl Blocks {
 
     /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
     /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
-    /// where none is valid. Without `policy` only the value part is computed, and
+    /// where none is valid; after [`pack`](Self::pack). Without `policy` only the value part is computed, and
     /// gradients of the actor's own parameters mean nothing.
     pub(crate) fn run(
         &self,
@@ -299,7 +311,8 @@ impl Blocks {
         let valid = (width - 2) * stride;
         space.packed[valid + rows..valid + filled].fill(0.0);
 
-        let pass = Pass { vectors, theta: inputs.theta, rows, sequences, policy };
+        let half = self.half.as_ref();
+        let pass = Pass { vectors, theta: inputs.theta, half, rows, sequences, policy };
         self.net.forward(pass, space);
         if let Some(targets) = &self.targets {
             let size = (rows, stride, self.sequences.steps);

@@ -1,5 +1,6 @@
 //! `[ppo]`.
 
+use super::rnd::RndConfig;
 use ostler_sim::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,8 @@ pub struct PpoConfig {
     pub staleness_correction: Staleness,
     /// `[ppo.imitation]`: a teacher.
     pub imitation: ImitationConfig,
+    /// `[ppo.rnd]`: a reward for states that were rarely seen.
+    pub rnd: RndConfig,
 }
 
 /// `[ppo.imitation]`: the policy is pulled towards the actions of a trained one, the teacher. The
@@ -163,6 +166,7 @@ impl Default for PpoConfig {
             priority_beta: 0.2,
             staleness_correction: Staleness::Auto,
             imitation: ImitationConfig::default(),
+            rnd: RndConfig::default(),
         }
     }
 }
@@ -297,6 +301,7 @@ impl PpoConfig {
         );
         check(positive(c.max_grad_norm), "max_grad_norm", &c.max_grad_norm, above_0);
         check(at_least_0(c.weight_decay), "weight_decay", &c.weight_decay, from_0);
+        errors.extend(c.rnd.validate());
         errors
     }
 

@@ -37,7 +37,7 @@ impl Host {
     /// move, and how much a teacher counts. Without `policy` only the value part is computed.
     pub(super) fn run(
         &mut self,
-        blocks: &Blocks,
+        blocks: &mut Blocks,
         config: &PpoConfig,
         policy: bool,
         limits: [f32; 2],
@@ -52,6 +52,7 @@ impl Host {
                 None => None,
             },
         };
+        blocks.pack(inputs.theta);
         let index = blocks.samples();
         let terms = blocks.terms(config, limits, inputs, index);
         let out = (self.grad.all_mut()?, self.stats.all_mut()?);

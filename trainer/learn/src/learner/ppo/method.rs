@@ -2,6 +2,7 @@
 
 use super::{Ppo, Staleness, blocks};
 use crate::config::Config;
+use crate::learner::nn::host::half::Half;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
@@ -72,6 +73,10 @@ impl Method for PpoMethod {
         (samples / steps).div_ceil(config.ppo.num_mini_batches.max(1)) * steps
     }
 
+    fn half(&self) -> bool {
+        true
+    }
+
     fn recurrent(&self) -> bool {
         true
     }
@@ -107,7 +112,8 @@ impl Method for PpoMethod {
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
             ppo = ppo.with_symmetry(reflection, symmetry, spec.critic)?;
         }
-        Ok(Box::new(ppo.with_threads(config.learner_threads())?))
+        let half = Half::of(config)?;
+        Ok(Box::new(ppo.on_processor(config.learner_threads(), half)?))
     }
 
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {

@@ -160,7 +160,7 @@ impl Ppo {
         });
         match crate::learner::nn::device::LearnKernels::of(device)? {
             Some(kernels) => self.learn_with(&kernels)?,
-            None => self.path = self.in_blocks(1)?,
+            None => self.path = self.in_blocks(1, None)?,
         }
         Ok(self)
     }

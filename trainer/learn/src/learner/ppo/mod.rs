@@ -20,6 +20,7 @@ mod prepare;
 mod priority;
 mod range;
 mod reference;
+mod rnd;
 mod sequences;
 mod stale;
 mod state;
@@ -30,10 +31,12 @@ mod values;
 
 pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness, ValueLoss};
 pub use method::PpoMethod;
+pub use rnd::RndConfig;
 
 use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
 use super::nn::device::{LearnKernels, not_loaded};
+use super::nn::host::half::Half;
 use super::nn::host::kernels::MOST_IN_ORDER;
 use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
@@ -50,11 +53,13 @@ use kernel::LossKernel;
 use mirrored::Mirrored;
 use orders::Orders;
 use ostler_collector::Rollout;
+use ostler_collector::transfer::host_doubles;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use priority::Priorities;
 use range::RewardRange;
+use rnd::Rnd;
 use sequences::Sequences;
 use stats::Accumulator;
 use std::ops::Range;
@@ -75,6 +80,8 @@ pub struct Ppo {
     teacher: Option<Teacher>,
     /// Reflections of samples, where they are learnt from.
     mirrored: Option<Mirrored>,
+    /// A reward for what is new, if there is one.
+    rnd: Option<Rnd>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
@@ -202,9 +209,16 @@ impl Ppo {
         let adam = adam.decaying(config.weight_decay);
         let range = RewardRange::new(device)?;
         let accumulator = Accumulator::new(device)?;
+        let rnd = match config.rnd.is_on() {
+            true => Some(Rnd::new(config, obs, [steps, envs], seed, device)?),
+            false => None,
+        };
         let mut state = State::default();
         policy.declare(&mut state)?;
         adam.declare(&mut state);
+        if let Some(rnd) = &rnd {
+            rnd.declare(&mut state)?;
+        }
         state.optional("critic.reward_range", range.seen(), 0.0);
         state.mark("gradient", &policy.params.grad);
         state.mark("parameters", &policy.params.theta);
@@ -230,6 +244,7 @@ impl Ppo {
             sequences,
             teacher: None,
             mirrored: None,
+            rnd,
             priorities: None,
             left: 1.0,
             faults: Faults::default(),
@@ -242,12 +257,12 @@ impl Ppo {
         };
         match LearnKernels::of(device)? {
             Some(kernels) => ppo.learn_with(&kernels)?,
-            None => ppo.path = ppo.in_blocks(1)?,
+            None => ppo.path = ppo.in_blocks(1, None)?,
         }
         Ok(ppo)
     }
 
-    fn in_blocks(&self, threads: usize) -> Result<Path, LearnError> {
+    fn in_blocks(&self, threads: usize, half: Option<Half>) -> Result<Path, LearnError> {
         let params = &self.policy.params;
         let actor = match self.policy.net.is_shared() {
             true => 0,
@@ -263,7 +278,7 @@ impl Ppo {
             self.columns,
             (drawn, self.sides()),
             parameters,
-            threads,
+            (threads, half),
         )?;
         blocks.targets = self.mirrored.as_ref().and_then(|m| m.targets(self.columns));
         Ok(Path::Blocks(Box::new(blocks)))
@@ -279,13 +294,14 @@ impl Ppo {
         Ok(Path::Reference { minibatches: self.tensors()?, places: Box::new(self.places()) })
     }
 
-    /// On a host: learns with so many threads, which change nothing but the time.
+    /// On a host: learns with so many threads, which change nothing but the time, and with
+    /// products of hidden layers in bfloat16 where there is a `half`.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
-    pub fn with_threads(mut self, threads: usize) -> Result<Self, LearnError> {
+    pub fn on_processor(mut self, threads: usize, half: Option<Half>) -> Result<Self, LearnError> {
         if self.on_host() {
-            self.path = self.in_blocks(threads)?;
+            self.path = self.in_blocks(threads, half)?;
         }
         Ok(self)
     }
@@ -301,6 +317,9 @@ impl Ppo {
 
     fn learn_with(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
         self.adam.with_kernels(kernels)?;
+        if let Some(rnd) = &mut self.rnd {
+            rnd.with_kernels(kernels)?;
+        }
         let size = self.size_of_orders();
         self.orders = Some(Orders::on_device(size, kernels, self.policy.device)?);
         self.path = match self.policy.net.hidden_width() {
@@ -524,6 +543,23 @@ impl Ppo {
         Ok(())
     }
 
+    /// The predictor of `ppo.rnd`, if there is one, learns the rollout's observations.
+    fn learn_what_is_new(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        let Some(rnd) = &mut self.rnd else {
+            return Ok(());
+        };
+        let total = self.steps * self.envs;
+        let x = self.values.actor_inputs().f_narrow(0, 0, total)?;
+        let valid = rollout.valid.f_view([total, 1])?;
+        let passes = [self.config.num_learning_epochs, self.config.num_mini_batches];
+        // Sums of products over rows depend on how many threads share them.
+        let threads = tch::get_num_threads();
+        tch::set_num_threads(1);
+        let learnt = rnd.learn((&x, &valid), passes, self.updates.get());
+        tch::set_num_threads(threads);
+        learnt
+    }
+
     /// First sample or sequence of an epoch's minibatches, and how many each has.
     fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let parts = self.config.num_mini_batches as i64;
@@ -554,6 +590,7 @@ impl Learner for Ppo {
         }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
+        self.learn_what_is_new(rollout)?;
         self.policy.norm.merge(rollout, self.policy.device, &self.crossed)?;
         self.updates.add(1);
         self.policy.version = self.updates.version();
@@ -570,6 +607,16 @@ impl Learner for Ppo {
         stats.mirror = stats.imitation.filter(|_| mirrors).map(|x| 2.0 * x);
         if !self.config.imitation.is_on() {
             stats.imitation = None;
+        }
+        if let Some(rnd) = &self.rnd {
+            let sums = rnd.sums()?;
+            self.crossed.fetched();
+            let (reward, steps) = rnd.said(&host_doubles(&sums)?);
+            (stats.rnd, stats.rnd_reward) = (Some(steps.loss), Some(reward));
+            stats.skipped_no_valid += steps.no_valid;
+            stats.skipped_loss += steps.bad_loss;
+            stats.skipped_gradient += steps.bad_gradient;
+            stats.skipped += steps.tried - steps.taken;
         }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();

@@ -20,7 +20,11 @@ impl Ppo {
     pub(super) fn prepare(&mut self, rollout: &Rollout) -> Result<(), TchError> {
         let total = self.steps * self.envs;
         self.values.estimate(&self.policy, rollout)?;
-        self.range.merge(&rollout.reward, &rollout.valid)?;
+        let reward = match &mut self.rnd {
+            Some(rnd) => rnd.reward(self.values.actor_inputs(), rollout)?,
+            None => rollout.reward.shallow_clone(),
+        };
+        self.range.merge(&reward, &rollout.valid)?;
         for value in [&self.values.value, &self.values.final_value] {
             self.range.hold(value, self.config.gamma)?;
         }
@@ -54,7 +58,7 @@ impl Ppo {
         };
         let reference = self.reference(&acted)?;
         let trace = gae::Trace {
-            reward: &rollout.reward,
+            reward: &reward,
             terminated: &rollout.terminated,
             truncated: &rollout.truncated,
             valid: &rollout.valid,

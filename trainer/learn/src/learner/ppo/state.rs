@@ -13,6 +13,9 @@ impl Ppo {
     pub(super) fn restart(&mut self, factor: f64) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         self.adam.restart()?;
+        if let Some(rnd) = &mut self.rnd {
+            rnd.restart()?;
+        }
         let mut rate = self.start_rate();
         if self.config.schedule == Schedule::Adaptive {
             let now = host_number(self.adam.rate(0))?;

@@ -56,7 +56,8 @@ impl Machine {
             return Ok(Self::host());
         };
         set_matmul_precision(match config.learner.precision {
-            Precision::Float32 => MatmulPrecision::Highest,
+            // `Half::of` refuses the second on a GPU, where a run is planned.
+            Precision::Float32 | Precision::Bf16 => MatmulPrecision::Highest,
             Precision::Tf32 => MatmulPrecision::High,
         })?;
         Ok(Self {

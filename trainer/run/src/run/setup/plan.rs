@@ -7,6 +7,7 @@ use crate::supervise::Reporter;
 use ostler_collector::CollectError;
 use ostler_collector::gymnasium::GymError;
 use ostler_learn::config::{Config, Gpus, Loaded, Override, load};
+use ostler_learn::learner::Half;
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,11 @@ pub fn plan(
         if let Some(error) = errors.first() {
             return Err(loaded.places.explain(error).into());
         }
+    }
+    if matches!(gpus, Gpus::Ask(_))
+        && let Err(error) = Half::of(&loaded.config)
+    {
+        return Err(loaded.places.explain(&error).into());
     }
     let foreign_steps = match loaded.foreign.clone() {
         Some(foreign) => {

@@ -5,6 +5,7 @@
 //! allocates but [`Stack::space`], and nothing knows of libtorch, so that any thread may run
 //! it.
 
+use super::half::{HalfSpace, HalfWeights};
 use super::kernels::{NormWeights, Vectors};
 use super::product::{Matrix, product};
 use crate::learner::nn::activation::Activation;
@@ -61,6 +62,8 @@ pub struct StackSpace {
     own: Vec<Vec<f32>>,
     /// The gradient `[B,H]` of such a result, to be added to that of the one before.
     kept: Vec<f32>,
+    /// Factors of products in bfloat16.
+    half: Option<HalfSpace>,
 }
 
 impl Dense {
@@ -148,11 +151,11 @@ impl Stack {
         self.residual && i > 0 && layer.inputs == layer.outputs
     }
 
-    /// Buffers for blocks of up to `rows` rows.
+    /// Buffers for blocks of up to `rows` rows; `half`: for products in bfloat16, too.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn space(&self, rows: usize) -> Result<StackSpace, MemoryError> {
+    pub fn space(&self, rows: usize, half: bool) -> Result<StackSpace, MemoryError> {
         let buffer = |width: usize| zeroed("a block of rows", width.saturating_mul(rows));
         let widest = self.layers.iter().map(|l| l.outputs).max().unwrap_or(0);
         let layers = || self.layers.iter().take(self.norms.len());
@@ -166,11 +169,19 @@ impl Stack {
                 .map(|i| buffer(if self.adds(i) { self.layers[i].outputs } else { 0 }))
                 .collect::<Result<_, _>>()?,
             kept: buffer(if self.residual { widest } else { 0 })?,
+            half: half.then(|| HalfSpace::new(&self.layers, rows)).transpose()?,
         })
     }
 
-    /// Rows `x [B,I]` through all layers; the result is [`StackSpace::output`].
-    pub fn forward(&self, vectors: Vectors, theta: &[f32], x: &[f32], space: &mut StackSpace) {
+    /// Rows `x [B,I]` through all layers; the result is [`StackSpace::output`]. With `half` of
+    /// the present parameters products are of bfloat16.
+    pub fn forward(
+        &self,
+        vectors: Vectors,
+        (theta, half): (&[f32], Option<&HalfWeights>),
+        x: &[f32],
+        space: &mut StackSpace,
+    ) {
         let rows = x.len() / self.inputs.max(1);
         for (i, layer) in self.layers.iter().enumerate() {
             let (before, from) = space.hidden.split_at_mut(i);
@@ -181,15 +192,20 @@ impl Stack {
                 false => &mut *sum,
             };
             let bias = &theta[layer.bias.clone()];
+            let own = &mut space.half;
+            let product = |y: &mut [f32]| match (half, own) {
+                (Some(half), Some(own)) => half.rows((i, layer), input, y, own),
+                _ => layer.rows(theta, input, y),
+            };
             match (self.norms.get(i), space.normal.get_mut(i)) {
                 (Some(norm), Some([normal, scale])) => {
                     let normal = &mut normal[..rows * layer.outputs];
-                    layer.rows(theta, input, normal);
+                    product(normal);
                     let weights = norm.weights(theta);
                     vectors.norm_forward(self.activation, bias, weights, [normal, scale, y]);
                 }
                 _ => {
-                    layer.rows(theta, input, y);
+                    product(y);
                     vectors.forward(self.activation, bias, y);
                 }
             }
@@ -206,7 +222,7 @@ impl Stack {
     pub fn backward(
         &self,
         vectors: Vectors,
-        theta: &[f32],
+        (theta, half): (&[f32], Option<&HalfWeights>),
         x: &[f32],
         space: &mut StackSpace,
         grad: &mut [f32],
@@ -229,22 +245,25 @@ impl Stack {
                 }
                 _ => vectors.backward(self.activation, y, d, &mut grad[layer.bias.clone()]),
             }
-            match i.checked_sub(1) {
-                None => {
-                    layer.weight_gradient(x, d, grad);
-                    if let Some(dx) = &mut dx {
-                        layer.input_gradient(theta, d, dx, false);
-                    }
+            let before = i.checked_sub(1);
+            let input = before.map_or(x, |before| &space.hidden[before][..rows * layer.inputs]);
+            let mut to = match before {
+                Some(_) => Some(&mut d_before[..rows * layer.inputs]),
+                None => dx.as_deref_mut(),
+            };
+            match (half, &mut space.half) {
+                (Some(half), Some(own)) => {
+                    half.gradients((i, layer), d, grad, to.as_deref_mut(), own);
                 }
-                Some(before) => {
-                    let input = &space.hidden[before][..rows * layer.inputs];
+                _ => {
                     layer.weight_gradient(input, d, grad);
-                    let d_input = &mut d_before[..rows * layer.inputs];
-                    layer.input_gradient(theta, d, d_input, false);
-                    if self.adds(i) {
-                        vectors.add(d_input, &space.kept[..d.len()]);
+                    if let Some(to) = &mut to {
+                        layer.input_gradient(theta, d, to, false);
                     }
                 }
+            }
+            if let Some(to) = to.filter(|_| self.adds(i)) {
+                vectors.add(to, &space.kept[..d.len()]);
             }
             space.d.swap(0, 1);
         }

@@ -78,7 +78,7 @@ fn any_number_of_threads_has_the_same_bits() {
     for kind in KINDS {
         let gradients = [1, 2, 3, 5].map(|threads| {
             let (ppo, config) = learner(130, kind, true);
-            let mut ppo = ppo.with_threads(threads).unwrap();
+            let mut ppo = ppo.on_processor(threads, None).unwrap();
             host_gradient(&mut ppo, &config, 0..1040, 0.2);
             bits(&ppo.policy.params.grad)
         });
@@ -92,7 +92,7 @@ fn updates_on_any_number_of_threads_have_the_same_bits() {
     let state = |threads: usize| {
         let (ppo, _) = learner(130, KINDS[0], false);
         let spec = spec(5, Some(7), KINDS[0].0, 130);
-        let mut ppo = ppo.with_threads(threads).unwrap();
+        let mut ppo = ppo.on_processor(threads, None).unwrap();
         let r = rollout(ppo.policy_mut(), &spec, 8, 2);
         for _ in 0..3 {
             ppo.update(&r).unwrap();

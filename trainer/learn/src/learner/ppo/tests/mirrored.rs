@@ -119,7 +119,7 @@ fn a_rollout_teaches_what_its_reflection_teaches() {
             [(); 3].map(|()| learner(case, config.clone()));
         plain.mirrored = None;
         plain.samples = Samples::new(plain.columns, 48, Device::Cpu).unwrap();
-        plain.path = plain.in_blocks(1).unwrap();
+        plain.path = plain.in_blocks(1, None).unwrap();
         let own = rollout(one.policy_mut(), &spec, STEPS, 1);
         let there = reflected(&own, one.policy(), &spec);
         for ppo in [&one, &other, &plain] {
@@ -255,7 +255,7 @@ fn threads_change_nothing() {
     let case = Case { mirror_loss: 0.3, critic: Some(7), ..CASE };
     let [one, three] = [1, 3].map(|threads| {
         let (ppo, spec) = learner(case, config.clone());
-        let mut ppo = ppo.with_threads(threads).unwrap();
+        let mut ppo = ppo.on_processor(threads, None).unwrap();
         let own = rollout(ppo.policy_mut(), &spec, STEPS, 5);
         let stats = ppo.update(&own).unwrap();
         assert!(stats.mirror.unwrap() > 0.0 && stats.imitation.is_none());

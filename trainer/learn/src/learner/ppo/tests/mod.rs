@@ -6,6 +6,7 @@ mod device;
 mod explosion;
 mod faults;
 mod gradient;
+mod half;
 mod host;
 mod imitation;
 mod mirrored;
@@ -60,7 +61,7 @@ pub fn on(ppo: &mut Ppo, host: bool) {
     match host {
         true => {
             ppo.adam.leave_device();
-            ppo.path = ppo.in_blocks(1).unwrap();
+            ppo.path = ppo.in_blocks(1, None).unwrap();
         }
         false => ppo.learn_with(&stand_in()).unwrap(),
     }

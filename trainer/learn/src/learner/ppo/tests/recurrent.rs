@@ -295,7 +295,7 @@ fn any_number_of_threads_has_the_same_bits() {
     let case = Case { envs: 301, sequence: 4, ..CASE };
     let gradients = [1, 2, 3].map(|threads| {
         let (ppo, config) = prepared(&case);
-        let mut ppo = ppo.with_threads(threads).unwrap();
+        let mut ppo = ppo.on_processor(threads, None).unwrap();
         let all = ppo.sequences.count();
         host_gradient(&mut ppo, &config, 0..all, 0.2);
         bits(&ppo.policy.params.grad)
