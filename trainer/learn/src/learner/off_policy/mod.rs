@@ -3,10 +3,11 @@
 //! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
 //! into the replay buffer, then gradient step after gradient step on batches drawn from it ->
 //! `Method` (the losses: `sac`, `td3`, and what critics learn, `values`) -> `actor`, `critics`
-//! (networks; `body`: their hidden layers) -> `section` (is a step good, the step, the sums)
+//! (networks; `body`, `blocks`: their hidden layers) -> `section` (is a step good, the step, the sums)
 //! -> `state`.
 
 mod actor;
+mod blocks;
 mod body;
 mod config;
 mod critics;
