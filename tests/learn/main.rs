@@ -22,6 +22,7 @@ mod motors;
 mod natives;
 mod off_policy;
 mod peers;
+mod peers_steps;
 mod recurrent;
 mod search;
 #[path = "../support/mod.rs"]

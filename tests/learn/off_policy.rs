@@ -40,21 +40,43 @@ fn a_run_logs_what_its_learner_does_and_repeats() {
     }
 }
 
+/// Keys of the recipes for many environments.
+const FAST: [&str; 9] = [
+    "replay.n_step=3",
+    "sac.num_atoms=21",
+    "sac.use_cdq=false",
+    "sac.alpha_with_critics=true",
+    "sac.tanh_std=true",
+    "sac.betas=[0.9,0.95]",
+    "actor.activation=silu",
+    "critic.activation=silu",
+    "critic.layer_norm=true",
+];
+const FLASH: [&str; 7] = [
+    "sac.num_atoms=21",
+    "actor.architecture=flash_sac",
+    "actor.activation=relu",
+    "actor.hidden_dims=[8,8]",
+    "critic.architecture=flash_sac",
+    "critic.activation=relu",
+    "critic.hidden_dims=[8,8]",
+];
+
 #[test]
 fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
-    for (learner, storage) in [
-        (BOTH[0], "replay.storage=host"),
-        (BOTH[0], "replay.storage=memmap"),
-        (BOTH[1], "replay.storage=tiered"),
-        (BOTH[1], "replay.storage=device"),
-        (BOTH[0], "replay.sampler=prioritized"),
-        (BOTH[0], "replay.sampler=without_replacement"),
+    for (learner, storage, own) in [
+        (BOTH[0], "replay.storage=host", &[][..]),
+        (BOTH[0], "replay.storage=memmap", &FAST),
+        (BOTH[1], "replay.storage=tiered", &[]),
+        (BOTH[1], "replay.storage=device", &[]),
+        (BOTH[0], "replay.sampler=prioritized", &FLASH),
+        (BOTH[0], "replay.sampler=without_replacement", &[]),
     ] {
         let place = place();
         // Small enough that the buffer is full, and old transitions fall out of it.
         let small = ["replay.capacity=500", "replay.recent=150"];
         // The exponent of priorities would follow the length of the run.
-        let more = [&[learner, storage, "replay.beta_end=0.4"], &small[..]].concat();
+        let more = [&[learner, storage, "replay.beta_end=0.4"], &small[..], own].concat();
         let whole = place.train("whole", 6, &more);
         let parts = place.train("parts", 3, &more);
         place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=6"]);

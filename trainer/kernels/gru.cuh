@@ -4,10 +4,6 @@
 // included, and s is the logistic function.
 #pragma once
 
-template<class R> OSTLER_FN R logistic(R x) {
-  return fma(activate(OSTLER_TANH, x * bc<R>(0.5f)), bc<R>(0.5f), bc<R>(0.5f));
-}
-
 template<class R> struct Gates {
   R r, z, n;
 };

@@ -58,6 +58,7 @@ OSTLER_FN float add_up(V v) {
   switch (activation) {                               \
     case OSTLER_ELU: { BODY(OSTLER_ELU); break; }     \
     case OSTLER_RELU: { BODY(OSTLER_RELU); break; }   \
+    case OSTLER_SILU: { BODY(OSTLER_SILU); break; }   \
     default: { BODY(OSTLER_TANH); break; }            \
   }
 

@@ -897,3 +897,30 @@ range = [-0.1, 0.1]
         assert_eq!(made.contact_sensors.len(), 1, "{seconds} s");
     }
 }
+
+/// The formula is FastSAC's (`FastSACEnv._compute_action_boundaries` of holosoma 0.0.3).
+#[test]
+fn the_reach_of_an_action_is_its_joints_farther_limit() {
+    let text = ARM
+        .replace("damping=\"0.1\"", "damping=\"0.1\" range=\"-90 45\"")
+        .replace("axis=\"0 0 1\"", "axis=\"0 0 1\" range=\"-0.1 0.2\"")
+        .replace("ACTUATORS", SERVOS);
+    let model = Arc::new(mjcf::parse(Path::new("arm.xml"), text).unwrap());
+    let reach = |kind: &str| {
+        let action = |of: &str, offset: &str| {
+            format!("[[action]]\nactuators = {of}\nkind = \"{kind}\"\nscale = 0.5\n{offset}")
+        };
+        let text = action("[\"shoulder\", \"elbow\"]", "")
+            + &action("[\"lift\"]", "offset = -0.05\n")
+            + "[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n\
+               [[reward]]\nname = \"r\"\nexpr = \"1\"\n";
+        Batch::new(&model, &cfg(&text), 1, 1.0, 1).env.spec().reach.clone()
+    };
+    let found = reach("position");
+    assert_eq!(found.len(), 3);
+    assert!((found[0].unwrap() - std::f32::consts::PI).abs() < 1e-5, "{found:?}");
+    // It has no limits.
+    assert_eq!(found[1], None);
+    assert!((found[2].unwrap() - 0.5).abs() < 1e-6, "{found:?}");
+    assert_eq!(reach("control"), [None; 3]);
+}

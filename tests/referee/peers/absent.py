@@ -55,13 +55,13 @@ class _Module(types.ModuleType):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Found last: only what no other finder knows, below these roots."""
+    """What lies below these roots."""
 
     def __init__(self, roots):
         self.roots = roots
 
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in self.roots:
+        if any(f"{name}.".startswith(f"{root}.") for root in self.roots):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
@@ -73,7 +73,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def stand_in(*roots):
-    sys.meta_path.append(_Finder(set(roots)))
+    """Packages that no other finder knows; of one that is there, these parts (`package.part`)."""
+    parts = {root for root in roots if "." in root}
+    sys.meta_path.insert(0, _Finder(parts))
+    sys.meta_path.append(_Finder(set(roots) - parts))
 
 
 def bare(name, path):

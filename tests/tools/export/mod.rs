@@ -101,6 +101,7 @@ fn files_decide_as_the_program_does_whatever_learner_and_layers_made_them() {
         (500, &layers),
         (500, &["actor.activation=relu", "actor.obs_normalization=false"]),
         (500, &["--profile", "sac"]),
+        (500, &["--profile", "sac", "actor.activation=silu", "actor.layer_norm=true"]),
         (500, &["--profile", "td3"]),
         (500, &ars),
     ] {

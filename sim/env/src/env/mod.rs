@@ -253,6 +253,7 @@ impl BatchEnv {
             groups: task.observations.groups.clone(),
             obs_table: task.observations.agents[0].table.clone(),
             action: task.actions.space,
+            reach: task.reach(&model),
             step_dt,
             max_episode_steps,
             min_truncation_steps: if task.score.truncates() { 1 } else { max_episode_steps },

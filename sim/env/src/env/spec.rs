@@ -48,6 +48,10 @@ pub struct EnvSpec {
     pub obs_table: Groups<Vec<ObsRow>>,
     /// Actions of a row: the widest agent's.
     pub action: ActionSpace,
+    /// Size of each action at which the target of its joint reaches the farther of the joint's
+    /// limits `[A]`; none where an action is no position of a joint with limits. Empty for
+    /// tasks with `[agents]` and for environments that are no robots.
+    pub reach: Vec<Option<f32>>,
     /// Control step (s).
     pub step_dt: f64,
     /// Steps until the time-out.
@@ -113,6 +117,7 @@ impl EnvSpec {
             groups: Vec::new(),
             obs_table: Groups { policy: Vec::new(), critic: None },
             action,
+            reach: Vec::new(),
             step_dt,
             max_episode_steps,
             min_truncation_steps: max_episode_steps,

@@ -2,6 +2,7 @@
 
 use super::Task;
 use super::action::Law;
+use ostler_model::Model;
 
 const UNBOUNDED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
@@ -27,6 +28,24 @@ impl Task {
             }
         }
         rows
+    }
+
+    /// Size of each action at which the target of its joint reaches the farther limit `[A]`
+    /// ([`EnvSpec::reach`](crate::env::EnvSpec::reach)).
+    pub(crate) fn reach(&self, model: &Model) -> Vec<Option<f32>> {
+        if self.team.is_several() {
+            return Vec::new();
+        }
+        let of = |output: usize| {
+            let drive = self.actions.drives.iter().find(|d| d.output == output)?;
+            let Law::Affine { scale, offset, position: true } = drive.law else { return None };
+            let actuator = &model.actuators[drive.actuator];
+            let limits = model.joints[actuator.joint()?].range?;
+            let away = limits.map(|q| ((actuator.gear[0] * q) as f32 - offset).abs());
+            let reach = away[0].max(away[1]) / scale.abs();
+            (reach.is_finite() && reach > 0.0).then_some(reach)
+        };
+        (0..self.actions.outputs()).map(of).collect()
     }
 
     /// Least and greatest value of every entry of the rows of an environment `[M O]` that the

@@ -119,7 +119,7 @@ fn wrong_kinds_say_what_is_allowed() {
         ),
         (
             "[actor]\nactivation = 'eluu'",
-            "a/c.toml:2:14: actor.activation: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
+            "a/c.toml:2:14: actor.activation: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\", \"silu\"; did you mean \"elu\"?",
         ),
         (
             "[[replay.transform]]\nkind = 'half'",

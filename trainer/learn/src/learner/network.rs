@@ -40,14 +40,14 @@ pub struct Gru {
 }
 
 /// What becomes of the last layer's numbers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Head {
     /// They are the actions.
     Mean,
     /// `bound tanh(x)`.
     Squashed {
-        /// Largest action.
-        bound: f32,
+        /// Largest of each action `[A]`.
+        bound: Vec<f32>,
     },
     /// The action is the place of the largest.
     Largest,

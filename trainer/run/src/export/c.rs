@@ -140,6 +140,7 @@ fn forward(text: &mut String, network: &Network, p: &str) {
         Activation::Elu => "ostler_elu",
         Activation::Relu => "ostler_relu",
         Activation::Tanh => "ostler_tanh",
+        Activation::Silu => "ostler_silu",
     };
     let (mut from, mut width) = ("x".to_string(), seen);
     for (i, hidden) in network.hidden.iter().enumerate() {
@@ -162,14 +163,13 @@ fn forward(text: &mut String, network: &Network, p: &str) {
     let dense = |to: &str| {
         format!("  ostler_dense({p}_last_w, {p}_last_b, {width}, {outputs}, {from}, {to});\n")
     };
-    match network.head {
+    match &network.head {
         Head::Mean => *text += &dense("output"),
         Head::Squashed { bound } => {
             *text += &dense("output");
-            let _ = writeln!(
-                text,
-                "  for (k = 0; k < {outputs}; k++) output[k] = {bound:?}f * tanhf(output[k]);"
-            );
+            for (k, bound) in bound.iter().enumerate() {
+                let _ = writeln!(text, "  output[{k}] = {bound:?}f * tanhf(output[{k}]);");
+            }
         }
         Head::Largest => {
             let _ = writeln!(text, "  {{\n    float each[{outputs}];\n    int best = 0;");

@@ -14,7 +14,7 @@ pub enum ExportError {
     #[error(transparent)]
     Learn(#[from] LearnError),
     /// The learner's policy is none of those that are exported.
-    #[error("policies of runner.algorithm = \"{0}\" cannot be exported")]
+    #[error("policies of {0} cannot be exported")]
     NoNetwork(String),
     /// A weight is NaN or infinite.
     #[error("the policy has weights that are not finite: export an earlier checkpoint")]

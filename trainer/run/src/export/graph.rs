@@ -203,20 +203,24 @@ impl Graph {
                 Activation::Elu => Function::Elu,
                 Activation::Relu => Function::Relu,
                 Activation::Tanh => Function::Tanh,
+                Activation::Silu => Function::Sigmoid,
             };
-            y = self.like(y, Op::Function(y, function));
+            let value = self.like(y, Op::Function(y, function));
+            y = match network.activation {
+                Activation::Silu => self.like(y, Op::Product(y, value)),
+                _ => value,
+            };
             if hidden.adds {
                 y = self.like(y, Op::Sum(y, x));
             }
             x = y;
         }
         let last = self.dense(x, &network.last);
-        let action = match network.head {
+        let action = match &network.head {
             Head::Mean => last,
             Head::Squashed { bound } => {
-                let width = self.width(last);
-                let squashed = self.push(Op::Function(last, Function::Tanh), width);
-                self.push(Op::Scale(squashed, vec![bound; width]), width)
+                let squashed = self.like(last, Op::Function(last, Function::Tanh));
+                self.like(last, Op::Scale(squashed, bound.clone()))
             }
             Head::Largest => self.push(Op::Largest(last), 1),
         };

@@ -21,6 +21,7 @@ use crate::log::errln;
 use crate::run::{LoadedRun, RunError};
 use error::unwritten;
 use graph::Graph;
+use ostler_learn::learner::policy::Architecture;
 use ostler_learn::learner::{Network, TrainedPolicy};
 use ostler_sim::files;
 use ostler_sim::task::deploy::{Deployment, identifier};
@@ -140,7 +141,14 @@ enum Content {
 
 /// The network of policy number `of`.
 fn network(run: &LoadedRun, policy: &dyn TrainedPolicy, of: usize) -> Result<Network, ExportError> {
-    let none = || ExportError::NoNetwork(run.config.runner.algorithm.name().to_string());
+    let none = || {
+        let blocks = run.config.actor.architecture == Architecture::FlashSac;
+        let algorithm = run.config.runner.algorithm.name();
+        ExportError::NoNetwork(match blocks {
+            true => "actor.architecture = \"flash_sac\"".into(),
+            false => format!("runner.algorithm = \"{algorithm}\""),
+        })
+    };
     let network = policy.network(of)?.ok_or_else(none)?;
     match network.is_finite() {
         true => Ok(network),

@@ -173,4 +173,8 @@ static inline void ostler_tanh(int n, float *y) {
   int k;
   for (k = 0; k < n; k++) y[k] = tanhf(y[k]);
 }
+static inline void ostler_silu(int n, float *y) {
+  int k;
+  for (k = 0; k < n; k++) y[k] *= ostler_sigmoid(y[k]);
+}
 #endif

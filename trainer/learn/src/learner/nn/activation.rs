@@ -13,4 +13,6 @@ pub enum Activation {
     Relu,
     /// Hyperbolic tangent.
     Tanh,
+    /// `x / (1 + exp(-x))` (Elfwing et al. 2018).
+    Silu,
 }

@@ -18,8 +18,8 @@ use ostler_sim::device::Address;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
-const BETA1: f64 = 0.9;
-const BETA2: f64 = 0.999;
+/// Decay of the mean of gradients and of that of their squares, unless others are given.
+pub const BETAS: [f64; 2] = [0.9, 0.999];
 const EPS: f64 = 1e-8;
 
 /// The optimiser.
@@ -32,6 +32,7 @@ pub struct Adam {
     prefix: &'static str,
     /// Weight decay: the share that a step takes off every parameter per unit of learning rate.
     weight_decay: f64,
+    betas: [f64; 2],
     /// Running mean of gradients `[P]`.
     m: Tensor,
     /// Running mean of squared gradients `[P]`.
@@ -40,7 +41,7 @@ pub struct Adam {
     lr: Tensor,
     /// Its entries, without dimensions.
     rates: Vec<Tensor>,
-    /// `BETA1^t`, `BETA2^t` of every part after its `t` steps, float64 `[K,2]`.
+    /// Powers `t` of the betas of every part after its `t` steps, float64 `[K,2]`.
     powers: Tensor,
     /// The parts' parameters.
     parts: Vec<Range<i64>>,
@@ -84,6 +85,7 @@ impl Adam {
         Ok(Self {
             prefix: "adam",
             weight_decay: 0.0,
+            betas: BETAS,
             m: zeros("Adam's m", &[len], Kind::Float, device)?,
             v: zeros("Adam's v", &[len], Kind::Float, device)?,
             rates: (0..parts.len() as i64).map(|i| lr.f_get(i)).collect::<Result<_, _>>()?,
@@ -103,6 +105,11 @@ impl Adam {
     /// (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019).
     pub fn decaying(self, weight_decay: f64) -> Self {
         Self { weight_decay, ..self }
+    }
+
+    /// Other decays of the means than [`BETAS`].
+    pub fn with_betas(self, betas: [f64; 2]) -> Self {
+        Self { betas, ..self }
     }
 
     /// How many parts there are.
@@ -159,8 +166,8 @@ impl Adam {
 
     fn config(&self, limit: f64) -> AdamConfig {
         AdamConfig {
-            beta1: BETA1,
-            beta2: BETA2,
+            beta1: self.betas[0],
+            beta2: self.betas[1],
             epsilon: EPS,
             weight_decay: self.weight_decay,
             limit,
@@ -350,7 +357,7 @@ mod tests {
                 true => {
                     tch::nn::AdamW { wd: DECAY, ..tch::nn::AdamW::default() }.build(&store, 0.1)
                 }
-                false => tch::nn::adam(BETA1, BETA2, DECAY).build(&store, 0.1),
+                false => tch::nn::adam(BETAS[0], BETAS[1], DECAY).build(&store, 0.1),
             }
             .unwrap();
             for grad in &grads {

@@ -146,6 +146,7 @@ impl Activation {
             Self::Elu => z.f_elu_out(z)?,
             Self::Relu => z.f_relu_out(z)?,
             Self::Tanh => z.f_tanh_out(z)?,
+            Self::Silu => z.f_silu_out(z)?,
         };
         Ok(())
     }
@@ -156,7 +157,7 @@ impl Activation {
         // is so slow that two of them lose.
         let alone = match self {
             Self::Elu => 1 << 18,
-            Self::Relu | Self::Tanh => 1 << 15,
+            Self::Relu | Self::Tanh | Self::Silu => 1 << 15,
         };
         let small = || x.numel() <= alone || tch::get_num_threads() == 1;
         match x.device() {
@@ -165,8 +166,8 @@ impl Activation {
         }
     }
 
-    /// From the gradient `d` of the result `y` to that of the argument, in place.
-    /// All three derivatives are functions of the result.
+    /// From the gradient `d` of the result `y` to that of the argument, in place. Derivatives
+    /// are functions of the result, but SiLU's, whose `y` is the argument.
     fn backward(self, y: &Tensor, d: &Tensor) -> Result<(), TchError> {
         if let Some(vectors) = self.on_host(d) {
             let pass = |[y]: [&[f32]; 1], [d]: [&mut [f32]; 1]| vectors.slope(self, y, d);
@@ -180,6 +181,7 @@ impl Activation {
             Self::Elu => Tensor::f_elu_backward_grad_input(d, d, 1.0, 1.0, 1.0, true, y)?,
             Self::Relu => y.f_threshold_backward_grad_input(d, d, 0.0)?,
             Self::Tanh => Tensor::f_tanh_backward_grad_input(d, d, y)?,
+            Self::Silu => y.f_silu_backward_grad_input(d, d)?,
         };
         Ok(())
     }
@@ -227,6 +229,8 @@ pub struct TrunkSpace {
     own: Vec<Option<[Tensor; 2]>>,
     /// Of the layers' norms, where there are such.
     norms: Vec<LayerNormSpace>,
+    /// Arguments of the function `[B,H]`, where its derivative needs them.
+    arguments: Vec<Tensor>,
 }
 
 impl Trunk {
@@ -323,6 +327,10 @@ impl Trunk {
             own: self.widths.iter().enumerate().map(own).collect::<Result<_, _>>()?,
             hidden: buffers()?,
             d_hidden: if backward { buffers()? } else { Vec::new() },
+            arguments: match backward && self.activation == Activation::Silu {
+                true => buffers()?,
+                false => Vec::new(),
+            },
             norms: norms.map(|n| n.space(rows, backward, device)).collect::<Result<_, _>>()?,
         })
     }
@@ -338,6 +346,9 @@ impl Trunk {
                     norm.forward(own, y)?;
                 }
                 _ => layer.forward(input, y)?,
+            }
+            if let Some(z) = space.arguments.get(i) {
+                z.shallow_clone().f_copy_(y)?;
             }
             self.activation.forward(y)?;
             if self.adds(i) {
@@ -363,7 +374,7 @@ impl Trunk {
             }
             None => (&space.hidden[i], &space.d_hidden[i]),
         };
-        self.activation.backward(y, d)?;
+        self.activation.backward(space.arguments.get(i).unwrap_or(y), d)?;
         match (self.norms.get(i), space.norms.get(i)) {
             (Some(norm), Some(own)) => {
                 match params {
@@ -439,6 +450,7 @@ impl TrunkSpace {
             |v: &[Tensor]| v.iter().map(|t| t.f_narrow(0, 0, rows)).collect::<Result<Vec<_>, _>>();
         Ok(Self {
             hidden: narrow(&self.hidden)?,
+            arguments: narrow(&self.arguments)?,
             d_hidden: narrow(&self.d_hidden)?,
             own: self
                 .own

@@ -1,10 +1,12 @@
 //! The network that decides, and the policy that it makes.
 
+use super::body::{Body, BodySpace};
+use super::inputs::Inputs;
 use super::sample;
 use crate::learner::network::{self, Head, Layer, Network};
 use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::layer::LinearAt;
-use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init};
+use crate::learner::nn::{Layout, Linear, Params, init};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::stop_at_bounds;
 use crate::learner::policy::{Norms, own_memory};
@@ -22,7 +24,11 @@ use tch::{Device, Kind, TchError, Tensor};
 pub enum Explore {
     /// Drawn from a Gaussian whose mean and standard deviation are the network's, then squashed by
     /// a hyperbolic tangent (Haarnoja et al. 2018, appendix C).
-    Squashed,
+    Squashed {
+        /// A hyperbolic tangent holds the deviation's logarithm between its bounds, too; else
+        /// it is clipped.
+        tanh_std: bool,
+    },
     /// The squashed output with Gaussian noise added; each environment has a standard deviation of
     /// its own between these two, in units of the bound (Li et al., "Parallel
     /// Q-Learning", 2023, section 3.3: mixed exploration).
@@ -34,30 +40,42 @@ pub enum Explore {
     },
 }
 
-/// Trunk, head for the mean and, for [`Explore::Squashed`], one for the logarithm of the
+/// Hidden layers, head for the mean and, for [`Explore::Squashed`], one for the logarithm of the
 /// standard deviation.
 #[derive(Debug)]
 pub(crate) struct ActorNet {
-    trunk: Trunk,
+    body: Body,
     mean: Linear,
     log_std: Option<Linear>,
     bounds: (f64, f64),
+    /// [`Explore::Squashed`]'s.
+    tanh_std: bool,
     width: i64,
 }
 
-/// Buffers of one pass over `B` rows.
+/// Buffers of one pass over `B` rows, or over `2B` of which the first `B` count.
 #[derive(Debug)]
 pub(crate) struct ActorSpace {
-    trunk: TrunkSpace,
+    body: BodySpace,
     /// Before squashing `[B,A]`.
     pub mean: Tensor,
     /// Logarithm of the standard deviation, within its bounds `[B,A]`; empty without one.
     pub log_std: Tensor,
-    raw_log_std: Tensor,
     /// Gradient of `mean`.
     pub d_mean: Tensor,
     /// Gradient of `log_std`.
     pub d_log_std: Tensor,
+    all: Outputs,
+}
+
+/// The same of all rows.
+#[derive(Debug)]
+struct Outputs {
+    mean: Tensor,
+    log_std: Tensor,
+    raw_log_std: Tensor,
+    d_mean: Tensor,
+    d_log_std: Tensor,
 }
 
 impl ActorNet {
@@ -83,16 +101,18 @@ impl ActorNet {
         let width = width as i64;
         let mut layout = Layout::default();
         let (at, features) =
-            Trunk::declare(&mut layout, "actor", spec.obs.policy as i64, config.trunk());
+            Body::declare(&mut layout, "actor", spec.obs.policy as i64, config.body());
         let mut head = |name: &str| Linear::declare(&mut layout, name, features, width);
         let mean_at: LinearAt = head("actor.head");
-        let std_at = (explore == Explore::Squashed).then(|| head("actor.log_std_head"));
+        let drawn = matches!(explore, Explore::Squashed { .. });
+        let std_at = drawn.then(|| head("actor.log_std_head"));
         let params = Params::new(layout, device)?;
         let net = Self {
-            trunk: Trunk::new(&params, &at, config.trunk())?,
+            body: Body::new(&params, &at, config.body().0)?,
             mean: Linear::new(&params, mean_at)?,
             log_std: std_at.map(|at| Linear::new(&params, at)).transpose()?,
             bounds: (config.min_std.ln(), config.max_std.ln()),
+            tanh_std: matches!(explore, Explore::Squashed { tanh_std: true }),
             width,
         };
         net.init(config.init_std, seed)?;
@@ -102,25 +122,58 @@ impl ActorNet {
     /// Hidden layers as [`init::fan_in`] has them; the mean starts near 0 everywhere and
     /// the standard deviation at `init_std`.
     fn init(&self, init_std: f64, seed: u64) -> Result<(), TchError> {
-        for (stream, layer) in self.trunk.layers().iter().enumerate() {
-            init::fan_in(layer, seed, stream as u32)?;
-        }
-        self.trunk.norms().iter().try_for_each(|n| n.init())?;
-        let stream = self.trunk.layers().len() as u32 * 2;
+        let stream = self.body.init(seed, 0)? * 2;
         init::orthogonal_layer(&self.mean, 0.01, seed, stream)?;
         if let Some(head) = &self.log_std {
-            let _ = head.bias().shallow_clone().f_fill_(init_std.ln())?;
+            if self.body.joint() {
+                init::orthogonal_layer(head, 1.0, seed, stream + 1)?;
+            }
+            let start = match self.tanh_std {
+                // At the bounds themselves nothing would be learnt.
+                true => {
+                    ((init_std.ln() - self.middle()) / self.half()).clamp(-0.999, 0.999).atanh()
+                }
+                false => init_std.ln(),
+            };
+            let _ = head.bias().shallow_clone().f_fill_(start)?;
         }
-        Ok(())
+        self.project()
     }
 
-    /// Allocates for `rows` rows.
+    /// Weights are brought back to their lengths, where they have such.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn project(&self) -> Result<(), TchError> {
+        let heads: Vec<&Linear> = std::iter::once(&self.mean).chain(&self.log_std).collect();
+        self.body.project(&heads)
+    }
+
+    /// Allocates to act with `rows` rows, or for passes that nothing is learnt from.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub(crate) fn space(
+    pub(crate) fn space(&self, rows: i64, device: Device) -> Result<ActorSpace, LearnError> {
+        self.space_of(rows, rows, false, device)
+    }
+
+    /// Allocates for gradient steps with `rows` transitions.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(crate) fn learning_space(
         &self,
         rows: i64,
+        device: Device,
+    ) -> Result<ActorSpace, LearnError> {
+        let all = if self.body.joint() { 2 * rows } else { rows };
+        self.space_of(all, rows, true, device)
+    }
+
+    fn space_of(
+        &self,
+        rows: i64,
+        count: i64,
         backward: bool,
         device: Device,
     ) -> Result<ActorSpace, LearnError> {
@@ -129,13 +182,24 @@ impl ActorNet {
             zeros("actor outputs", size, Kind::Float, device)
         };
         let drawn = self.log_std.is_some();
-        Ok(ActorSpace {
-            trunk: self.trunk.space(rows, backward, device)?,
+        let all = Outputs {
             mean: matrix(true)?,
             log_std: matrix(drawn)?,
             raw_log_std: matrix(drawn)?,
             d_mean: matrix(backward)?,
             d_log_std: matrix(backward && drawn)?,
+        };
+        let counted = |t: &Tensor| match t.dim() {
+            2 => t.f_narrow(0, 0, count),
+            _ => Ok(t.shallow_clone()),
+        };
+        Ok(ActorSpace {
+            body: self.body.space(rows, backward, device)?,
+            mean: counted(&all.mean)?,
+            log_std: counted(&all.log_std)?,
+            d_mean: counted(&all.d_mean)?,
+            d_log_std: counted(&all.d_log_std)?,
+            all,
         })
     }
 
@@ -144,19 +208,60 @@ impl ActorNet {
     /// # Errors
     /// libtorch refuses.
     pub(crate) fn forward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
-        self.trunk.forward(x, &space.trunk)?;
-        let features = space.trunk.output(x);
-        self.mean.forward(features, &space.mean)?;
+        self.pass_over(x, space, false)
+    }
+
+    /// The same for a batch's observations, to learn from.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn forward_now(&self, x: &Inputs, space: &ActorSpace) -> Result<(), TchError> {
+        self.pass_over(self.now(x), space, true)
+    }
+
+    fn now<'a>(&self, x: &'a Inputs) -> &'a Tensor {
+        if self.body.joint() { &x.all_obs } else { &x.obs }
+    }
+
+    fn pass_over(&self, x: &Tensor, space: &ActorSpace, learning: bool) -> Result<(), TchError> {
+        self.body.forward(x, &space.body, learning)?;
+        let features = space.body.output(x);
+        self.mean.forward(features, &space.all.mean)?;
         if let Some(head) = &self.log_std {
-            head.forward(features, &space.raw_log_std)?;
-            let (low, high) = self.bounds;
-            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
+            head.forward(features, &space.all.raw_log_std)?;
+            self.bound_std(space)?;
         }
         Ok(())
     }
 
+    /// Middle of the bounds of the standard deviation's logarithm.
+    fn middle(&self) -> f64 {
+        (self.bounds.0 + self.bounds.1) / 2.0
+    }
+
+    /// Half of what lies between them.
+    fn half(&self) -> f64 {
+        (self.bounds.1 - self.bounds.0) / 2.0
+    }
+
+    /// The standard deviation's logarithm from what the head gives.
+    fn bound_std(&self, space: &ActorSpace) -> Result<(), TchError> {
+        let (low, high) = self.bounds;
+        let (raw, out) = (&space.all.raw_log_std, &space.all.log_std);
+        let _ = match self.tanh_std {
+            true => {
+                raw.f_tanh_out(out)?.f_mul_scalar_(self.half())?.f_add_scalar_(self.middle())?
+            }
+            false => raw.f_clamp_out(out, low, high)?,
+        };
+        Ok(())
+    }
+
     fn pass(&self) -> Result<Option<ActorPass>, LearnError> {
-        ActorPass::new(&self.trunk, std::iter::once(&self.mean).chain(&self.log_std))
+        match self.body.trunk() {
+            Some(trunk) => ActorPass::new(trunk, std::iter::once(&self.mean).chain(&self.log_std)),
+            None => Ok(None),
+        }
     }
 
     /// [`forward`](Self::forward) for raw observations, which `norm` shifts and scales,
@@ -169,40 +274,61 @@ impl ActorNet {
         norm: Option<[&Tensor; 2]>,
         space: &ActorSpace,
     ) -> Result<bool, TchError> {
-        let heads = (&self.mean, self.log_std.as_ref());
-        let out = [&space.mean, &space.raw_log_std, &space.log_std];
-        pass.actor((obs, norm), (None, &self.trunk), heads, self.bounds, out)
+        let Some(trunk) = self.body.trunk() else { return Ok(false) };
+        let Some(head) = &self.log_std else {
+            return pass.tensors(obs, norm, (None, trunk), [&self.mean], [&space.mean]);
+        };
+        let out = [&space.mean, &space.all.raw_log_std];
+        let done = pass.tensors(obs, norm, (None, trunk), [&self.mean, head], out)?;
+        if done {
+            self.bound_std(space)?;
+        }
+        Ok(done)
     }
 
-    /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed.
+    /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed, after
+    /// [`forward_now`](Self::forward_now).
     ///
     /// # Errors
     /// libtorch refuses.
-    pub(crate) fn backward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
-        let (features, d_features) = (space.trunk.output(x), space.trunk.d_output());
-        self.mean.backward(features, &space.d_mean)?;
+    pub(crate) fn backward(&self, x: &Inputs, space: &ActorSpace) -> Result<(), TchError> {
+        let (x, all) = (self.now(x), &space.all);
+        let (features, d_features) = (space.body.output(x), space.body.d_output());
+        self.mean.backward(features, &all.d_mean)?;
         if let Some(d) = d_features {
-            self.mean.backward_input(&space.d_mean, d)?;
+            self.mean.backward_input(&all.d_mean, d)?;
         }
         if let Some(head) = &self.log_std {
-            stop_at_bounds(&space.raw_log_std, &space.d_log_std, self.bounds)?;
-            head.backward(features, &space.d_log_std)?;
+            let d = &all.d_log_std;
+            match self.tanh_std {
+                true => {
+                    let tanh = all.log_std.f_sub_scalar(self.middle())?;
+                    let tanh = tanh.f_div_scalar(self.half())?;
+                    let slope = tanh.f_mul(&tanh)?.f_neg()?.f_add_scalar(1.0)?;
+                    let _ = d.shallow_clone().f_mul_(&slope.f_mul_scalar(self.half())?)?;
+                }
+                false => stop_at_bounds(&all.raw_log_std, d, self.bounds)?,
+            }
+            head.backward(features, &all.d_log_std)?;
             if let Some(d) = d_features {
-                head.add_backward_input(&space.d_log_std, d)?;
+                head.add_backward_input(&all.d_log_std, d)?;
             }
         }
-        self.trunk.backward(x, &space.trunk)
+        self.body.backward(x, &space.body)
     }
 }
 
-/// The policy of an off-policy learner: actions within `-bound..bound`.
+/// The policy of an off-policy learner: actions within `-bound..bound`, each its own.
 #[derive(Debug)]
 pub struct ContinuousPolicy {
     pub(super) net: ActorNet,
     pub(super) params: Params,
     pub(super) norm: Norms,
     pub(super) device: Device,
-    pub(super) bound: f64,
+    /// `[1,A]`.
+    pub(super) bound: Tensor,
+    /// The same numbers.
+    pub(super) bounds: Vec<f32>,
     pub(super) explore: Explore,
     pub(super) config: ActorConfig,
     pub(super) spec: EnvSpec,
@@ -234,7 +360,7 @@ impl ContinuousPolicy {
         critic: &CriticConfig,
         spec: &EnvSpec,
         explore: Explore,
-        bound: f64,
+        bounds: &[f32],
         seed: u64,
         device: Device,
     ) -> Result<Self, LearnError> {
@@ -251,7 +377,8 @@ impl ContinuousPolicy {
             params,
             norm: Norms::new(actor, critic, spec, device)?,
             device,
-            bound,
+            bound: Tensor::f_from_slice(bounds)?.f_view([1, -1])?.f_to_device(device)?,
+            bounds: bounds.to_vec(),
             explore,
             config: actor.clone(),
             spec: spec.clone(),
@@ -301,7 +428,7 @@ impl ContinuousPolicy {
 
     /// `bound tanh(x)`.
     fn squash(&self, x: &Tensor) -> Result<Tensor, TchError> {
-        x.f_tanh()?.f_mul_scalar(self.bound)
+        x.f_tanh()?.f_mul(&self.bound)
     }
 }
 
@@ -314,7 +441,7 @@ impl ActBuffers {
         device: Device,
     ) -> Result<Self, LearnError> {
         let scales: Vec<f32> = match explore {
-            Explore::Squashed => Vec::new(),
+            Explore::Squashed { .. } => Vec::new(),
             Explore::Added { min, max } => {
                 let rows = rows.start as u32..rows.end as u32;
                 rows.map(|e| noise_scale(e, min, max)).collect()
@@ -324,7 +451,7 @@ impl ActBuffers {
         Ok(Self {
             rows,
             input: zeros("observations", &[rows, obs], Kind::Float, device)?,
-            space: net.space(rows, false, device)?,
+            space: net.space(rows, device)?,
             scale: Tensor::f_from_slice(&scales)?.f_view([-1, 1])?.f_to_device(device)?,
             pass: net.pass()?,
         })
@@ -345,24 +472,24 @@ impl Policy for ContinuousPolicy {
         self.forward(obs)?;
         let space = &self.act.space;
         let spread = match self.explore {
-            Explore::Squashed => &space.log_std,
+            Explore::Squashed { .. } => &space.log_std,
             Explore::Added { .. } => &self.act.scale,
         };
-        if sample::explore(self.explore, self.bound, (&space.mean, spread), noise, out) {
+        if sample::explore(self.explore, &self.bounds, (&space.mean, spread), noise, out) {
             return Ok(());
         }
         let noise = noise.f_to_device(self.device)?;
         match self.explore {
-            Explore::Squashed => {
+            Explore::Squashed { .. } => {
                 let std = space.log_std.f_exp()?;
                 let action = self.squash(&space.mean.f_addcmul(&noise, &std)?)?;
                 out.action.shallow_clone().f_copy_(&action)?;
                 out.std.shallow_clone().f_copy_(&std)?;
             }
             Explore::Added { .. } => {
-                let std = self.act.scale.f_mul_scalar(self.bound)?;
-                let action = self.squash(&space.mean)?.f_addcmul(&noise, &std)?;
-                let action = action.f_clamp(-self.bound, self.bound)?;
+                let std = self.act.scale.f_mul(&self.bound)?;
+                let unit = space.mean.f_tanh()?.f_addcmul(&noise, &self.act.scale)?;
+                let action = unit.f_clamp(-1.0, 1.0)?.f_mul(&self.bound)?;
                 out.action.shallow_clone().f_copy_(&action)?;
                 out.std.shallow_clone().f_copy_(&std)?;
             }
@@ -408,13 +535,14 @@ impl TrainedPolicy for ContinuousPolicy {
     }
 
     fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        let Some(trunk) = self.net.body.trunk() else { return Ok(None) };
         Ok(Some(Network {
             norm: Network::norm_of(self.norm.actor.as_ref())?,
             gru: None,
-            hidden: network::Hidden::of(&self.net.trunk)?,
-            activation: self.net.trunk.activation(),
+            hidden: network::Hidden::of(trunk)?,
+            activation: trunk.activation(),
             last: Layer::of(&self.net.mean)?,
-            head: Head::Squashed { bound: self.bound as f32 },
+            head: Head::Squashed { bound: self.bounds.clone() },
         }))
     }
 }

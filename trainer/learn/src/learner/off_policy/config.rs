@@ -1,8 +1,11 @@
 //! `[sac]` and `[td3]`.
 
+use super::values::Values;
+use crate::learner::nn::adam::BETAS;
 use ostler_sim::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tch::{Device, TchError};
 
 /// `[sac]`: soft actor-critic with twin critics and a temperature that finds itself
 /// (Haarnoja et al., "Soft actor-critic algorithms and applications", 2018).
@@ -37,10 +40,33 @@ pub struct SacConfig {
     /// Entropy that the temperature aims at, per action (nat), of actions in units of
     /// `action_bound`.
     pub target_entropy: f64,
+    /// The temperature learns with every step of the critics, from the actions of their
+    /// targets; else with every step of the actor, from the actor's.
+    pub alpha_with_critics: bool,
+    /// Returns that the critics tell apart, evenly from `v_min` to `v_max`: they learn the
+    /// distribution of returns. 1: they learn the mean.
+    pub num_atoms: usize,
+    /// Smallest of these returns, those of entropy included.
+    pub v_min: f64,
+    /// Largest of them.
+    pub v_max: f64,
+    /// The target is that of the critic which expects less, and the actor follows it; else each
+    /// critic has its own, and the actor follows their mean.
+    pub use_cdq: bool,
     /// Gradient steps of the critics per one of the actor, 1 or more.
     pub policy_frequency: usize,
     /// Actions lie within plus and minus this, above 0.
     pub action_bound: f64,
+    /// `action_bound` is in units of what brings each joint's target to the farther of the
+    /// joint's limits, for `[[task.action]]` of `kind = "position"`.
+    pub joint_limits: bool,
+    /// A hyperbolic tangent holds the logarithm of the standard deviation between those of
+    /// `actor.min_std` and `actor.max_std`; else it is clipped there.
+    pub tanh_std: bool,
+    /// Decay of Adam's mean of gradients and of that of their squares, each from 0 to below 1.
+    pub betas: [f64; 2],
+    /// Share of all learning rates at the end of the run, 0..1: they fall along half a cosine.
+    pub final_lr_share: f64,
     /// Longest gradient of each network; longer ones are scaled down. 0: as long as they
     /// are.
     pub max_grad_norm: f64,
@@ -61,8 +87,17 @@ impl Default for SacConfig {
             init_alpha: 1.0,
             auto_alpha: true,
             target_entropy: -1.0,
+            alpha_with_critics: false,
+            num_atoms: 1,
+            v_min: -20.0,
+            v_max: 20.0,
+            use_cdq: true,
             policy_frequency: 1,
             action_bound: 1.0,
+            joint_limits: false,
+            tanh_std: false,
+            betas: BETAS,
+            final_lr_share: 1.0,
             max_grad_norm: 0.0,
         }
     }
@@ -160,10 +195,12 @@ pub(super) struct Common {
     pub(super) policy_frequency: usize,
     pub(super) action_bound: f64,
     pub(super) max_grad_norm: f64,
+    pub(super) betas: [f64; 2],
+    pub(super) final_lr_share: f64,
 }
 
 macro_rules! common {
-    ($c:expr) => {
+    ($c:expr, $betas:expr, $final_lr_share:expr) => {
         Common {
             batch_size: $c.batch_size,
             num_updates: $c.num_updates,
@@ -176,13 +213,19 @@ macro_rules! common {
             policy_frequency: $c.policy_frequency,
             action_bound: $c.action_bound,
             max_grad_norm: $c.max_grad_norm,
+            betas: $betas,
+            final_lr_share: $final_lr_share,
         }
     };
 }
 
 impl SacConfig {
     pub(super) fn common(&self) -> Common {
-        common!(self)
+        common!(self, self.betas, self.final_lr_share)
+    }
+
+    pub(super) fn values(&self, device: Device) -> Result<Values, TchError> {
+        Values::new(self.num_atoms, [self.v_min, self.v_max], (self.use_cdq, true), device)
     }
 
     /// Values that cannot be used, with paths such as `sac.batch_size`.
@@ -193,13 +236,23 @@ impl SacConfig {
         check.positive("init_alpha", self.init_alpha);
         let finite = self.target_entropy.is_finite();
         check.that(finite, "target_entropy", self.target_entropy, "a number");
+        check.atoms(1, self.num_atoms, [self.v_min, self.v_max]);
+        for beta in self.betas {
+            check.that((0.0..1.0).contains(&beta), "betas", beta, "numbers from 0 to below 1");
+        }
+        let share = (0.0..=1.0).contains(&self.final_lr_share);
+        check.that(share, "final_lr_share", self.final_lr_share, "a number from 0 to 1");
         check.errors
     }
 }
 
 impl Td3Config {
     pub(super) fn common(&self) -> Common {
-        common!(self)
+        common!(self, BETAS, 1.0)
+    }
+
+    pub(super) fn values(&self, device: Device) -> Result<Values, TchError> {
+        Values::new(self.num_atoms, [self.v_min, self.v_max], (self.use_cdq, false), device)
     }
 
     /// Values that cannot be used, with paths such as `td3.num_atoms`.
@@ -211,12 +264,7 @@ impl Td3Config {
         check.zero_or_more("std_min", self.std_min);
         let ordered = self.std_max.is_finite() && self.std_max >= self.std_min;
         check.that(ordered, "std_max", self.std_max, "a number of td3.std_min or more");
-        let atoms = (2..=10_000).contains(&self.num_atoms);
-        let allowed = "a whole number from 2 to 10000";
-        check.that(atoms, "num_atoms", self.num_atoms as f64, allowed);
-        check.that(self.v_min.is_finite(), "v_min", self.v_min, "a number");
-        let above = self.v_max.is_finite() && self.v_max > self.v_min;
-        check.that(above, "v_max", self.v_max, "a number above td3.v_min");
+        check.atoms(2, self.num_atoms, [self.v_min, self.v_max]);
         check.errors
     }
 }
@@ -255,6 +303,14 @@ impl Check {
         self.that((1..=most).contains(&n), key, n as f64, &allowed);
     }
 
+    fn atoms(&mut self, least: usize, count: usize, [low, high]: [f64; 2]) {
+        let allowed = format!("a whole number from {least} to 10000");
+        self.that((least..=10_000).contains(&count), "num_atoms", count as f64, &allowed);
+        self.that(low.is_finite(), "v_min", low, "a number");
+        let allowed = format!("a number above {}.v_min", self.table);
+        self.that(high.is_finite() && high > low, "v_max", high, &allowed);
+    }
+
     fn common(&mut self, c: &Common) {
         self.count("batch_size", c.batch_size, 1 << 24);
         self.count("num_updates", c.num_updates, 100_000);
@@ -285,6 +341,10 @@ mod tests {
             init_alpha: 0.0,
             weight_decay: -0.1,
             max_grad_norm: f64::NAN,
+            num_atoms: 0,
+            v_max: -20.0,
+            betas: [0.9, 1.0],
+            final_lr_share: 1.1,
             ..SacConfig::default()
         };
         let td3 = Td3Config { num_atoms: 1, v_max: -300.0, std_max: -1.0, ..Td3Config::default() };
@@ -298,7 +358,11 @@ mod tests {
                 "sac.tau",
                 "sac.weight_decay",
                 "sac.max_grad_norm",
-                "sac.init_alpha"
+                "sac.init_alpha",
+                "sac.num_atoms",
+                "sac.v_max",
+                "sac.betas",
+                "sac.final_lr_share"
             ]
         );
         assert_eq!(paths(td3.validate()), ["td3.std_max", "td3.num_atoms", "td3.v_max"]);

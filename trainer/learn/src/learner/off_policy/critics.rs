@@ -1,9 +1,12 @@
 //! Two critics of observation and action, and the slow copies that targets come from.
 
-use crate::learner::nn::layer::{LayerAt, LinearAt};
-use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init};
+use super::body::{Body, BodyAt, BodySpace};
+use super::inputs::Inputs;
+use crate::learner::nn::layer::LinearAt;
+use crate::learner::nn::{Layout, Linear, Params, init};
 use crate::learner::tensors::zeros;
 use crate::learner::{CriticConfig, State, error::LearnError};
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Starts the names of the two critics in a checkpoint.
@@ -21,28 +24,50 @@ pub(crate) struct Critics {
     pub target: Params,
     online: [Critic; 2],
     slow: [Critic; 2],
+    inputs: i64,
     outputs: i64,
 }
 
 #[derive(Debug)]
 struct Critic {
-    trunk: Trunk,
+    body: Body,
     head: Linear,
 }
 
-/// Buffers of one pass of both critics over `B` rows.
+/// Buffers of one pass of both critics over `B` rows, or over `2B` of which `B` count.
 #[derive(Debug)]
 pub(crate) struct CriticSpace {
-    trunks: [TrunkSpace; 2],
-    /// Outputs `[B,K]`.
+    bodies: [BodySpace; 2],
+    /// Outputs that count `[B,K]`.
     pub out: [Tensor; 2],
     /// Their gradients; empty where no backward pass is wanted.
     pub d_out: [Tensor; 2],
+    /// The same of all rows.
+    all: [Tensor; 2],
+    d_all: [Tensor; 2],
+}
+
+/// Buffers of the passes of a gradient step.
+#[derive(Debug)]
+pub(crate) struct CriticSpaces {
+    /// Over what was done.
+    pub taken: CriticSpace,
+    /// Of the slow copies, over what comes next.
+    pub next: CriticSpace,
+    /// Where the first cannot serve.
+    now: Option<CriticSpace>,
+}
+
+impl CriticSpaces {
+    /// Over what the policy would do now.
+    pub(crate) fn now(&self) -> &CriticSpace {
+        self.now.as_ref().unwrap_or(&self.taken)
+    }
 }
 
 /// Where one network's parameters lie.
 struct Declared {
-    hidden: Vec<LayerAt>,
+    body: BodyAt,
     head: LinearAt,
 }
 
@@ -61,10 +86,10 @@ impl Critics {
         let build = |names: [&str; 2]| -> Result<(Params, [Critic; 2]), LearnError> {
             let mut layout = Layout::default();
             let at = names.map(|name| {
-                let (hidden, features) = Trunk::declare(&mut layout, name, inputs, config.trunk());
+                let (body, features) = Body::declare(&mut layout, name, inputs, config.body());
                 let head = format!("{name}.head");
                 let head = Linear::declare(&mut layout, &head, features, outputs);
-                Declared { hidden, head }
+                Declared { body, head }
             });
             let params = Params::new(layout, device)?;
             let [a, b] = &at;
@@ -72,73 +97,121 @@ impl Critics {
             Ok((params, critics))
         };
         let (params, online) = build(NAMES)?;
-        let (mut target, slow) = build(TARGETS)?;
+        let (target, slow) = build(TARGETS)?;
         // Streams apart from the actor's.
-        let layers = online.iter().flat_map(Critic::layers);
-        for (stream, layer) in (0x1000..).zip(layers) {
-            init::fan_in(layer, seed, stream)?;
+        let mut stream = 0x1000;
+        for critic in &online {
+            stream += critic.body.init(seed, stream)?;
+            init::fan_in(&critic.head, seed, stream)?;
+            stream += 1;
         }
-        let mut norms = online.iter().flat_map(|c| c.trunk.norms());
-        norms.try_for_each(|n| n.init())?;
-        target.theta.f_copy_(&params.theta)?;
-        Ok(Self { params, target, online, slow, outputs })
+        let critics = Self { params, target, online, slow, inputs, outputs };
+        critics.project()?;
+        critics.target.theta.shallow_clone().f_copy_(&critics.params.theta)?;
+        Ok(critics)
     }
 
-    /// Allocates for `rows` rows.
+    /// Weights are brought back to their lengths, where they have such.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn project(&self) -> Result<(), TchError> {
+        self.online.iter().try_for_each(|c| c.body.project(&[&c.head]))
+    }
+
+    fn joint(&self) -> bool {
+        self.online[0].body.joint()
+    }
+
+    /// Allocates for batches of `rows` transitions.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub(crate) fn space(
+    pub(crate) fn spaces(&self, rows: i64, device: Device) -> Result<CriticSpaces, LearnError> {
+        let joint = self.joint();
+        let behind = if joint { rows } else { 0 };
+        Ok(CriticSpaces {
+            taken: self.space(rows + behind, 0..rows, true, device)?,
+            next: self.space(rows + behind, behind..rows + behind, false, device)?,
+            now: joint.then(|| self.space(rows, 0..rows, true, device)).transpose()?,
+        })
+    }
+
+    /// Allocates for `rows` rows, of which those of `count` count.
+    fn space(
         &self,
         rows: i64,
+        count: Range<i64>,
         backward: bool,
         device: Device,
     ) -> Result<CriticSpace, LearnError> {
-        let trunk = |c: &Critic| c.trunk.space(rows, backward, device);
+        let body = |c: &Critic| c.body.space(rows, backward, device);
         let matrix = |wanted: bool| {
             let size: &[i64] = if wanted { &[rows, self.outputs] } else { &[0] };
             zeros("critic outputs", size, Kind::Float, device)
         };
+        let all = [matrix(true)?, matrix(true)?];
+        let d_all = [matrix(backward)?, matrix(backward)?];
+        let counted = |t: &Tensor| match t.dim() {
+            2 => t.f_narrow(0, count.start, count.end - count.start),
+            _ => Ok(t.shallow_clone()),
+        };
         Ok(CriticSpace {
-            trunks: [trunk(&self.online[0])?, trunk(&self.online[1])?],
-            out: [matrix(true)?, matrix(true)?],
-            d_out: [matrix(backward)?, matrix(backward)?],
+            bodies: [body(&self.online[0])?, body(&self.online[1])?],
+            out: [counted(&all[0])?, counted(&all[1])?],
+            d_out: [counted(&d_all[0])?, counted(&d_all[1])?],
+            all,
+            d_all,
         })
     }
 
-    /// Both critics on `x [B,C+A]`.
+    /// Both slow copies on what comes next, its action included.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub(crate) fn forward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
-        forward(&self.online, x, space)
+    pub(crate) fn forward_next(&self, x: &Inputs, spaces: &CriticSpaces) -> Result<(), TchError> {
+        let input = if self.joint() { &x.all_pairs } else { &x.next.all };
+        forward(&self.slow, input, &spaces.next, true)
     }
 
-    /// Both slow copies on `x [B,C+A]`.
+    /// Both critics on what was done, after the slow copies.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub(crate) fn forward_slow(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
-        forward(&self.slow, x, space)
+    pub(crate) fn forward_taken(&self, x: &Inputs, spaces: &CriticSpaces) -> Result<(), TchError> {
+        forward(&self.online, self.taken(x), &spaces.taken, true)
     }
 
-    /// Gradients of all parameters from those of the outputs.
+    /// Both critics on what the policy would do now.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub(crate) fn backward(&self, x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
+    pub(crate) fn forward_now(&self, x: &Inputs, spaces: &CriticSpaces) -> Result<(), TchError> {
+        forward(&self.online, &x.now.all, spaces.now(), false)
+    }
+
+    fn taken<'a>(&self, x: &'a Inputs) -> &'a Tensor {
+        if self.joint() { &x.all_pairs } else { &x.taken.all }
+    }
+
+    /// Gradients of all parameters from those of the outputs for what was done.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(crate) fn backward(&self, x: &Inputs, spaces: &CriticSpaces) -> Result<(), TchError> {
+        let (x, space) = (self.taken(x), &spaces.taken);
         for (i, critic) in self.online.iter().enumerate() {
-            let (trunk, d_out) = (&space.trunks[i], &space.d_out[i]);
-            critic.head.backward(trunk.output(x), d_out)?;
-            if let Some(d) = trunk.d_output() {
+            let (body, d_out) = (&space.bodies[i], &space.d_all[i]);
+            critic.head.backward(body.output(x), d_out)?;
+            if let Some(d) = body.d_output() {
                 critic.head.backward_input(d_out, d)?;
             }
-            critic.trunk.backward(x, trunk)?;
+            critic.body.backward(x, body)?;
         }
         Ok(())
     }
 
-    /// Gradient of the action (the last of the inputs) from those of the outputs of both
+    /// Gradient of the action of now (the last of the inputs) from those of the outputs of both
     /// critics, into `d_action [B,A]`; `scratch` is of the same shape. Gradients of
     /// parameters stay as they are.
     ///
@@ -146,19 +219,20 @@ impl Critics {
     /// libtorch refuses.
     pub(crate) fn backward_action(
         &self,
-        space: &CriticSpace,
+        spaces: &CriticSpaces,
         d_action: &Tensor,
         scratch: &Tensor,
     ) -> Result<(), TchError> {
         let width = d_action.size2()?.1;
+        let space = spaces.now();
         for (i, critic) in self.online.iter().enumerate() {
-            let (trunk, d_out) = (&space.trunks[i], &space.d_out[i]);
+            let (body, d_out) = (&space.bodies[i], &space.d_out[i]);
             let into = if i == 0 { d_action } else { scratch };
-            let inputs = critic.inputs()?;
-            match trunk.d_output() {
+            let inputs = self.inputs;
+            match body.d_output() {
                 Some(d) => {
                     critic.head.backward_input(d_out, d)?;
-                    critic.trunk.backward_inputs(trunk, inputs - width, width, into)?;
+                    critic.body.backward_inputs(body, (inputs - width, width), into)?;
                 }
                 None => critic.head.backward_inputs(d_out, inputs - width, width, into)?,
             }
@@ -189,26 +263,21 @@ impl Critics {
 impl Critic {
     fn new(params: &Params, at: &Declared, config: &CriticConfig) -> Result<Self, TchError> {
         Ok(Self {
-            trunk: Trunk::new(params, &at.hidden, config.trunk())?,
+            body: Body::new(params, &at.body, config.body().0)?,
             head: Linear::new(params, at.head)?,
         })
     }
-
-    fn layers(&self) -> impl Iterator<Item = &Linear> {
-        self.trunk.layers().iter().chain([&self.head])
-    }
-
-    /// Numbers per input row.
-    fn inputs(&self) -> Result<i64, TchError> {
-        let first = self.trunk.layers().first().unwrap_or(&self.head);
-        Ok(first.weight().size2()?.1)
-    }
 }
 
-fn forward(critics: &[Critic; 2], x: &Tensor, space: &CriticSpace) -> Result<(), TchError> {
+fn forward(
+    critics: &[Critic; 2],
+    x: &Tensor,
+    space: &CriticSpace,
+    learning: bool,
+) -> Result<(), TchError> {
     for (i, critic) in critics.iter().enumerate() {
-        critic.trunk.forward(x, &space.trunks[i])?;
-        critic.head.forward(space.trunks[i].output(x), &space.out[i])?;
+        critic.body.forward(x, &space.bodies[i], learning)?;
+        critic.head.forward(space.bodies[i].output(x), &space.all[i])?;
     }
     Ok(())
 }

@@ -13,10 +13,14 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
 #[derive(Debug)]
 pub(crate) struct Inputs {
+    /// Inputs of the actor and, behind them, its next ones `[2B,O]`.
+    pub all_obs: Tensor,
     /// Inputs of the actor `[B,O]`.
     pub obs: Tensor,
     /// Its next inputs `[B,O]`.
     pub next_obs: Tensor,
+    /// `taken` and, behind it, `next` `[2B,C+A]`.
+    pub all_pairs: Tensor,
     /// Observation and the action taken `[B,C+A]`.
     pub taken: Pair,
     /// The next observation and an action for it.
@@ -51,8 +55,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    fn new(rows: i64, obs: i64, action: i64, device: Device) -> Result<Self, LearnError> {
-        let all = zeros("critic inputs", &[rows, obs + action], Kind::Float, device)?;
+    fn of(all: Tensor, obs: i64, action: i64) -> Result<Self, TchError> {
         Ok(Self { obs: all.f_narrow(1, 0, obs)?, action: all.f_narrow(1, obs, action)?, all })
     }
 }
@@ -71,16 +74,20 @@ impl Inputs {
         let (rows, width) = (rows as i64, spec.action.width() as i64);
         let obs = spec.obs.policy as i64;
         let critic = spec.critic.map_or(obs, |c| c as i64);
-        let float = |what: &str, cols: i64| zeros(what, &[rows, cols], Kind::Float, device);
-        let pair = || Pair::new(rows, critic, width, device);
+        let pairs =
+            |rows: i64| zeros("critic inputs", &[rows, critic + width], Kind::Float, device);
+        let all_obs = zeros("normalised observations", &[2 * rows, obs], Kind::Float, device)?;
+        let all_pairs = pairs(2 * rows)?;
         let draws = Noise::new((rows, 2 * width), seed, device)?;
         let numbers = draws.numbers();
         Ok(Self {
-            obs: float("normalised observations", obs)?,
-            next_obs: float("normalised observations", obs)?,
-            taken: pair()?,
-            next: pair()?,
-            now: pair()?,
+            obs: all_obs.f_narrow(0, 0, rows)?,
+            next_obs: all_obs.f_narrow(0, rows, rows)?,
+            taken: Pair::of(all_pairs.f_narrow(0, 0, rows)?, critic, width)?,
+            next: Pair::of(all_pairs.f_narrow(0, rows, rows)?, critic, width)?,
+            now: Pair::of(pairs(rows)?, critic, width)?,
+            all_obs,
+            all_pairs,
             reward: Tensor::new(),
             bootstrap: Tensor::new(),
             weight: Tensor::new(),

@@ -68,7 +68,11 @@ impl Learner for OffPolicy {
         if let Some(buffer) = &mut self.buffer {
             buffer.set_progress(done);
         }
-        Ok(())
+        self.progress = done;
+        match self.common.final_lr_share {
+            1.0 => Ok(()),
+            _ => self.set_rates(),
+        }
     }
 
     fn state(&self) -> &State {

@@ -42,6 +42,14 @@ pub(crate) trait Method: std::fmt::Debug {
         section: &mut Section,
     ) -> Result<(), TchError>;
 
+    /// After a step of the critics.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn after_critics(&mut self, _: &Inputs) -> Result<(), LearnError> {
+        Ok(())
+    }
+
     /// After a step of the actor.
     ///
     /// # Errors
@@ -82,12 +90,19 @@ pub(crate) trait Method: std::fmt::Debug {
         Ok(())
     }
 
-    /// The optimiser forgets all gradients; its learning rate is `lr_scale` of the
-    /// configuration's.
+    /// The optimiser forgets all gradients.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn restart(&mut self, _lr_scale: f64) -> Result<(), TchError> {
+    fn restart(&mut self) -> Result<(), TchError> {
+        Ok(())
+    }
+
+    /// The optimiser's learning rate becomes this share of the configuration's.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn set_rate(&mut self, _share: f64) -> Result<(), TchError> {
         Ok(())
     }
 }
@@ -103,6 +118,6 @@ pub(super) fn weighted(x: &Tensor, weight: &Tensor) -> Result<Tensor, TchError> 
 }
 
 /// Derivative of `bound tanh(u)` by `u`, from `tanh(u)`.
-pub(super) fn squash_slope(tanh: &Tensor, bound: f64) -> Result<Tensor, TchError> {
-    tanh.f_mul(tanh)?.f_neg()?.f_add_scalar(1.0)?.f_mul_scalar(bound)
+pub(super) fn squash_slope(tanh: &Tensor, bound: &Tensor) -> Result<Tensor, TchError> {
+    tanh.f_mul(tanh)?.f_neg()?.f_add_scalar(1.0)?.f_mul(bound)
 }

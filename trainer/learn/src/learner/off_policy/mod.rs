@@ -2,10 +2,13 @@
 //!
 //! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
 //! into the replay buffer, then gradient step after gradient step on batches drawn from it ->
-//! `Method` (the losses: `sac`, `td3`) -> `actor`, `critics` (networks) -> `section`
-//! (is a step good, the step, the sums) -> `state`.
+//! `Method` (the losses: `sac`, `td3`, and what critics learn, `values`) -> `actor`, `critics`
+//! (networks; `body`, `blocks`: their hidden layers) -> `section` (is a step good, the step, the sums)
+//! -> `state`.
 
 mod actor;
+mod blocks;
+mod body;
 mod config;
 mod critics;
 mod inputs;
@@ -21,6 +24,7 @@ mod state;
 mod td3;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
@@ -40,6 +44,7 @@ use method::{Method, Nets};
 use ostler_collector::Rollout;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind, Transform};
 use ostler_collector::transfer::{brought, host_doubles};
+use ostler_sim::config::ConfigError;
 use ostler_sim::device::{self, Traffic};
 use ostler_sim::env::EnvSpec;
 use sac::Sac;
@@ -82,6 +87,8 @@ pub struct OffPolicy {
     captured_mark: Option<Mark>,
     faults: Faults,
     fresh_episodes: bool,
+    /// Share of the run that is done.
+    progress: f64,
     seed: u64,
     device: Device,
     /// Traffic between host and device but for the buffer's.
@@ -100,14 +107,36 @@ pub fn policy(
     seed: u64,
     device: Device,
 ) -> Result<ContinuousPolicy, LearnError> {
-    let (explore, bound) = match algorithm {
-        Algorithm::Sac(c) => (Explore::Squashed, c.action_bound),
+    let (explore, bounds) = match algorithm {
+        Algorithm::Sac(c) => {
+            let reach = c.joint_limits.then(|| reach(spec)).transpose()?;
+            let reach = reach.unwrap_or_else(|| vec![1.0; spec.action.width()]);
+            let bounds = reach.iter().map(|r| r * c.action_bound as f32).collect();
+            (Explore::Squashed { tanh_std: c.tanh_std }, bounds)
+        }
         Algorithm::Td3(c) => {
             let (min, max) = (c.std_min, c.std_max);
-            (Explore::Added { min, max }, c.action_bound)
+            (Explore::Added { min, max }, vec![c.action_bound as f32; spec.action.width()])
         }
     };
-    ContinuousPolicy::new(actor, critic, spec, explore, bound, seed, device)
+    ContinuousPolicy::new(actor, critic, spec, explore, &bounds, seed, device)
+}
+
+/// Sizes of actions that reach the joints' limits.
+fn reach(spec: &EnvSpec) -> Result<Vec<f32>, ConfigError> {
+    let refused = |why: String| {
+        ConfigError::new("sac.joint_limits", why)
+            .help("sac.joint_limits = false, and sac.action_bound")
+    };
+    if spec.reach.is_empty() {
+        let why = "it is for robots with one agent and [[task.action]] of kind = \"position\"";
+        return Err(refused(why.into()));
+    }
+    let all = spec.reach.iter().enumerate().map(|(i, reach)| {
+        let name = spec.output_names().nth(i).map_or_else(|| i.to_string(), |n| format!("\"{n}\""));
+        reach.ok_or_else(|| refused(format!("action {name} is no position of a joint with limits")))
+    });
+    all.collect()
 }
 
 /// Arguments for a learner with a replay buffer.
@@ -143,7 +172,7 @@ impl OffPolicy {
         device: Device,
     ) -> Result<Self, LearnError> {
         let (common, outputs, errors) = match plan.algorithm {
-            Algorithm::Sac(c) => (c.common(), 1, c.validate()),
+            Algorithm::Sac(c) => (c.common(), c.num_atoms as i64, c.validate()),
             Algorithm::Td3(c) => (c.common(), c.num_atoms as i64, c.validate()),
         };
         let errors = [errors, plan.critic.validate(), plan.replay.validate()].concat();
@@ -163,7 +192,8 @@ impl OffPolicy {
         };
         let adam = |len: i64, rate: f64, name: &'static str| {
             let adam = Adam::new(len, rate, device)?;
-            Ok::<_, LearnError>(adam.named(name).decaying(common.weight_decay))
+            let adam = adam.named(name).decaying(common.weight_decay);
+            Ok::<_, LearnError>(adam.with_betas(common.betas))
         };
         let (of_actor, of_critics) = (nets.policy.params.len(), nets.critics.params.len());
         let actor_adam = adam(of_actor, common.actor_learning_rate, "actor.adam")?;
@@ -205,6 +235,7 @@ impl OffPolicy {
             captured_mark: None,
             faults: Faults::default(),
             fresh_episodes: plan.fresh_episodes,
+            progress: 0.0,
             seed,
             device,
         };
@@ -280,6 +311,8 @@ impl OffPolicy {
         self.poison(FaultTime::Judged)?;
         let critics = &mut self.nets.critics;
         self.critic.step(&mut self.critic_adam, &mut critics.params)?;
+        critics.project()?;
+        self.method.after_critics(&self.inputs)?;
         let every = self.common.policy_frequency as u64;
         // The first actor's step comes after so many of the critics.
         if (self.counts.steps.get() + 1).is_multiple_of(every) {
@@ -287,6 +320,7 @@ impl OffPolicy {
             self.method.actor_loss(&self.nets, x, &mut self.actor)?;
             let policy = &mut self.nets.policy;
             self.actor.step(&mut self.actor_adam, &mut policy.params)?;
+            policy.net.project()?;
             self.method.after_actor(x)?;
         }
         self.nets.critics.follow(self.common.tau)?;

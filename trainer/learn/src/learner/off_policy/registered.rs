@@ -26,6 +26,10 @@ impl Method for SacMethod {
         config.sac.validate()
     }
 
+    fn check(&self, config: &Config) -> Vec<ConfigError> {
+        undecayed("sac", config.sac.weight_decay, config)
+    }
+
     fn batch_rows(&self, config: &Config) -> usize {
         config.sac.batch_size
     }
@@ -56,6 +60,10 @@ impl Method for Td3Method {
         config.td3.validate()
     }
 
+    fn check(&self, config: &Config) -> Vec<ConfigError> {
+        undecayed("td3", config.td3.weight_decay, config)
+    }
+
     fn batch_rows(&self, config: &Config) -> usize {
         config.td3.batch_size
     }
@@ -71,6 +79,17 @@ impl Method for Td3Method {
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
         policy_alone(Algorithm::Td3(&plan.config.td3), plan)
     }
+}
+
+/// Weights that keep their lengths, and running statistics among them, do not decay.
+fn undecayed(table: &str, weight_decay: f64, config: &Config) -> Vec<ConfigError> {
+    let flash = config.actor.body().1 || config.critic.body().1;
+    let refused = || {
+        let why = "weights of architecture = \"flash_sac\" keep their lengths";
+        let path = format!("{table}.weight_decay");
+        ConfigError::new(path, why).help(format!("{table}.weight_decay = 0.0"))
+    };
+    (flash && weight_decay > 0.0).then(refused).into_iter().collect()
 }
 
 fn gradient_steps(per_step: usize, batch: usize, config: &Config) -> String {

@@ -27,8 +27,8 @@ impl Replicate for ContinuousPolicy {
             ..CriticConfig::default()
         };
         let spec = acting_spec(&self.spec, envs);
-        let (explore, bound) = (self.explore, self.bound);
-        let copy = Self::new(&self.config, &critic, &spec, explore, bound, 0, Device::Cpu);
+        let (explore, bounds) = (self.explore, &self.bounds);
+        let copy = Self::new(&self.config, &critic, &spec, explore, bounds, 0, Device::Cpu);
         let mut copy = copy.map_err(own_memory)?;
         copy.begin_at(first * spec.agents_per_env()).map_err(own_memory)?;
         Ok(Box::new(copy))

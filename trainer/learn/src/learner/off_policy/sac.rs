@@ -2,14 +2,16 @@
 //!
 //! Source: Haarnoja et al., "Soft actor-critic algorithms and applications", 2018:
 //! equations 5 (critics), 7 and 9 (actor, by reparametrisation), 18 (temperature), and
-//! appendix C (squashed actions). Twin critics: Fujimoto et al. 2018.
+//! appendix C (squashed actions). Twin critics: Fujimoto et al. 2018; critics that learn the
+//! distribution of returns: `values`.
 
 use super::actor::ActorSpace;
 use super::config::SacConfig;
-use super::critics::CriticSpace;
+use super::critics::CriticSpaces;
 use super::inputs::Inputs;
-use super::method::{Method, Nets, squash_slope, sum, weighted};
+use super::method::{Method, Nets, squash_slope, weighted};
 use super::section::Section;
+use super::values::Values;
 use crate::learner::nn::device::LearnKernels;
 use crate::learner::nn::{Adam, Layout, Params};
 use crate::learner::tensors::zeros;
@@ -24,6 +26,8 @@ const LN_2: f64 = std::f64::consts::LN_2;
 #[derive(Debug)]
 pub(crate) struct Sac {
     auto_alpha: bool,
+    /// The temperature learns with the critics, from the next actions.
+    with_critics: bool,
     rate: f64,
     /// Entropy aimed at, of all actions together (nat).
     target_entropy: f64,
@@ -33,8 +37,8 @@ pub(crate) struct Sac {
     section: Section,
     actor: ActorSpace,
     next: ActorSpace,
-    critic: CriticSpace,
-    slow: CriticSpace,
+    critics: CriticSpaces,
+    values: Values,
     d_action: Tensor,
     scratch: Tensor,
     td_error: Tensor,
@@ -65,15 +69,18 @@ impl Sac {
         let matrix = || zeros("action gradients", &[rows, width], Kind::Float, device);
         Ok(Self {
             auto_alpha: config.auto_alpha,
+            with_critics: config.alpha_with_critics,
             rate: config.alpha_learning_rate,
             target_entropy: config.target_entropy * width as f64,
             log_alpha,
-            adam: Adam::new(1, config.alpha_learning_rate, device)?.named("alpha.adam"),
+            adam: Adam::new(1, config.alpha_learning_rate, device)?
+                .named("alpha.adam")
+                .with_betas(config.betas),
             section: Section::new(0, 0.0, device)?,
-            actor: nets.policy.net.space(rows, true, device)?,
-            next: nets.policy.net.space(rows, false, device)?,
-            critic: nets.critics.space(rows, true, device)?,
-            slow: nets.critics.space(rows, false, device)?,
+            actor: nets.policy.net.learning_space(rows, device)?,
+            next: nets.policy.net.space(rows, device)?,
+            critics: nets.critics.spaces(rows, device)?,
+            values: config.values(device)?,
             d_action: matrix()?,
             scratch: matrix()?,
             td_error: Tensor::new(),
@@ -82,6 +89,18 @@ impl Sac {
 
     fn alpha(&self) -> Result<Tensor, TchError> {
         self.log_alpha.theta.f_exp()
+    }
+
+    /// The gradient of the loss -log_alpha (log_prob + target), by log_alpha.
+    fn aim(&self, entropy: &Tensor) -> Result<(), TchError> {
+        let gradient = entropy.f_sub_scalar(self.target_entropy)?;
+        self.log_alpha.grad.shallow_clone().f_copy_(&gradient.f_view([1])?)
+    }
+
+    fn step_alpha(&mut self, x: &Inputs) -> Result<(), LearnError> {
+        let loss = self.log_alpha.grad.f_view([0i64; 0])?;
+        self.section.losses(&x.total, &loss)?;
+        self.section.step(&mut self.adam, &mut self.log_alpha)
     }
 }
 
@@ -110,26 +129,26 @@ impl Method for Sac {
     ) -> Result<(), TchError> {
         nets.policy.net.forward(&x.next_obs, &self.next)?;
         let next = draw(&self.next, &x.next_noise)?;
-        let action = next.tanh.f_mul_scalar(nets.policy.bound)?;
+        let action = next.tanh.f_mul(&nets.policy.bound)?;
         x.next.action.shallow_clone().f_copy_(&action)?;
-        nets.critics.forward_slow(&x.next.all, &self.slow)?;
-        let [a, b] = &self.slow.out;
-        let soft = a.f_minimum(b)?.f_sub(&next.log_prob.f_mul(&self.alpha()?)?)?;
-        let target = x.reward.f_addcmul(&x.bootstrap, &soft)?;
-
-        nets.critics.forward(&x.taken.all, &self.critic)?;
-        let mut loss = x.total.f_zeros_like()?;
-        let mut size = target.f_zeros_like()?;
-        for (q, d) in self.critic.out.iter().zip(&self.critic.d_out) {
-            let error = q.f_sub(&target)?;
-            let _ = error.f_mul_out(d, &x.weight)?;
-            let _ = loss.f_add_(&sum(&error.f_mul(d)?)?.f_mul_scalar(0.5)?)?;
-            let _ = size.f_add_(&error.f_abs()?)?;
+        nets.critics.forward_next(x, &self.critics)?;
+        // What entropy is worth is a part of the reward.
+        let cost = next.log_prob.f_mul(&self.alpha()?)?.f_mul(&x.bootstrap)?;
+        let reward = x.reward.f_sub(&cost)?;
+        let targets = self.values.targets(&self.critics.next.out, &reward, &x.bootstrap)?;
+        nets.critics.forward_taken(x, &self.critics)?;
+        self.td_error = self.values.losses(&self.critics.taken, &targets, x, section)?;
+        if self.with_critics {
+            self.aim(&weighted(&next.log_prob.f_neg()?, &x.weight)?)?;
         }
-        self.td_error = size.f_mul_scalar(0.5)?.f_view([-1])?;
-        section.losses(&x.total, &loss)?;
-        section.own(0, &weighted(&target, &x.weight)?)?;
-        nets.critics.backward(&x.taken.all, &self.critic)
+        nets.critics.backward(x, &self.critics)
+    }
+
+    fn after_critics(&mut self, x: &Inputs) -> Result<(), LearnError> {
+        match self.auto_alpha && self.with_critics {
+            true => self.step_alpha(x),
+            false => Ok(()),
+        }
     }
 
     fn actor_loss(
@@ -138,19 +157,15 @@ impl Method for Sac {
         x: &Inputs,
         section: &mut Section,
     ) -> Result<(), TchError> {
-        let bound = nets.policy.bound;
-        nets.policy.net.forward(&x.obs, &self.actor)?;
+        let bound = &nets.policy.bound;
+        nets.policy.net.forward_now(x, &self.actor)?;
         let Drawn { tanh, std, log_prob } = &draw(&self.actor, &x.noise)?;
-        let action = tanh.f_mul_scalar(bound)?;
+        let action = tanh.f_mul(bound)?;
         x.now.action.shallow_clone().f_copy_(&action)?;
-        nets.critics.forward(&x.now.all, &self.critic)?;
-        let [a, b] = &self.critic.out;
-        let [d_a, d_b] = &self.critic.d_out;
-        // The smaller of the two counts, and it alone has a gradient.
-        let first = a.f_le_tensor(b)?.f_to_kind(Kind::Float)?;
-        let _ = first.f_mul(&x.weight)?.f_neg_out(d_a)?;
-        let _ = x.weight.f_add(d_a)?.f_neg_out(d_b)?;
-        nets.critics.backward_action(&self.critic, &self.d_action, &self.scratch)?;
+        nets.critics.forward_now(x, &self.critics)?;
+        let worth = self.values.of_actions(self.critics.now(), &x.weight)?;
+        nets.critics.backward_action(&self.critics, &self.d_action, &self.scratch)?;
+        let value = weighted(&worth, &x.weight)?;
 
         let alpha = self.alpha()?;
         let worth = x.weight.f_mul(&alpha)?;
@@ -162,24 +177,21 @@ impl Method for Sac {
         self.actor.d_log_std.f_copy_(&d_log_std)?;
 
         let entropy = weighted(&log_prob.f_neg()?, &x.weight)?;
-        let value = weighted(&a.f_minimum(b)?, &x.weight)?;
         let loss = entropy.f_mul(&alpha)?.f_add(&value)?.f_neg()?;
         section.losses(&x.total, &loss.f_view([0i64; 0])?)?;
         section.own(0, &entropy)?;
         section.own(1, &std.f_mean(Kind::Float)?)?;
-        // The loss -log_alpha (log_prob + target), by log_alpha.
-        let gradient = entropy.f_sub_scalar(self.target_entropy)?;
-        self.log_alpha.grad.f_copy_(&gradient.f_view([1])?)?;
-        nets.policy.net.backward(&x.obs, &self.actor)
+        if !self.with_critics {
+            self.aim(&entropy)?;
+        }
+        nets.policy.net.backward(x, &self.actor)
     }
 
     fn after_actor(&mut self, x: &Inputs) -> Result<(), LearnError> {
-        if !self.auto_alpha {
-            return Ok(());
+        match self.auto_alpha && !self.with_critics {
+            true => self.step_alpha(x),
+            false => Ok(()),
         }
-        let loss = self.log_alpha.grad.f_view([0i64; 0])?;
-        self.section.losses(&x.total, &loss)?;
-        self.section.step(&mut self.adam, &mut self.log_alpha)
     }
 
     fn td_error(&self) -> &Tensor {
@@ -204,9 +216,11 @@ impl Method for Sac {
         self.adam.with_kernels(kernels)
     }
 
-    fn restart(&mut self, lr_scale: f64) -> Result<(), TchError> {
-        self.adam.restart()?;
-        self.adam.set_rate(0, self.rate * lr_scale)?;
-        Ok(())
+    fn restart(&mut self) -> Result<(), TchError> {
+        self.adam.restart()
+    }
+
+    fn set_rate(&mut self, share: f64) -> Result<(), TchError> {
+        self.adam.set_rate(0, self.rate * share)
     }
 }

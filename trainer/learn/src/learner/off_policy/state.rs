@@ -85,15 +85,22 @@ impl OffPolicy {
     /// collected.
     pub(super) fn restart_optimisers(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        let share = self.counts.rate_share.get();
-        for (adam, rate) in [
-            (&mut self.actor_adam, self.common.actor_learning_rate),
-            (&mut self.critic_adam, self.common.critic_learning_rate),
-        ] {
-            adam.restart()?;
-            adam.set_rate(0, rate * share)?;
-        }
-        Ok(self.method.restart(share)?)
+        self.actor_adam.restart()?;
+        self.critic_adam.restart()?;
+        self.method.restart()?;
+        self.set_rates()
+    }
+
+    /// Learning rates of this part of the run: half a cosine from 1 to `final_lr_share`, times
+    /// what roll-backs left of them.
+    pub(super) fn set_rates(&mut self) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        let last = self.common.final_lr_share;
+        let high = 0.5 * (1.0 + (std::f64::consts::PI * self.progress.clamp(0.0, 1.0)).cos());
+        let share = (last + (1.0 - last) * high) * self.counts.rate_share.get();
+        self.actor_adam.set_rate(0, self.common.actor_learning_rate * share)?;
+        self.critic_adam.set_rate(0, self.common.critic_learning_rate * share)?;
+        Ok(self.method.set_rate(share)?)
     }
 
     /// Puts faults that are due here into the update.

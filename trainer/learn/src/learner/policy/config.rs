@@ -15,13 +15,18 @@ use serde::{Deserialize, Serialize};
 pub struct ActorConfig {
     /// Widths of the hidden layers, each 1 or more; `[]` is a linear policy.
     pub hidden_dims: Vec<i64>,
-    /// Function between layers: `"elu"`, `"relu"` or `"tanh"`.
+    /// Function between layers: `"elu"`, `"relu"`, `"tanh"` or `"silu"` (not with
+    /// PPO).
     pub activation: Activation,
     /// Normalise each hidden layer's numbers before the function (Ba et al. 2016).
     pub layer_norm: bool,
     /// Add to a hidden layer's numbers those of the one before, where there are as many (He et
     /// al. 2016).
     pub residual: bool,
+    /// `"mlp"`; for `"sac"` and `"td3"` also `"flash_sac"`: the first of `hidden_dims` is the
+    /// width of an embedding and each further one, of the same width, a residual block with
+    /// batch normalisation, and weights keep their lengths.
+    pub architecture: Architecture,
     /// Standard deviation of the actions at the start, within `min_std`..`max_std`.
     pub init_std: f64,
     /// `"scalar"`: one learnt standard deviation per action, the same in every state;
@@ -49,6 +54,7 @@ impl Default for ActorConfig {
             activation: Activation::Elu,
             layer_norm: false,
             residual: false,
+            architecture: Architecture::Mlp,
             init_std: 1.0,
             std_type: StdType::Scalar,
             min_std: 1e-3,
@@ -66,7 +72,8 @@ impl Default for ActorConfig {
 pub struct CriticConfig {
     /// Widths of the hidden layers, each 1 or more. Unused when `shared`.
     pub hidden_dims: Vec<i64>,
-    /// Function between layers: `"elu"`, `"relu"` or `"tanh"`. Unused when `shared`.
+    /// Function between layers: `"elu"`, `"relu"`, `"tanh"` or `"silu"` (not with
+    /// PPO). Unused when `shared`.
     pub activation: Activation,
     /// Normalise each hidden layer's numbers before the function (Ba et al. 2016). Unused
     /// when `shared`.
@@ -74,6 +81,8 @@ pub struct CriticConfig {
     /// Add to a hidden layer's numbers those of the one before, where there are as many (He et
     /// al. 2016). Unused when `shared`.
     pub residual: bool,
+    /// As of `[actor]`.
+    pub architecture: Architecture,
     /// Shift and scale observations by their running mean and standard deviation. Unused when
     /// `shared`.
     pub obs_normalization: bool,
@@ -89,10 +98,21 @@ impl Default for CriticConfig {
             activation: Activation::Elu,
             layer_norm: false,
             residual: false,
+            architecture: Architecture::Mlp,
             obs_normalization: false,
             shared: false,
         }
     }
+}
+
+/// Layout of hidden layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Architecture {
+    /// Fully connected layers one behind the other.
+    Mlp,
+    /// FlashSAC's embedding and blocks.
+    FlashSac,
 }
 
 /// Kind of a policy's memory.
@@ -126,6 +146,11 @@ impl ActorConfig {
         }
     }
 
+    /// The hidden layers, and whether they are FlashSAC's.
+    pub(crate) fn body(&self) -> (TrunkConfig<'_>, bool) {
+        (self.trunk(), self.architecture == Architecture::FlashSac)
+    }
+
     /// Whether it has a hidden state.
     pub fn is_recurrent(&self) -> bool {
         self.rnn_type != RnnType::None
@@ -143,6 +168,7 @@ impl ActorConfig {
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         check_widths("actor.hidden_dims", &self.hidden_dims, &mut errors);
+        check_body("actor", self.body(), &mut errors);
         check_width("actor.rnn_hidden_dim", self.rnn_hidden_dim, &mut errors);
         for (path, std) in [("actor.min_std", self.min_std), ("actor.max_std", self.max_std)] {
             if !(1e-9..=1e9).contains(&std) {
@@ -181,11 +207,40 @@ impl CriticConfig {
         }
     }
 
+    /// The hidden layers, and whether they are FlashSAC's.
+    pub(crate) fn body(&self) -> (TrunkConfig<'_>, bool) {
+        (self.trunk(), self.architecture == Architecture::FlashSac)
+    }
+
     /// Values that cannot be used, with paths such as `critic.hidden_dims`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         check_widths("critic.hidden_dims", &self.hidden_dims, &mut errors);
+        check_body("critic", self.body(), &mut errors);
         errors
+    }
+}
+
+/// What [`Architecture::FlashSac`] cannot have.
+fn check_body(table: &str, (body, flash): (TrunkConfig<'_>, bool), errors: &mut Vec<ConfigError>) {
+    if !flash {
+        return;
+    }
+    let mut refuse = |key: &str, why: &str, help: &str| {
+        let why = format!("architecture = \"flash_sac\" {why}");
+        errors.push(ConfigError::new(format!("{table}.{key}"), why).help(help));
+    };
+    let even = body.widths.first().is_some_and(|w| body.widths.iter().all(|other| other == w));
+    if !even {
+        refuse("hidden_dims", "has one width for all layers", "[128, 128, 128]: two blocks");
+    }
+    if body.activation != Activation::Relu {
+        refuse("activation", "has rectifiers", "activation = \"relu\"");
+    }
+    for (key, on) in [("layer_norm", body.layer_norm), ("residual", body.residual)] {
+        if on {
+            refuse(key, "has its own", "leave it out");
+        }
     }
 }
 

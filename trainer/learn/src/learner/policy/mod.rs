@@ -7,7 +7,7 @@ mod replica;
 mod sample;
 
 pub use super::nn::activation::Activation;
-pub use config::{ActorConfig, CriticConfig, RnnType, StdType};
+pub use config::{ActorConfig, Architecture, CriticConfig, RnnType, StdType};
 
 use super::nn::Params;
 use super::nn::host::ActorPass;

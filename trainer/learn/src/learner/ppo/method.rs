@@ -3,6 +3,7 @@
 use super::{Ppo, Staleness, blocks};
 use crate::config::Config;
 use crate::learner::nn::host::half::Half;
+use crate::learner::policy::Activation;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
@@ -44,6 +45,20 @@ impl Method for PpoMethod {
                 ConfigError::new("collector.init_random_steps", why)
                     .help("0, or runner.algorithm = \"sac\" or \"td3\""),
             );
+        }
+        let bodies = [("actor", config.actor.body()), ("critic", config.critic.body())];
+        for (table, (body, flash)) in bodies {
+            let mut refuse = |key: &str, why: &str, help: &str| {
+                errors.push(ConfigError::new(format!("{table}.{key}"), why).help(help));
+            };
+            if body.activation == Activation::Silu {
+                let why = "\"silu\" is for \"sac\" and \"td3\": PPO's passes keep results alone";
+                refuse("activation", why, "\"elu\", \"relu\" or \"tanh\"");
+            }
+            if flash {
+                let why = "\"flash_sac\" is for \"sac\" and \"td3\"";
+                refuse("architecture", why, "\"mlp\", or runner.algorithm = \"sac\"");
+            }
         }
         if config.ppo.sequence_length > 0 && !config.actor.is_recurrent() {
             let why = "only a recurrent policy learns from sequences";

@@ -79,6 +79,7 @@ impl Leaf {
                 Activation::Elu => h.f_elu()?,
                 Activation::Relu => h.f_relu()?,
                 Activation::Tanh => h.f_tanh()?,
+                Activation::Silu => h.f_silu()?,
             };
             if stack.adds(i) {
                 h = h.f_add(&before)?;

@@ -9,8 +9,8 @@ pub use crate::learner::nn::shared::{
     AdamConfig, AdamStep, Columns, LossTerms, PpoLoss, ROWS, Tally,
 };
 use crate::learner::nn::shared::{
-    OSTLER_ELU, OSTLER_HUBER, OSTLER_MSE, OSTLER_POLICY, OSTLER_RELU, OSTLER_STATS, OSTLER_TANH,
-    Table,
+    OSTLER_ELU, OSTLER_HUBER, OSTLER_MSE, OSTLER_POLICY, OSTLER_RELU, OSTLER_SILU, OSTLER_STATS,
+    OSTLER_TANH, Table,
 };
 use bytemuck::Zeroable;
 use ostler_sim::device::Address;
@@ -155,6 +155,7 @@ impl Activation {
             Self::Elu => OSTLER_ELU,
             Self::Relu => OSTLER_RELU,
             Self::Tanh => OSTLER_TANH,
+            Self::Silu => OSTLER_SILU,
         }
     }
 }
@@ -230,7 +231,8 @@ impl Vectors {
         }
     }
 
-    /// Gradients `d` of results `y` become those of the arguments. As many of both.
+    /// Gradients `d` of results `y` become those of the arguments. As many of both. SiLU's `y`
+    /// are the arguments.
     pub fn slope(self, activation: Activation, y: &[f32], d: &mut [f32]) {
         assert_eq!(y.len(), d.len());
         // SAFETY: both are one row of as many numbers.

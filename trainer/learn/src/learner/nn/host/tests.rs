@@ -12,6 +12,7 @@ fn libtorch(activation: Activation, x: &Tensor) -> Tensor {
         Activation::Elu => x.elu(),
         Activation::Relu => x.relu(),
         Activation::Tanh => x.tanh(),
+        Activation::Silu => x.silu(),
     }
 }
 
@@ -102,6 +103,7 @@ fn forward_and_backward_agree_with_libtorch_and_special_values_are_its() {
                 ),
                 Activation::Relu => theirs.threshold_backward_grad_input(&their_d, &their_d, 0.0),
                 Activation::Tanh => Tensor::tanh_backward_grad_input(&their_d, &their_d, &theirs),
+                Activation::Silu => unreachable!("it has a test of its own"),
             };
             let mut own_d = d.clone();
             vectors.slope(activation, &y, &mut own_d);
@@ -114,6 +116,27 @@ fn forward_and_backward_agree_with_libtorch_and_special_values_are_its() {
                 };
                 let same = close || own == e || (own.is_nan() && e.is_nan());
                 assert!(same, "{activation:?} at {:e}: {own:e}, theirs {e:e}", y[i]);
+            }
+        }
+    }
+}
+
+#[test]
+fn silu_and_its_slope_are_those_of_libtorch() {
+    let x: Vec<f32> = (-2000..2000).map(|i| i as f32 * 0.02).chain([f32::NAN]).collect();
+    let t = Tensor::from_slice(&x);
+    let (theirs, d) = (libtorch(Activation::Silu, &t), t.sin());
+    let their_d = Tensor::zeros_like(&d);
+    let _ = t.silu_backward_grad_input(&their_d, &d);
+    let numbers = |t: &Tensor| Vec::<f32>::try_from(t).unwrap();
+    for vectors in Vectors::all() {
+        let (mut y, mut own_d) = (x.clone(), numbers(&d));
+        vectors.activate(Activation::Silu, &mut y);
+        vectors.slope(Activation::Silu, &x, &mut own_d);
+        for (own, theirs) in [(&y, numbers(&theirs)), (&own_d, numbers(&their_d))] {
+            for ((&own, &e), x) in own.iter().zip(&theirs).zip(&x) {
+                let near = (own - e).abs() <= 2e-6 * e.abs().max(1.0);
+                assert!(near || (own.is_nan() && e.is_nan()), "at {x}: {own:e}, theirs {e:e}");
             }
         }
     }

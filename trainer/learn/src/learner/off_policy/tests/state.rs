@@ -4,6 +4,7 @@ use super::*;
 use crate::learner::Remembers;
 use crate::learner::UpdateTarget as T;
 use crate::learner::off_policy::actor::noise_scale;
+use crate::learner::policy::{Activation, Architecture};
 use crate::learner::testing::{normals, stand_in};
 use ostler_machine::memory::{Here, Told};
 use ostler_machine::torch::watched;
@@ -28,6 +29,21 @@ fn sac() -> SacConfig {
     SacConfig { batch_size: 32, learning_starts: 24, ..SacConfig::default() }
 }
 
+/// As FastSAC has it.
+fn fast() -> SacConfig {
+    SacConfig {
+        num_atoms: 21,
+        v_min: -10.0,
+        v_max: 10.0,
+        use_cdq: false,
+        alpha_with_critics: true,
+        tanh_std: true,
+        betas: [0.9, 0.95],
+        final_lr_share: 0.5,
+        ..sac()
+    }
+}
+
 fn td3() -> Td3Config {
     Td3Config {
         batch_size: 32,
@@ -48,7 +64,14 @@ fn build_with(
     algorithm: Algorithm<'_>,
     sampler: SamplerKind,
 ) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
-    let (actor, critic) = networks();
+    build_of(algorithm, sampler, networks())
+}
+
+fn build_of(
+    algorithm: Algorithm<'_>,
+    sampler: SamplerKind,
+    (actor, critic): (ActorConfig, CriticConfig),
+) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
     let replay = ReplayConfig {
         capacity: 100,
         storage: ostler_collector::replay::StorageKind::Host,
@@ -128,6 +151,7 @@ fn a_memory_on_a_gpu_takes_what_is_free_there() {
 
 fn both(test: impl Fn(Algorithm<'_>)) {
     test(Algorithm::Sac(&sac()));
+    test(Algorithm::Sac(&fast()));
     test(Algorithm::Td3(&td3()));
 }
 
@@ -225,6 +249,66 @@ fn an_update_taken_back_is_repeated_bit_for_bit() {
         assert_eq!(once.value_function.to_bits(), again.value_function.to_bits());
         assert_eq!(once.remembered, 48);
     });
+}
+
+/// Running statistics lie among the weights: taken back, handed to copies, never not finite.
+#[test]
+fn flash_sacs_networks_are_taken_back_and_repeated_too() {
+    let (actor, critic) = networks();
+    let (architecture, activation) = (Architecture::FlashSac, Activation::Relu);
+    let hidden_dims = vec![8, 8, 8];
+    let actor = ActorConfig { architecture, activation, hidden_dims: hidden_dims.clone(), ..actor };
+    let critic = CriticConfig { architecture, activation, hidden_dims, ..critic };
+    let fast = fast();
+    let build =
+        || build_of(Algorithm::Sac(&fast), SamplerKind::Uniform, (actor.clone(), critic.clone()));
+    let (mut learner, spec, _folder) = build();
+    learn(&mut learner, &spec, 1);
+    let rollout = rollout(learner.policy_mut(), &spec, STEPS, 2);
+    learner.capture().unwrap();
+    let start = learner.save().unwrap();
+    learner.update(&rollout).unwrap();
+    let end = learner.save().unwrap();
+    for ((name, a), (_, b)) in start.iter().zip(&end) {
+        // Slow copies follow; what no gradient reached stays.
+        let fixed = name.ends_with("learning_rate") || name.ends_with("lr_scale");
+        assert!(bits(a) != bits(b) || fixed, "{name} stays");
+        if name.ends_with("in.weight") && !name.starts_with("target") {
+            let lengths = b.norm_scalaropt_dim(2.0, [-1].as_slice(), false) - 1.0;
+            assert!(lengths.abs().max().double_value(&[]) < 1e-5, "{name}");
+        }
+    }
+    learner.restore().unwrap();
+    same(&learner.save().unwrap(), &start);
+    learner.update(&rollout).unwrap();
+    same(&learner.save().unwrap(), &end);
+    let fault =
+        UpdateFault { when: At(3), minibatch: 0, what: T::Loss, value: Value::Number(f64::NAN) };
+    learner.inject(vec![fault]).unwrap();
+    let stats = learn(&mut learner, &spec, 3);
+    assert_eq!((stats.skipped, stats.non_finite_params), (1, false));
+    assert!(learner.policy().network(0).unwrap().is_none(), "no file has such a network");
+}
+
+#[test]
+fn learning_rates_fall_along_half_a_cosine() {
+    let config = fast();
+    let (mut learner, ..) = build(Algorithm::Sac(&config));
+    let rates = |learner: &OffPolicy| {
+        let saved = learner.save().unwrap();
+        ["actor", "critic", "alpha"].map(|part| {
+            let name = format!("{part}.adam.learning_rate");
+            let found = saved.iter().find(|(n, _)| *n == name).unwrap();
+            found.1.double_value(&[0]) / 3e-4
+        })
+    };
+    for (done, share) in [(0.0, 1.0), (0.5, 0.75), (1.0, 0.5)] {
+        learner.set_progress(done).unwrap();
+        assert!(rates(&learner).iter().all(|r| (r - share).abs() < 1e-9), "{done}");
+    }
+    let weights = learner.weights().unwrap();
+    learner.roll_back(&weights, 0.1).unwrap();
+    assert!(rates(&learner).iter().all(|r| (r - 0.05).abs() < 1e-9));
 }
 
 #[test]
@@ -329,6 +413,17 @@ fn actions_stay_within_their_bound_and_choices_are_refused() {
     let mean = |r: Rollout| r.action.abs().mean(Kind::Double).double_value(&[]);
     let (wide, mixed) = (mean(rollout(wide.policy_mut(), &spec, STEPS, 1)), mean(r));
     assert!(wide > 1.1 * mixed, "{wide} {mixed}");
+    let limited = SacConfig { joint_limits: true, ..sac() };
+    let bounds = |reach: Vec<Option<f32>>| {
+        let (spec, (actor, critic)) = (EnvSpec { reach, ..spec.clone() }, networks());
+        let algorithm = Algorithm::Sac(&limited);
+        policy(algorithm, &actor, &critic, &spec, 1, Device::Cpu).map(|p| p.bounds)
+    };
+    assert_eq!(bounds(vec![Some(2.0), Some(0.5)]).unwrap(), [2.0, 0.5]);
+    for reach in [Vec::new(), vec![Some(2.0), None]] {
+        let e = bounds(reach).unwrap_err().to_string();
+        assert!(e.contains("sac.joint_limits"), "{e}");
+    }
     let discrete = EnvSpec { action: ActionSpace::Discrete(3), ..spec };
     let (actor, critic) = networks();
     let algorithm = Algorithm::Sac(&sac());
