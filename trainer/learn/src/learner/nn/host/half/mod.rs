@@ -6,8 +6,8 @@
 //!
 //! Packing is apart from multiplying, so that what is a factor of several products is packed
 //! once: weights once a minibatch, a block's rows for two products at a time. oneDNN's products,
-//! which libtorch has, are a tenth slower on blocks of 256 rows, round results to bfloat16 as
-//! well, and add nothing to sums that are there.
+//! which libtorch has, are no faster on blocks of 256 rows, round results to bfloat16 as well,
+//! and add nothing to sums that are there.
 
 mod layers;
 #[cfg(test)]
