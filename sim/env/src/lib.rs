@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod env;
+mod reflection;
 mod spaces;
 pub mod task;
 

@@ -1,6 +1,6 @@
 //! Inputs and outputs of environments.
 
-use super::mirror::Reflection;
+use crate::reflection::Reflection;
 use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
 use crate::task::Task;
 use crate::task::metrics::MetricRow;

@@ -9,6 +9,7 @@ pub mod curriculum;
 mod evaluation;
 pub mod filter;
 mod foreign;
+mod half;
 #[cfg(test)]
 mod include_tests;
 pub(crate) mod leave;
@@ -21,6 +22,7 @@ mod resolve_tests;
 mod robust;
 pub mod schema;
 mod sections;
+mod symmetry;
 #[cfg(test)]
 mod tests;
 mod validate;

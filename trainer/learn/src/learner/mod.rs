@@ -25,6 +25,7 @@ pub mod team;
 mod tensors;
 #[cfg(test)]
 pub(crate) mod testing;
+mod turn;
 
 pub use ars::ArsConfig;
 pub use choice::{build, build_policy, off_policy_team};

@@ -1,7 +1,7 @@
 //! Running mean and variance of observations.
 
 use super::state::{Holds, State};
-use super::symmetry::Turn;
+use super::turn::Turn;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Added to the standard deviation, so that an entry that hardly moves is not blown up; the

@@ -6,13 +6,12 @@
 //! symmetric and low-energy locomotion", 2018.
 
 use super::error::LearnError;
-use crate::config::Config;
+use super::turn::Turn;
 use ostler_collector::replay::{Batch, ReplayError, Transform, names};
-use ostler_sim::config::ConfigError;
 use ostler_sim::env::mirror::{Reflection, Signed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tch::{Device, TchError, Tensor};
+use tch::{Device, Tensor};
 
 /// `[symmetry]`: what the policy learns on one side of the robot it learns on the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,88 +64,6 @@ impl Plane {
             Self::Yz => 0,
             Self::Xz => 1,
         }
-    }
-}
-
-impl SymmetryConfig {
-    /// Values that cannot be used, alone or beside the other tables.
-    pub fn validate(&self, config: &Config) -> Vec<ConfigError> {
-        let mut errors = Vec::new();
-        let mut refuse = |key: &str, why: &str, help: &str| {
-            errors.push(ConfigError::new(key, why).help(help));
-        };
-        let algorithm = config.runner.algorithm;
-        let mirror = self.mirror_loss;
-        if !(mirror.is_finite() && mirror >= 0.0) {
-            refuse(
-                "symmetry.mirror_loss",
-                &format!("{mirror} is no weight"),
-                "a number, 0 or more",
-            );
-        }
-        if !config.has_robot() {
-            refuse("symmetry", "only a robot has sides", "a table [task], or leave it out");
-        }
-        if config.agents.is_some() || config.self_play.is_on() {
-            let why = "reflections of several agents, or of opponents, are not learnt from";
-            refuse("symmetry", why, "leave it out");
-        }
-        if algorithm.name() == "ars" {
-            refuse("symmetry", "\"ars\" learns from no samples", "runner.algorithm = \"ppo\"");
-        }
-        if algorithm.off_policy() && mirror > 0.0 {
-            let why = "SAC and TD3 have no mirror loss";
-            refuse("symmetry.mirror_loss", why, "0: symmetry.augmentation is for them, too");
-        }
-        if algorithm.off_policy() && !config.replay.transform.is_empty() {
-            let why = "reflections are of transitions as they were stored, not as they are changed";
-            refuse("replay.transform", why, "leave it or [symmetry] out");
-        }
-        if mirror > 0.0 && config.ppo.imitation.is_on() {
-            let why = "a policy that imitates a teacher has that one's actions as its target";
-            refuse("symmetry.mirror_loss", why, "0, with symmetry.augmentation = true");
-        }
-        if !self.augmentation && mirror == 0.0 {
-            let why = "without augmentation and mirror loss it does nothing";
-            refuse("symmetry.augmentation", why, "true, or symmetry.mirror_loss above 0");
-        }
-        errors
-    }
-}
-
-/// A [`Signed`] exchange of columns, on a device.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    index: Tensor,
-    sign: Tensor,
-}
-
-// SAFETY: the tensors are read only, which libtorch allows from several threads.
-unsafe impl Sync for Turn {}
-
-impl Turn {
-    pub(crate) fn new(of: &Signed, device: Device) -> Result<Self, TchError> {
-        let index: Vec<i64> = of.0.iter().map(|e| i64::from(e.0)).collect();
-        let sign: Vec<f32> = of.0.iter().map(|e| e.1).collect();
-        Ok(Self {
-            index: Tensor::f_from_slice(&index)?.f_to_device(device)?,
-            sign: Tensor::f_from_slice(&sign)?.f_to_device(device)?,
-        })
-    }
-
-    /// The reflections of rows `[.., W]`.
-    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor, TchError> {
-        x.f_index_select(-1, &self.index)?.f_mul(&self.sign)
-    }
-
-    /// The reflection of means `[W]`, float64.
-    pub(crate) fn of_means(&self, x: &Tensor) -> Result<Tensor, TchError> {
-        x.f_index_select(-1, &self.index)?.f_mul(&self.sign.f_to_kind(tch::Kind::Double)?)
-    }
-
-    /// The reflection of what has no sign.
-    pub(crate) fn exchanged(&self, x: &Tensor) -> Result<Tensor, TchError> {
-        x.f_index_select(-1, &self.index)
     }
 }
 

@@ -122,7 +122,7 @@ impl Need {
         if config.symmetry.is_some() && !off_policy {
             // Reflections, and the observations of both sides.
             let own = spec.critic.unwrap_or(0) as u64;
-            columns += columns + 2 * (spec.obs.policy as u64 + own);
+            columns = 2 * (columns + spec.obs.policy as u64 + own);
         }
         let normalised = match (config.actor.obs_normalization, config.critic.obs_normalization) {
             (false, false) => 0,

@@ -13,13 +13,14 @@ use super::{BatchEnv, EnvError};
 use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, RewardTerm, SimConfig, TaskConfig};
 use crate::config::{HalfOrRange, ObservationTerm, Spread, SpreadConfig};
+pub use crate::reflection::{Reflection, Signed};
 use crate::spaces::{ActionSpace, ObsRow};
 use alike::{Columns, Entry, Unlike};
 use ostler_base::names::nearest;
 use ostler_engine::config::Specialize;
-use ostler_engine::physics::mirror::{Proof, grounds, prove};
+use ostler_engine::physics::mirror::{grounds, prove};
 use ostler_model::Model;
-use ostler_model::mirror::{Difference, Mirror, MirrorError, Pairs};
+use ostler_model::mirror::{Mirror, MirrorError, Pairs};
 use pair::Pair;
 use std::sync::Arc;
 
@@ -40,49 +41,6 @@ pub struct Sides {
     pub pairs: Pairs,
     /// Observation terms of which the nearest reflection will do.
     pub approximate: Vec<String>,
-}
-
-/// Where the entries of a reflected vector come from: entry `k` is `sign` times entry `index`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Signed(pub Vec<(u32, f32)>);
-
-impl Signed {
-    /// Writes the reflection of a row.
-    pub fn reflect(&self, from: &[f32], to: &mut [f32]) {
-        for (to, &(index, sign)) in to.iter_mut().zip(&self.0) {
-            *to = sign * from[index as usize];
-        }
-    }
-
-    /// That of the first `width` entries, which are exchanged among themselves.
-    #[must_use]
-    pub fn narrowed(&self, width: usize) -> Self {
-        Self(self.0.iter().take(width).copied().collect())
-    }
-}
-
-/// The reflection of a task.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reflection {
-    /// Of the policy's observations.
-    pub policy: Signed,
-    /// Of the critic's rows, where it has its own.
-    pub critic: Option<Signed>,
-    /// Of actions.
-    pub action: Signed,
-    /// Of all commands.
-    pub command: Signed,
-    /// The robot's.
-    pub mirror: Mirror,
-    /// How well physics agrees.
-    pub proof: Proof,
-    /// The same of the robot with its sides made alike: whether the reflection is the right one.
-    pub even: Proof,
-    /// What of the robot differs, the largest first.
-    pub differences: Vec<Difference>,
-    /// Observation terms of which one step's reflection differs most, and how much of their
-    /// spread: where the robot differs, they do.
-    pub terms: Vec<(String, f64)>,
 }
 
 /// Where a mistake about a robot's reflection lies.
@@ -109,23 +67,6 @@ fn refused(e: &MirrorError) -> ConfigError {
 }
 
 impl Reflection {
-    /// One that reflects nothing: for tests of what takes one.
-    pub fn nothing() -> Self {
-        let proof =
-            Proof { states: 0, touching: 0, alike: 0, tolerance: 0.0, typical: 0.0, joint: None };
-        Self {
-            policy: Signed::default(),
-            critic: None,
-            action: Signed::default(),
-            command: Signed::default(),
-            mirror: Mirror::default(),
-            even: proof.clone(),
-            proof,
-            differences: Vec::new(),
-            terms: Vec::new(),
-        }
-    }
-
     /// Finds the reflection of a configuration's task.
     ///
     /// # Errors
@@ -234,52 +175,6 @@ impl Reflection {
         terms.sort_by(|a, b| b.1.total_cmp(&a.1));
         terms.dedup_by(|a, b| a.0 == b.0);
         Ok(Self { policy, critic, action, command, mirror, proof, even, differences, terms })
-    }
-
-    /// The reflection in words, a line each.
-    pub fn lines(&self, model: &Model) -> Vec<String> {
-        let across = ["yz", "xz", "xy"][self.mirror.axis];
-        let mut lines = vec![format!("reflected in the {across} plane")];
-        let mut joints = Vec::new();
-        for (j, joint) in model.joints.iter().enumerate().filter(|(_, j)| j.is_scalar()) {
-            let other = self.mirror.joints[j];
-            let sign = if self.mirror.signs[j] < 0.0 { ", sign turned over" } else { "" };
-            if other == j && !sign.is_empty() {
-                joints.push(format!("{}: sign turned over", joint.name));
-            } else if other > j {
-                joints.push(format!("{} and {}{sign}", joint.name, model.joints[other].name));
-            }
-        }
-        lines.extend(joints);
-        let (p, even) = (&self.proof, &self.even);
-        lines.push(format!(
-            "physics: {} of {} random states and their reflections, {} with contacts, have the same \
-             accelerations to {:.0e}{}",
-            even.alike,
-            even.states,
-            even.touching,
-            even.tolerance,
-            if self.differences.is_empty() { "" } else { ", with both sides made alike" }
-        ));
-        if let (Some(joint), false) = (&p.joint, p.holds()) {
-            lines.push(format!(
-                "the robot's own sides differ: accelerations by {:.2} % in the median state, most at \
-                 \"{joint}\"",
-                100.0 * p.typical
-            ));
-        }
-        let shown = 5;
-        lines.extend(self.differences.iter().take(shown).map(|d| format!("note: {d}")));
-        if let Some(more) = self.differences.len().checked_sub(shown).filter(|n| *n > 0) {
-            lines.push(format!("note: {more} smaller differences"));
-        }
-        for (name, share) in self.terms.iter().take(shown).filter(|t| t.1 > 0.01) {
-            lines.push(format!(
-                "note: observation \"{name}\" differs from its reflection by {:.0} % of its spread",
-                100.0 * share
-            ));
-        }
-        lines
     }
 }
 

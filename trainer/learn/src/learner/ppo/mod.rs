@@ -20,6 +20,7 @@ mod prepare;
 mod priority;
 mod range;
 mod reference;
+mod reflect;
 mod rnd;
 mod sequences;
 mod stale;

@@ -2,7 +2,8 @@
 //! squared distance that rsl_rl has, and recurrent policies remember what they would have seen.
 
 use super::*;
-use crate::learner::symmetry::{SymmetryConfig, Turn};
+use crate::learner::symmetry::SymmetryConfig;
+use crate::learner::turn::Turn;
 use ostler_collector::{Hidden, Rollout};
 use ostler_sim::env::mirror::{Reflection, Signed};
 

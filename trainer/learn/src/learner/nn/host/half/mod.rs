@@ -15,8 +15,6 @@ mod tests;
 
 pub use layers::{HalfSpace, HalfWeights};
 
-use crate::config::{Config, Precision};
-use ostler_sim::config::ConfigError;
 use std::arch::x86_64::{
     __m256bh, __m256i, __m512, __m512bh, __m512i, _mm256_mask_storeu_epi16, _mm512_add_ps,
     _mm512_cvtepi32_epi16, _mm512_cvtepu16_epi32, _mm512_cvtneps_pbh, _mm512_dpbf16_ps,
@@ -64,28 +62,8 @@ pub fn panels_len(rows: usize, width: usize) -> usize {
 }
 
 impl Half {
-    /// As the configuration has it: none for another `learner.precision`.
+    /// Where the processor can.
     ///
-    /// # Errors
-    /// It asks for `"bf16"` on a GPU, or the processor does not have it.
-    pub fn of(config: &Config) -> Result<Option<Self>, ConfigError> {
-        if config.learner.precision != Precision::Bf16 {
-            return Ok(None);
-        }
-        let refused = |why: String| ConfigError::new("learner.precision", why);
-        if config.gpu().is_some() {
-            let why = "\"bf16\" is for a processor, and the run computes on a GPU";
-            return Err(refused(why.into()).help("\"float32\" or \"tf32\", or device = \"cpu\""));
-        }
-        match Self::find() {
-            Ok(half) => Ok(Some(half)),
-            Err(lacking) => {
-                let why = format!("this processor has no {lacking}, which \"bf16\" needs");
-                Err(refused(why).help("\"float32\""))
-            }
-        }
-    }
-
     /// # Errors
     /// The instructions that the processor lacks.
     pub fn find() -> Result<Self, &'static str> {

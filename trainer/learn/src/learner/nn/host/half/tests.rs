@@ -1,6 +1,7 @@
 //! Against products of rounded factors that are added up in double precision.
 
 use super::*;
+use crate::config::{Config, Precision};
 use crate::need::Need;
 use ostler_sim::rng::{Purpose, fill_normal};
 
