@@ -1,8 +1,9 @@
 //! Whether a robot and its reflection move alike: physics says so, not names.
 
 use super::PhysicsError;
-use super::evaluate::{Evaluation, Precision, States};
+use super::evaluate::{Evaluation, Precision};
 use super::native::{EvalOptions, evaluate};
+use crate::referee::states::StateTable;
 use ostler_base::rng::{Purpose, normal_pair, philox, unit};
 use ostler_model::edit::lowest_in;
 use ostler_model::mirror::Mirror;
@@ -143,33 +144,34 @@ pub fn prove(
     count: u32,
 ) -> Result<Proof, PhysicsError> {
     let [own, other] = grounds(model, mirror.axis, 0.05);
-    let (nq, nv, nu, na) = (model.nq, model.nv, model.nu(), model.na);
-    let k = count as usize;
+    let (nv, k) = (model.nv, count as usize);
     let varied = model.varied_numbers();
-    let mut sides = [(); 2].map(|()| Rows::new(k, [nq, nv, nu, na], varied.len()));
-    for i in 0..k {
-        let state = random_state(&own, about, i as u32);
-        let mut draws = Draws { stream: i as u32, next: 1 << 20 };
+    let mut sides = [(); 2].map(|()| StateTable { count: k, ..StateTable::default() });
+    for i in 0..count {
+        let state = random_state(&own, about, i);
+        let mut draws = Draws { stream: i, next: 1 << 20 };
         let ctrl: Vec<f64> = (model.actuators.iter())
             .map(|a| {
                 let [low, high] = a.ctrlrange.unwrap_or([-1.0, 1.0]);
                 0.5 * (low + high) + 0.5 * (high - low) * draws.even()
             })
             .collect();
-        let [first, second] = &mut sides;
-        first.qpos[i * nq..][..nq].copy_from_slice(&state.qpos);
-        first.qvel[i * nv..][..nv].copy_from_slice(&state.qvel);
-        first.ctrl[i * nu..][..nu].copy_from_slice(&ctrl);
-        for side in [&mut *first, second] {
-            side.varied[i * varied.len()..][..varied.len()].copy_from_slice(&varied);
+        let mut other = (state.clone(), ctrl.clone());
+        mirror.qpos(model, &state.qpos, &mut other.0.qpos);
+        mirror.qvel(model, &state.qvel, &mut other.0.qvel);
+        mirror.ctrl(&ctrl, &mut other.1);
+        for (side, (state, ctrl)) in sides.iter_mut().zip([(state, ctrl), other]) {
+            side.qpos.extend(state.qpos);
+            side.qvel.extend(state.qvel);
+            side.ctrl.extend(ctrl);
+            side.act.extend(vec![0.0; model.na]);
+            side.varied.extend(&varied);
         }
-        mirror.qpos(model, &state.qpos, &mut second.qpos[i * nq..][..nq]);
-        mirror.qvel(model, &state.qvel, &mut second.qvel[i * nv..][..nv]);
-        mirror.ctrl(&ctrl, &mut second.ctrl[i * nu..][..nu]);
     }
     let run = |precision| -> Result<[Evaluation; 2], PhysicsError> {
         let options = EvalOptions::default();
-        let one = |model: &Model, rows: &Rows| evaluate(model, &options, precision, &rows.view());
+        let one =
+            |model: &Model, rows: &StateTable| evaluate(model, &options, precision, &rows.view());
         Ok([one(&own, &sides[0])?, one(&other, &sides[1])?])
     };
     let (answers, tolerance) = match run(Precision::F64) {
@@ -209,36 +211,4 @@ pub fn prove(
         typical: shares.get(k / 2).copied().unwrap_or(0.0),
         joint: joint.map(|(j, _)| model.joints[j].name.clone()),
     })
-}
-
-/// States, row-major.
-struct Rows {
-    qpos: Vec<f64>,
-    qvel: Vec<f64>,
-    ctrl: Vec<f64>,
-    act: Vec<f64>,
-    varied: Vec<f64>,
-}
-
-impl Rows {
-    fn new(k: usize, [nq, nv, nu, na]: [usize; 4], varied: usize) -> Self {
-        let zeros = |width: usize| vec![0.0; k * width];
-        Self {
-            qpos: zeros(nq),
-            qvel: zeros(nv),
-            ctrl: zeros(nu),
-            act: zeros(na),
-            varied: zeros(varied),
-        }
-    }
-
-    fn view(&self) -> States<'_> {
-        States {
-            qpos: &self.qpos,
-            qvel: &self.qvel,
-            ctrl: &self.ctrl,
-            act: &self.act,
-            varied: &self.varied,
-        }
-    }
 }

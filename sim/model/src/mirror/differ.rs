@@ -61,7 +61,7 @@ fn most(all: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// A range under a sign.
-fn signed(range: [f64; 2], sign: f64) -> [f64; 2] {
+pub(super) fn signed(range: [f64; 2], sign: f64) -> [f64; 2] {
     if sign < 0.0 { [-range[1], -range[0]] } else { range }
 }
 

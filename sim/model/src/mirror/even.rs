@@ -1,7 +1,7 @@
 //! A robot with its two sides made alike.
 
-use super::differ::Inertial;
-use super::{Mirror, centred, reflected, reflected_quat, turned_over};
+use super::differ::{Inertial, signed};
+use super::{Mirror, centred, reflected, reflected_axis, reflected_quat};
 use crate::rest::Rest;
 use crate::rotation::{Pose, conjugate, from_axes, mul, normalized, rotate};
 use crate::{Model, Vec3};
@@ -34,30 +34,20 @@ impl Mirror {
             let (frame, there) = (rest.bodies[own.body], rest.bodies[model.joints[k].body]);
             let to = &mut made.joints[k];
             if own.is_scalar() {
-                let axis = rotate(frame.quat, own.axis);
-                let axis = match own.kind {
-                    crate::JointKind::Hinge => turned_over(self.axis, axis),
-                    _ => reflected(self.axis, axis),
-                };
+                let axis = reflected_axis(self.axis, own.kind, rotate(frame.quat, own.axis));
                 to.axis = rotate(conjugate(there.quat), axis.map(|x| sign * x));
             }
             to.pos = there.inverse().point(reflected(self.axis, frame.point(own.pos)));
             let about = |x: f64, from: f64, to: f64| to + sign * (x - from);
             let (from, onto) = (model.qpos0[own.qpos_adr], model.qpos0[to.qpos_adr]);
             to.range = match own.is_scalar() {
-                true => own.range.map(|[low, high]| {
-                    let ends = [about(low, from, onto), about(high, from, onto)];
-                    [ends[0].min(ends[1]), ends[0].max(ends[1])]
-                }),
+                true => own.range.map(|r| signed(r.map(|x| x - from), sign).map(|x| onto + x)),
                 false => own.range,
             };
             to.springref = about(own.springref, own.reference, to.reference);
             (to.damping, to.stiffness) = (own.damping, own.stiffness);
             (to.armature, to.frictionloss) = (own.armature, own.frictionloss);
-            to.actfrcrange = own.actfrcrange.map(|[low, high]| match sign < 0.0 {
-                true => [-high, -low],
-                false => [low, high],
-            });
+            to.actfrcrange = own.actfrcrange.map(|range| signed(range, sign));
         }
         for (g, h) in self.shapes(model, &rest).into_iter().filter(|(g, h)| g < h) {
             let own = &model.geoms[g];
@@ -78,9 +68,7 @@ impl Mirror {
             let to = &mut made.actuators[v];
             (to.gain, to.bias) = (own.gain, own.bias);
             to.bias[0] *= sign;
-            let turned = |range: Option<[f64; 2]>| {
-                range.map(|[low, high]| if sign < 0.0 { [-high, -low] } else { [low, high] })
-            };
+            let turned = |range: Option<[f64; 2]>| range.map(|range| signed(range, sign));
             (to.ctrlrange, to.forcerange) = (turned(own.ctrlrange), turned(own.forcerange));
         }
         made

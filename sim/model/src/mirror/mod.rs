@@ -89,6 +89,14 @@ pub fn turned_over(axis: usize, v: Vec3) -> Vec3 {
     reflected(axis, v).map(|x| -x)
 }
 
+/// The reflection of a joint's axis in the world.
+fn reflected_axis(axis: usize, kind: JointKind, v: Vec3) -> Vec3 {
+    match kind {
+        JointKind::Slide => reflected(axis, v),
+        _ => turned_over(axis, v),
+    }
+}
+
 /// An orientation between the world and its reflection: `R A R`.
 fn reflected_quat(axis: usize, q: Quat) -> Quat {
     let [x, y, z] = turned_over(axis, [q[1], q[2], q[3]]);
@@ -330,12 +338,11 @@ fn sign(
     k: usize,
 ) -> Result<(f64, f64), MirrorError> {
     let [own, other] = [&model.joints[j], &model.joints[k]];
+    if !own.is_scalar() {
+        return Ok((1.0, 0.0));
+    }
     let world = |j: &crate::Joint| rotate(rest.bodies[j.body].quat, j.axis);
-    let wanted = match own.kind {
-        JointKind::Hinge => turned_over(axis, world(own)),
-        JointKind::Slide => reflected(axis, world(own)),
-        JointKind::Ball | JointKind::Free => return Ok((1.0, 0.0)),
-    };
+    let wanted = reflected_axis(axis, own.kind, world(own));
     let cosine = dot(world(other), wanted);
     let turn = cosine.abs().min(1.0).acos();
     // Rounding makes an angle of 1e-8.

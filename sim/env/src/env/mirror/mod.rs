@@ -46,8 +46,9 @@ pub struct Sides {
 /// Where a mistake about a robot's reflection lies.
 fn refused(e: &MirrorError) -> ConfigError {
     let key = match e {
-        MirrorError::HalfPattern { .. } | MirrorError::Unused(_) => "symmetry.pairs",
-        MirrorError::NoCounterpart { .. } => "symmetry.pairs",
+        MirrorError::HalfPattern { .. }
+        | MirrorError::Unused(_)
+        | MirrorError::NoCounterpart { .. } => "symmetry.pairs",
         _ => "symmetry",
     };
     let help = match e {

@@ -57,6 +57,8 @@ pub(crate) struct Blocks {
     order: Vec<i64>,
     /// Samples of the present minibatch, block by block.
     index: Vec<i64>,
+    /// Sequences of a block, of all sides.
+    both: Vec<i64>,
     /// Parameters at the front that are the actor's alone.
     actor: usize,
 }
@@ -128,6 +130,7 @@ impl Blocks {
             columns,
             order: in_order(sequences.count())?,
             index: zeroed("a minibatch's samples", rows)?,
+            both: zeroed("a block's sequences", rows_of(sequences.steps, sides) / sequences.steps)?,
             sequences,
             sides,
             targets: None,
@@ -153,17 +156,16 @@ impl Blocks {
         let taken = &self.order[range];
         let parts = parts_of(taken.len() * self.sides, steps);
         self.index.clear();
-        let mut both = Vec::with_capacity(rows_of(steps, self.sides) / steps);
         for i in 0..parts {
             let (from, len) = part(taken.len() as i64, parts as i64, i as i64);
             let part = &taken[from as usize..][..len as usize];
             for block in part.chunks(rows_of(steps, self.sides) / steps / self.sides) {
-                both.clear();
+                self.both.clear();
                 for side in 0..self.sides {
                     let behind = (side * sequences.count()) as i64;
-                    both.extend(block.iter().map(|s| s + behind));
+                    self.both.extend(block.iter().map(|s| s + behind));
                 }
-                self.index.extend(sequences.samples(&both));
+                self.index.extend(sequences.samples(&self.both));
             }
         }
     }
@@ -223,8 +225,8 @@ impl Blocks {
 
     /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
     /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
-    /// where none is valid; after [`pack`](Self::pack). Without `policy` only the value part is computed, and
-    /// gradients of the actor's own parameters mean nothing.
+    /// where none is valid. It comes after [`pack`](Self::pack). Without `policy` only the value
+    /// part is computed, and gradients of the actor's own parameters mean nothing.
     pub(crate) fn run(
         &self,
         inputs: Inputs<'_>,

@@ -33,14 +33,11 @@ impl Ppo {
             true => None,
             false => Some(self.values.critic_sees().f_narrow(0, 0, total)?),
         };
-        let mirrored = self.mirrored.take();
-        self.samples.x_actor = match &mirrored {
+        self.samples.x_actor = match &self.mirrored {
             None => x_actor,
-            Some(_) => Tensor::f_cat(&[&x_actor, &x_actor], 0)?,
+            Some(mirrored) => Tensor::f_cat(&[&x_actor, &mirrored.policy.apply(&x_actor)?], 0)?,
         };
-        let reflected = mirrored.as_ref().map(|m| self.reflect(m, rollout)).transpose();
-        self.mirrored = mirrored;
-        let reflected = reflected?;
+        let reflected = self.mirrored.as_ref().map(|m| self.reflect(m, rollout)).transpose()?;
 
         let column = |t: &Tensor| t.f_view([total, -1]);
         self.samples.memory = match (&rollout.hidden, self.values.keep()) {
@@ -112,44 +109,39 @@ impl Ppo {
             (Some(weight), _) => (normalized.f_mul(&weight)?, ones()?),
             (None, _) => (normalized, ones()?),
         };
-        let own = self.samples.packed.f_narrow(0, 0, total)?;
-        let (Some(mirrored), Some(reflected)) = (&self.mirrored, reflected) else {
-            let mut columns = vec![&acted.action, &reference.dist];
-            columns.extend(reference.std.as_ref());
-            columns.extend(taught.as_ref());
-            columns.extend([&reference.log_prob, &weighed, &targets]);
-            columns.extend([&value, &valid, &weight]);
-            let _ = Tensor::f_cat_out(&own, &columns, 1)?;
-            return Ok(());
-        };
-        let Reflected { critic, hidden, dist, std } = reflected;
-        let packed = self.samples.packed.f_narrow(0, total, total)?;
-        let action = mirrored.act(&acted.action)?;
-        // The mirror loss's targets follow in each minibatch.
-        let taught = match &taught {
+        // The mirror loss's targets follow in each minibatch; till then these fill their columns.
+        let taught = match taught {
             None if self.columns.target > 0 => Some(reference.dist.shallow_clone()),
-            None => None,
-            Some(taught) => Some(taught.shallow_clone()),
+            taught => taught,
         };
-        let taught_there = taught.as_ref().map(|t| mirrored.act(t)).transpose()?;
-        let minibatch = self.config.normalize_advantage == AdvantageNorm::MiniBatch;
-        let sides = [
-            (own, &acted.action, &reference.dist, &reference.std, &taught),
-            (packed, &action, &dist, &std, &taught_there),
-        ];
-        for ((to, action, dist, std, taught), factor) in sides.into_iter().zip(mirrored.weights()) {
-            let scaled = |t: &Tensor, on: bool| match on {
-                true => t.f_mul_scalar(factor),
-                false => Ok(t.shallow_clone()),
-            };
-            let (weighed, weight) = (scaled(&weighed, !minibatch)?, scaled(&weight, minibatch)?);
-            let mut columns = vec![action, dist];
+        let write = |side: i64,
+                     acted: [&Tensor; 2],
+                     std: &Option<Tensor>,
+                     taught: &Option<Tensor>,
+                     [weighed, weight]: [&Tensor; 2]| {
+            let mut columns = acted.to_vec();
             columns.extend(std.as_ref());
             columns.extend(taught.as_ref());
-            columns.extend([&reference.log_prob, &weighed, &targets]);
-            columns.extend([&value, &valid, &weight]);
-            let _ = Tensor::f_cat_out(&to, &columns, 1)?;
-        }
+            columns.extend([&reference.log_prob, weighed, &targets, &value, &valid, weight]);
+            let to = self.samples.packed.f_narrow(0, side * total, total)?;
+            Tensor::f_cat_out(&to, &columns, 1).map(|_| ())
+        };
+        let own = [&acted.action, &reference.dist];
+        let (Some(mirrored), Some(Reflected { critic, hidden, dist, std })) =
+            (&self.mirrored, reflected)
+        else {
+            return write(0, own, &reference.std, &taught, [&weighed, &weight]);
+        };
+        let minibatch = self.config.normalize_advantage == AdvantageNorm::MiniBatch;
+        let weights = |factor: f64| match minibatch {
+            true => Ok([weighed.shallow_clone(), weight.f_mul_scalar(factor)?]),
+            false => Ok::<_, TchError>([weighed.f_mul_scalar(factor)?, weight.shallow_clone()]),
+        };
+        let action = mirrored.act(&acted.action)?;
+        let taught_there = taught.as_ref().map(|t| mirrored.act(t)).transpose()?;
+        let [here, there] = mirrored.weights().map(weights);
+        write(0, own, &reference.std, &taught, here?.each_ref())?;
+        write(1, [&action, &dist], &std, &taught_there, there?.each_ref())?;
         if let (Some(own), Some(there)) = (&self.samples.x_critic, critic) {
             // What only the actor is to learn from the critic sees as it was.
             let there = if mirrored.weights()[1] > 0.0 { &there } else { own };

@@ -81,17 +81,15 @@ impl Ppo {
         }
     }
 
-    /// Inputs of both sides `[2M,O]` from those of the own one `[M,O]`, and what else of the
-    /// reflections is computed before the first minibatch.
+    /// What of the reflections, whose inputs stand behind the samples, is computed before the first
+    /// minibatch.
     pub(super) fn reflect(
         &self,
         mirrored: &Mirrored,
         rollout: &Rollout,
     ) -> Result<Reflected, TchError> {
         let (total, n) = (self.steps * self.envs, self.envs);
-        let own = self.samples.x_actor.f_narrow(0, 0, total)?;
         let x = self.samples.x_actor.f_narrow(0, total, total)?;
-        x.shallow_clone().f_copy_(&mirrored.policy.apply(&own)?)?;
         let critic =
             |seen: &Tensor| mirrored.critic.as_ref().unwrap_or(&mirrored.policy).apply(seen);
         let sees = self.values.critic_sees().f_narrow(0, 0, total)?;
