@@ -218,6 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn statistics_with_reflections_are_those_of_samples_and_reflections() {
+        let signed = ostler_sim::env::mirror::Signed(vec![(1, -1.0), (0, -1.0)]);
+        let turn = || Turn::new(&signed, Device::Cpu).unwrap();
+        let x = rows().narrow(0, 0, 1000);
+        let ones = |n: i64| Tensor::ones([n, 1], (Kind::Float, Device::Cpu));
+        let [mut n, mut both] = [(); 2].map(|()| Normalizer::new("n", 2, Device::Cpu).unwrap());
+        n.reflect(turn()).unwrap();
+        n.merge(&x, &ones(1000)).unwrap();
+        both.merge(&Tensor::cat(&[&x, &turn().apply(&x).unwrap()], 0), &ones(2000)).unwrap();
+        let far = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
+        assert!(far(&n.mean, &both.mean) < 1e-9 && far(&n.var, &both.var) < 1e-9);
+    }
+
+    #[test]
     fn an_observation_far_from_all_others_moves_nothing_by_more_than_the_bound() {
         let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
         let ones = Tensor::ones([40_000, 1], (Kind::Float, Device::Cpu));
