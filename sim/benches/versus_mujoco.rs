@@ -18,10 +18,10 @@
 use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::model::{Integrator, mjcf};
+use ostler_sim::npz::{Expected, Npz};
 use ostler_sim::physics::native;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::referee::mujoco::MuJoCo;
-use ostler_sim::referee::npz::{Expected, Npz};
 use serde_json::json;
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@
 #![warn(missing_docs)]
 
 pub use ostler_base::{
-    files, math, memory, names, onnx, owner, process, processor, python, rng, snapshot, text,
+    files, math, memory, names, npz, onnx, owner, process, processor, python, rng, snapshot, text,
 };
 pub use ostler_engine::{device, referee, state};
 pub use ostler_env::{config, env, task};

@@ -9,6 +9,7 @@ mod kernels;
 pub mod math;
 pub mod memory;
 pub mod names;
+pub mod npz;
 pub mod onnx;
 pub mod owner;
 pub mod process;

@@ -3,7 +3,7 @@
 use super::drive::Target;
 use super::mutate::Corpus;
 use super::runs::{CUT, folder, sections};
-use ostler_sim::referee::npz::{Expected, Npz, NpzWriter};
+use ostler_sim::npz::{Expected, Npz, NpzWriter};
 
 /// The checksum of zip archives (CRC-32, ISO 3309).
 fn crc32(bytes: &[u8]) -> u32 {

@@ -1,7 +1,7 @@
 //! States of a model, an engine's answers, a referee's answers; as files.
 
-use super::npz::{Expected, Npz, NpzError};
 use crate::physics::evaluate::States;
+use ostler_base::npz::{Expected, Npz, NpzError};
 use ostler_model::Model;
 use std::path::Path;
 

@@ -13,9 +13,9 @@ use ostler_sim::device::cuda::Unavailable;
 use ostler_sim::env::EnvError;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::model::mjcf::MjcfError;
+use ostler_sim::npz::NpzError;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::referee::mujoco::RefereeError;
-use ostler_sim::referee::npz::NpzError;
 use std::path::{Path, PathBuf};
 
 /// Exit code: everything went well.

@@ -1,7 +1,7 @@
 //! Files that numpy could have written, and files that it could not.
 
 use super::header::{Header, Kind};
-use super::{Expected, Npz, NpzError, NpzWriter};
+use super::{Expected, Npz, NpzError, NpzWriter, Numbers};
 use std::io::Write;
 use std::path::PathBuf;
 use zip::CompressionMethod::{self, Deflated, Stored};
@@ -64,6 +64,49 @@ fn arrays_come_back_as_they_were_written() {
     assert_eq!(file.counts("counts", 2).unwrap(), [7, 0]);
     assert_eq!(file.floats("empty", wide(4)).unwrap(), (Vec::new(), 0));
     assert!(file.has("single") && !file.has("triple"));
+}
+
+#[test]
+fn arrays_of_any_shape_and_text_come_back() {
+    let place = Place::new();
+    let path = place.path("a.npz");
+    let mut file = NpzWriter::create(&path).unwrap();
+    let values: Vec<f32> = (0..24).map(|i| i as f32).collect();
+    file.array("cube", &[2, 3, 4], &values).unwrap();
+    file.array("fps", &[1], &[50_i64]).unwrap();
+    file.array("small", &[2], &[-3_i8, 7]).unwrap();
+    file.array("large", &[1], &[200_u8]).unwrap();
+    file.texts("names", &["knee", "", "tail-\u{e9}"]).unwrap();
+    file.texts("nobody", &[]).unwrap();
+    file.finish().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let mut file = Npz::read(&path, &bytes).unwrap();
+    let cube = file.numbers("cube").unwrap();
+    assert_eq!((cube.shape, cube.values.len(), cube.values[23]), (vec![2, 3, 4], 24, 23.0));
+    assert_eq!(file.numbers("fps").unwrap().values, [50.0]);
+    assert_eq!(file.numbers("small").unwrap().values, [-3.0, 7.0]);
+    assert_eq!(file.numbers("large").unwrap().values, [200.0]);
+    assert_eq!(file.texts("names").unwrap(), ["knee", "", "tail-\u{e9}"]);
+    assert!(file.texts("nobody").unwrap().is_empty());
+    assert_eq!(file.names(), ["cube", "fps", "large", "names", "nobody", "small"]);
+    assert!(file.texts("fps").unwrap_err().to_string().contains("'<i8'"));
+    assert!(file.numbers("names").unwrap_err().to_string().contains("'<U6'"));
+    let head = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 1, 2), }\n";
+    let data: Vec<u8> = [1_i16, -2, 3, 4].iter().flat_map(|x| x.to_be_bytes()).collect();
+    let turned = place.array(head, &data).numbers("x").unwrap();
+    assert_eq!(turned.values, [1.0, 3.0, -2.0, 4.0]);
+    let scalar = place.array("{'descr': '<f8', 'fortran_order': False, 'shape': (), }", &[0; 8]);
+    let mut scalar = scalar;
+    assert_eq!(scalar.numbers("x").unwrap(), Numbers { shape: vec![], values: vec![0.0] });
+    let head = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }";
+    for text in [
+        place.array(head, &[0; 40]).texts("x").unwrap_err().to_string(),
+        place.array(head, &[0; 40]).numbers("x").unwrap_err().to_string(),
+    ] {
+        assert!(text.contains("a pickle"), "{text}");
+    }
+    let head = "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }";
+    assert!(place.array(head, &[0xff; 4]).texts("x").is_err());
 }
 
 #[test]

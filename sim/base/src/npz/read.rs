@@ -3,9 +3,9 @@
 use super::directory;
 use super::header::{Header, Kind};
 use super::{Expected, NpzError};
-use ostler_base::files;
+use crate::files;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use zip::CompressionMethod;
 
@@ -16,10 +16,10 @@ const INFLATED: u64 = 1032;
 /// Numbers are converted so many bytes at a time.
 const PIECE: usize = 1 << 16;
 
-/// An `.npz` file that is open for reading.
-pub struct Npz {
-    path: PathBuf,
-    archive: zip::ZipArchive<BufReader<File>>,
+/// An `.npz` file that is open for reading, or one that was read into memory.
+pub struct Npz<R = BufReader<File>> {
+    pub(super) path: PathBuf,
+    archive: zip::ZipArchive<R>,
     /// Bytes of the file.
     length: u64,
     /// Bytes of memory that its numbers may still take.
@@ -27,10 +27,10 @@ pub struct Npz {
 }
 
 /// An array that was checked, and its numbers, still packed.
-struct Entry<'a> {
-    header: Header,
+pub(super) struct Entry<'a> {
+    pub(super) header: Header,
     /// Numbers in all.
-    count: usize,
+    pub(super) count: usize,
     rows: usize,
     columns: usize,
     reader: Box<dyn Read + 'a>,
@@ -43,14 +43,30 @@ impl Npz {
     /// It cannot be read, is no zip archive, or has two arrays of one name.
     pub fn open(path: &Path) -> Result<Self, NpzError> {
         let unread = |source| NpzError::File { action: "read", path: path.to_path_buf(), source };
-        let format = |why: String| NpzError::Format { path: path.to_path_buf(), why };
-        let mut file = files::open(path).map_err(unread)?;
+        let file = files::open(path).map_err(unread)?;
         let length = file.metadata().map_err(unread)?.len();
+        Self::of(path, BufReader::new(file), length)
+    }
+}
+
+impl<'a> Npz<Cursor<&'a [u8]>> {
+    /// A file that was read already; `path` names it in messages.
+    ///
+    /// # Errors
+    /// It is no zip archive, or has two arrays of one name.
+    pub fn read(path: &Path, bytes: &'a [u8]) -> Result<Self, NpzError> {
+        Self::of(path, Cursor::new(bytes), bytes.len() as u64)
+    }
+}
+
+impl<R: Read + Seek> Npz<R> {
+    fn of(path: &Path, mut file: R, length: u64) -> Result<Self, NpzError> {
+        let unread = |source| NpzError::File { action: "read", path: path.to_path_buf(), source };
+        let format = |why: String| NpzError::Format { path: path.to_path_buf(), why };
         if let Some(why) = directory::refusal(&mut file).map_err(unread)? {
             return Err(format(why));
         }
-        let archive =
-            zip::ZipArchive::new(BufReader::new(file)).map_err(|e| format(e.to_string()))?;
+        let archive = zip::ZipArchive::new(file).map_err(|e| format(e.to_string()))?;
         // One of them would be read, and nobody knows which.
         if archive.len() != archive.file_names().count() {
             return Err(format("it has two entries of the same name".into()));
@@ -61,6 +77,14 @@ impl Npz {
     /// Whether there is an array of this name.
     pub fn has(&self, name: &str) -> bool {
         self.archive.file_names().any(|f| npyz::npz::array_name_from_file_name(f) == Some(name))
+    }
+
+    /// Names of all arrays, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.archive.file_names().filter_map(npyz::npz::array_name_from_file_name);
+        let mut names: Vec<String> = names.map(str::to_string).collect();
+        names.sort_unstable();
+        names
     }
 
     /// A float32 or float64 array as float64, row-major, and its number of rows.
@@ -80,20 +104,8 @@ impl Npz {
         let four = entry.header.kind == Some(Kind::F4);
         let big = entry.header.big_endian;
         let flat = match four {
-            true => entry.collect(|b| {
-                let word = b.try_into().unwrap_or_default();
-                f64::from(match big {
-                    true => f32::from_be_bytes(word),
-                    false => f32::from_le_bytes(word),
-                })
-            }),
-            false => entry.collect(|b| {
-                let word = b.try_into().unwrap_or_default();
-                match big {
-                    true => f64::from_be_bytes(word),
-                    false => f64::from_le_bytes(word),
-                }
-            }),
+            true => entry.collect(|b| single(b, big)),
+            false => entry.collect(|b| double(b, big)),
         };
         let flat = flat.map_err(|e| e.named(&self.path, name))?;
         if !fortran || columns == 1 || rows == 1 {
@@ -163,24 +175,33 @@ impl Npz {
         kinds: &str,
         right: impl Fn(Kind) -> bool,
     ) -> Result<Entry<'_>, NpzError> {
+        let fits = |shape: &[u64]| {
+            let size = |i: usize| shape.get(i).and_then(|n| usize::try_from(*n).ok());
+            shape.len() == 1 + usize::from(expected.columns.is_some())
+                && expected.columns.is_none_or(|c| size(1) == Some(c))
+                && expected.rows.is_none_or(|r| size(0) == Some(r))
+        };
+        let entry = self.any(name, &expected.to_string(), fits, kinds, right)?;
+        Ok(Entry { columns: expected.columns.unwrap_or(1), ..entry })
+    }
+
+    /// As `entry`, of any shape that `fits`; `columns` is to be set.
+    pub(super) fn any(
+        &mut self,
+        name: &str,
+        expected: &str,
+        fits: impl Fn(&[u64]) -> bool,
+        kinds: &str,
+        right: impl Fn(Kind) -> bool,
+    ) -> Result<Entry<'_>, NpzError> {
         let path = self.path.clone();
         if !self.has(name) {
-            let mut names: Vec<&str> = self
-                .archive
-                .file_names()
-                .filter_map(npyz::npz::array_name_from_file_name)
-                .collect();
-            names.sort_unstable();
-            let found = match names.as_slice() {
+            let found = match self.names().as_slice() {
                 [] => "none at all".to_string(),
                 names => names.join(", "),
             };
-            return Err(NpzError::Missing {
-                path,
-                name: name.into(),
-                expected: expected.to_string(),
-                found,
-            });
+            let (name, expected) = (name.into(), expected.into());
+            return Err(NpzError::Missing { path, name, expected, found });
         }
         let format = |why: String| NpzError::Format {
             path: path.clone(),
@@ -209,13 +230,18 @@ impl Npz {
         let mut reader = entry.take(unpacked.saturating_add(1));
         let header = Header::read(&mut reader).map_err(format)?;
         let shape = &header.shape;
-        let size = |i: usize| shape.get(i).and_then(|n| usize::try_from(*n).ok());
-        let fits = shape.len() == 1 + usize::from(expected.columns.is_some())
-            && expected.columns.is_none_or(|c| size(1) == Some(c))
-            && expected.rows.is_none_or(|r| size(0) == Some(r));
-        let rows = size(0)
-            .filter(|_| fits)
-            .ok_or_else(|| array(format!("has shape {shape:?}"), &expected.to_string()))?;
+        let rows = match shape.first() {
+            Some(rows) => usize::try_from(*rows).ok(),
+            None => Some(1),
+        };
+        let rows = rows
+            .filter(|_| fits(shape))
+            .ok_or_else(|| array(format!("has shape {shape:?}"), expected))?;
+        if header.descr == "'|O'" {
+            let why =
+                "holds Python objects (a pickle), which could run any program and are not read";
+            return Err(array(why.into(), kinds));
+        }
         let kind = header.kind.filter(|kind| right(*kind));
         let kind = kind.ok_or_else(|| array(format!("holds {}", header.descr), kinds))?;
         let bytes = |width: usize| header.count()?.checked_mul(width as u64);
@@ -225,35 +251,49 @@ impl Npz {
                 "its shape {shape:?} is not that of the {data} bytes that are there"
             )));
         }
+        let held = kind.width().max(8);
         let large = || NpzError::Memory {
             path: path.clone(),
             name: name.into(),
-            bytes: bytes(8).unwrap_or(u64::MAX),
+            bytes: bytes(held).unwrap_or(u64::MAX),
         };
         // A row counts where it has no numbers, too: it is looked at all the same.
-        let needed = bytes(8).map(|n| n.max((rows as u64).saturating_mul(8)));
+        let needed = bytes(held).map(|n| n.max((rows as u64).saturating_mul(8)));
         let left = needed.and_then(|n| self.room.checked_sub(n));
         self.room = left.ok_or_else(large)?;
         let count = header.count().and_then(|n| usize::try_from(n).ok());
-        Ok(Entry {
-            count: count.ok_or_else(large)?,
-            header,
-            rows,
-            columns: expected.columns.unwrap_or(1),
-            reader: Box::new(reader),
-        })
+        let count = count.ok_or_else(large)?;
+        Ok(Entry { count, header, rows, columns: 1, reader: Box::new(reader) })
+    }
+}
+
+/// float32 as float64.
+pub(super) fn single(bytes: &[u8], big_endian: bool) -> f64 {
+    let word = bytes.try_into().unwrap_or_default();
+    f64::from(match big_endian {
+        true => f32::from_be_bytes(word),
+        false => f32::from_le_bytes(word),
+    })
+}
+
+/// float64.
+pub(super) fn double(bytes: &[u8], big_endian: bool) -> f64 {
+    let word = bytes.try_into().unwrap_or_default();
+    match big_endian {
+        true => f64::from_be_bytes(word),
+        false => f64::from_le_bytes(word),
     }
 }
 
 /// Why numbers could not be had.
-enum Failure {
+pub(super) enum Failure {
     Damaged(std::io::Error),
     /// For so many bytes.
     Memory(u64),
 }
 
 impl Failure {
-    fn named(self, path: &Path, name: &str) -> NpzError {
+    pub(super) fn named(self, path: &Path, name: &str) -> NpzError {
         let (path, name) = (path.to_path_buf(), name.to_string());
         match self {
             Self::Damaged(e) => NpzError::Format { path, why: format!("array {name}: {e}") },
@@ -263,7 +303,7 @@ impl Failure {
 }
 
 /// An empty list with room for so many numbers.
-fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
+pub(super) fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
     let mut list = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>()) as u64;
     list.try_reserve_exact(count).map_err(|_| Failure::Memory(bytes))?;
@@ -272,12 +312,12 @@ fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
 
 impl Entry<'_> {
     /// All numbers in the file's order. The list grows with what is really there.
-    fn collect<T>(mut self, number: impl Fn(&[u8]) -> T) -> Result<Vec<T>, Failure> {
+    pub(super) fn collect<T>(mut self, number: impl Fn(&[u8]) -> T) -> Result<Vec<T>, Failure> {
         let width = self.header.kind.map_or(1, Kind::width);
         let mut out: Vec<T> = room(self.count.min(PIECE))?;
         let mut piece = vec![0; PIECE];
         while out.len() < self.count {
-            let n = (self.count - out.len()).min(PIECE / width);
+            let n = (self.count - out.len()).min((PIECE / width).max(1));
             let bytes = piece.get_mut(..n * width).unwrap_or_default();
             self.reader.read_exact(bytes).map_err(Failure::Damaged)?;
             if out.capacity() - out.len() < n {

@@ -1,9 +1,10 @@
-//! numpy's `.npz` files: two-dimensional arrays of floats and rows of integers.
+//! numpy's `.npz` files: arrays of floats, of whole numbers and of text.
 //!
 //! A file's claims are checked before anything is allocated: an array must have
 //! the shape that the caller expects, its bytes must be there, and all that is read of a
 //! file together has a bound.
 
+mod any;
 mod directory;
 mod header;
 mod read;
@@ -11,6 +12,7 @@ mod read;
 mod tests;
 mod write;
 
+pub use any::Numbers;
 pub use read::Npz;
 use std::path::PathBuf;
 pub use write::NpzWriter;

@@ -1,9 +1,9 @@
 //! Writing, into a file that appears when it is whole.
 
 use super::NpzError;
+use crate::files::{self, NewFile};
 use npyz::WriterBuilder;
-use ostler_base::files::{self, NewFile};
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes arrays one after the other; the file appears under its name when
@@ -60,6 +60,36 @@ impl NpzWriter {
             .begin_nd()?;
         writer.extend(values.iter().copied())?;
         writer.finish()
+    }
+
+    /// Adds a row of texts.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), NpzError> {
+        let result = self.try_texts(name, texts);
+        result.map_err(|e| self.error(e))
+    }
+
+    /// npyz writes no text of four bytes a character, so the head is written here.
+    fn try_texts(&mut self, name: &str, texts: &[&str]) -> std::io::Result<()> {
+        let long = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
+        let count = texts.len();
+        let dict =
+            format!("{{'descr': '<U{long}', 'fortran_order': False, 'shape': ({count},), }}");
+        // The numbers begin at a multiple of 64 bytes, and a line ends the head.
+        let head = (10 + dict.len() + 1).next_multiple_of(64) - 10;
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((head as u16).to_le_bytes());
+        bytes.extend(format!("{dict:<width$}\n", width = head - 1).bytes());
+        for text in texts {
+            let characters = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(long);
+            bytes.extend(characters.flat_map(u32::to_le_bytes));
+        }
+        let options =
+            zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+        self.archive.start_file(npyz::npz::file_name_from_array_name(name), options)?;
+        self.archive.write_all(&bytes)
     }
 
     /// Ends the file.

@@ -12,6 +12,8 @@ use std::io::Read;
 const MOST: usize = 1024;
 /// Most dimensions that are looked at: numpy's own limit.
 const DIMENSIONS: usize = 64;
+/// Longest text that is understood (characters).
+const LONGEST: usize = 1000;
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Numbers that are read.
@@ -23,6 +25,15 @@ pub(crate) enum Kind {
     F8,
     /// int32.
     I4,
+    /// Whole numbers of other widths (bytes): int8 to int64, uint8 to uint64.
+    Whole {
+        /// Bytes of one number: 1, 2, 4 or 8.
+        width: usize,
+        /// Below 0 as well.
+        signed: bool,
+    },
+    /// Text of so many characters at most, four bytes each.
+    Text(usize),
 }
 
 impl Kind {
@@ -31,6 +42,9 @@ impl Kind {
         match self {
             Self::F4 | Self::I4 => 4,
             Self::F8 => 8,
+            Self::Whole { width, .. } => width,
+            // The longest that is understood has 1000 characters.
+            Self::Text(characters) => 4 * characters,
         }
     }
 }
@@ -86,6 +100,27 @@ impl Header {
     pub(crate) fn count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d))
     }
+}
+
+/// The type of this name: `<f8`, `|u1`, `<U26`.
+fn kind(name: &str) -> Option<Kind> {
+    let kind = match name.strip_prefix(['<', '>', '|', '='])? {
+        "f4" => Kind::F4,
+        "f8" => Kind::F8,
+        "i4" => Kind::I4,
+        other => {
+            let (letter, number) = other.split_at_checked(1)?;
+            let number: usize = number.parse().ok()?;
+            match letter {
+                "i" | "u" if [1, 2, 4, 8].contains(&number) => {
+                    Kind::Whole { width: number, signed: letter == "i" }
+                }
+                "U" if (1..=LONGEST).contains(&number) => Kind::Text(number),
+                _ => return None,
+            }
+        }
+    };
+    Some(kind)
 }
 
 fn read(reader: &mut impl Read, to: &mut [u8]) -> Result<(), String> {
@@ -163,15 +198,8 @@ impl<'a> Parser<'a> {
             }
         }
         let (descr, fortran, shape) = (descr?, fortran?, shape?);
-        let (big_endian, kind) = match descr.as_str() {
-            "'<f4'" => (false, Some(Kind::F4)),
-            "'<f8'" => (false, Some(Kind::F8)),
-            "'<i4'" => (false, Some(Kind::I4)),
-            "'>f4'" => (true, Some(Kind::F4)),
-            "'>f8'" => (true, Some(Kind::F8)),
-            "'>i4'" => (true, Some(Kind::I4)),
-            _ => (false, None),
-        };
+        let kind = kind(descr.trim_matches('\''));
+        let big_endian = descr.starts_with("'>");
         // Numpy fills it up with spaces.
         self.0.trim_ascii().is_empty().then_some(Header {
             descr,
