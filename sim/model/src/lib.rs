@@ -18,6 +18,7 @@ mod kernels;
 pub mod looks;
 pub mod mirror;
 pub mod mjcf;
+pub mod motion;
 mod motor;
 pub mod rest;
 pub mod rotation;

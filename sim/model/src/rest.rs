@@ -120,6 +120,30 @@ impl<'a> Rest<'a> {
         })
     }
 
+    /// How fast every body is at `qvel (nv)`: the linear velocity of its frame's origin and its
+    /// angular velocity, in the world.
+    pub fn velocities(&self, qvel: &[f64]) -> Vec<[Vec3; 2]> {
+        // Of each body the velocity of that point of it which is at the world's origin, and its
+        // angular velocity: a child has its parent's, and what its own joints add.
+        let mut twists = vec![[[0.0; 3]; 2]; self.bodies.len()];
+        for (b, body) in self.model.bodies.iter().enumerate().skip(1) {
+            let [mut linear, mut angular] = twists[body.parent];
+            for joint in &self.model.joints[body.joints.clone()] {
+                let own = joint.dof_adr..joint.dof_adr + joint.kind.nv();
+                for (d, speed) in self.dofs[own.clone()].iter().zip(&qvel[own]) {
+                    let shift = add(d.shift, cross(d.at, d.turn));
+                    linear = add(linear, shift.map(|x| speed * x));
+                    angular = add(angular, d.turn.map(|x| speed * x));
+                }
+            }
+            twists[b] = [linear, angular];
+        }
+        let at = |(pose, [linear, angular]): (&Pose, [Vec3; 2])| {
+            [add(linear, cross(angular, pose.pos)), angular]
+        };
+        self.bodies.iter().zip(twists).map(at).collect()
+    }
+
     /// The mass matrix `(nv, nv)`. As in MuJoCo a tendon's inertia couples only joints
     /// of which one carries the other.
     pub fn mass_matrix(&self) -> DMatrix<f64> {
