@@ -117,6 +117,7 @@ const MIRRORS: &[mirrors::Header] = &[
     ("env/event.cuh", "u32", &[]),
     ("env/flag.cuh", "u32", &[]),
     ("env/ground.cuh", "u32", &[]),
+    ("env/motion.cuh", "u32", &[]),
     ("env/rng.cuh", "u32", &[]),
     ("actuator.cuh", "i32", &[]),
     ("contact_sensor.cuh", "i32", &[]),

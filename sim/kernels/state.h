@@ -71,6 +71,11 @@
   X(npad, "gaps in rows of observations, of agents that see less than the widest") \
   X(nground, "1 where episodes stand on a terrain") \
   X(ntile, "tiles of the terrain") \
+  X(nreference, "1 where episodes follow a reference motion") \
+  X(nclip, "clips of the reference") \
+  X(nmotion, "numbers of all their frames") \
+  X(nlook, "readings of the reference") \
+  X(nlooked, "numbers of all of them") \
   X(nscan, "scans that expressions read") \
   X(nray, "places or rays of all scans") \
   X(nmet, "shapes that rays of scans may meet") \
@@ -111,6 +116,8 @@
   X(shown, real, 1, nshown, kept, yes, "numbers that events drew, of those that expressions read") \
   X(tile, word, 1, nground, kept, no, "1 + the tile of the terrain on which the episode began; 0: none yet") \
   X(stand, real, 4, nground, kept, yes, "where on the terrain the episode began (m), and that tile's level") \
+  X(follow, word, 2, nreference, kept, no, "1 + the clip of the reference that the episode follows, 0 before the first; the frame at which it is") \
+  X(failure, word, 6, nreference, kept, no, "of the last episode that failed 1 + its clip, 0 before the first, the second of the clip and the clock; the same when the rollout began") \
   X(broke, word, 1, one, kept, no, "how often the environment broke")
 
 // The state of a world. `real` is what the kernel computes in.
@@ -152,6 +159,7 @@
   X(start_value, real, 1, nstartvalue, own, no, "the last expression's value of a new episode's start") \
   X(start_random, real, 1, nrandom, own, no, "random numbers that expressions read where an episode begins") \
   X(scan, real, 1, nray, own, no, "what scans read: heights of a body over the terrain, distances along rays (m)") \
+  X(motion_now, real, 1, nlooked, own, no, "what expressions read of the reference (m, rad, m/s, rad/s, quaternions)") \
   X(tries, word, 1, one, own, no, "draws that the last start took; its highest bit: conditions failed in all")
 
 // A task's numbers, but for those in its expressions, and the robot's kinematics.
@@ -270,6 +278,19 @@
   X(tile_climbs, word, 1, one, "1 where an episode's end decides about the next one's level, 0 where tiles are drawn for every episode") \
   X(tile_first, word, 2, one, "least and greatest level where environments begin") \
   X(tile_origin, real, 3, ntile, "where episodes begin on a tile (m)") \
+  X(follow_how, word, 1, one, "where episodes begin: FOLLOW_* of motion.cuh") \
+  X(motion_width, word, 1, one, "numbers of a frame") \
+  X(motion_second, word, 1, one, "frames in a second") \
+  X(motion, real, 1, nmotion, "what is read of the clips' frames, frame by frame (m, rad, m/s, rad/s, quaternions)") \
+  X(clip_first, word, 1, nclip, "first frame of a clip") \
+  X(clip_frames, word, 1, nclip, "its frames, two or more") \
+  X(clip_loops, word, 1, nclip, "1 where it goes round") \
+  X(clip_share, real, 1, nclip, "share of it and of those before among the episodes") \
+  X(clip_shift, real, 2, nclip, "how far a round leads: x and y (m)") \
+  X(look_kind, word, 1, nlook, "LOOK_* of motion.cuh") \
+  X(look_at, word, 1, nlook, "first number in a frame") \
+  X(look_ahead, real, 1, nlook, "how much later, in frames") \
+  X(look_end, word, 1, nlook, "end of its numbers") \
   X(scan_kind, word, 1, nscan, "SCAN_* of ground.cuh") \
   X(scan_body, word, 1, nscan, "the body that carries the scan") \
   X(scan_end, word, 1, nscan, "end of its places or rays") \

@@ -31,6 +31,7 @@ pub enum Purpose {
     CommandTimer = kernels::DRAW_TIMER,
     Native = kernels::DRAW_NATIVE,
     Tile = kernels::DRAW_TILE,
+    Frame = kernels::DRAW_FRAME,
     Custom = 64,
 }
 

@@ -89,6 +89,7 @@ OSTLER_FN void env_restart(const EnvArgs& a, const int e) {
 // The beginning of a rollout.
 OSTLER_FN void env_begin(const EnvArgs& a, const int e) {
   a.final_used[e] = 0;
+  if (Task::nreference > 0) share_failures(a, e);
   draw_noise(a, e);
 }
 

@@ -23,9 +23,11 @@ OSTLER_FN Outcome flag(const EnvArgs& a, const Block b) {
   const unsigned most = a.max_steps[0];
   const unsigned *bits = a.bits + e, *ended = a.ended + e, *cut = a.cut + e, *age = a.age + e;
   unsigned *mask = a.mask + e, late[Block::W], any = 0, any_late = 0, any_broken = 0;
+  unsigned over[Block::W];
+  OSTLER_EACH(l) over[l] = t.nreference > 0 && is_over(a, e + l);
   OSTLER_EACH(l) {
     const unsigned well = bits[l] == 0, end = well & (ended[l] != 0);
-    late[l] = well & (end ^ 1u) & ((cut[l] != 0) | (age[l] >= most));
+    late[l] = well & (end ^ 1u) & ((cut[l] != 0) | (age[l] >= most) | over[l]);
     mask[l] = (well ^ 1u) | end | late[l];
     any |= mask[l];
     any_broken |= well ^ 1u;

@@ -5,6 +5,7 @@
 //            before rewards and before observations
 //   restart  for environments that begin anew:
 //     choose_tiles  where on a terrain
+//     choose_frame  where in a reference motion
 //     start    numbers of the robot, draws, zeros
 //     place    their worlds go there; engines whose worlds are more than columns do it themselves
 //     begin    their first observations
@@ -16,6 +17,7 @@
 #include "judge.cuh"
 #include "observe.cuh"
 #include "ground.cuh"
+#include "motion.cuh"
 #include "place.cuh"
 #include "event.cuh"
 #include "flag.cuh"
@@ -41,6 +43,7 @@ template<class L> OSTLER_FN_PART void call_natives(const EnvArgs& a, const L& la
 
 OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
   if (task_of(a).nscan > 0) scan(a, b);
+  if (task_of(a).nreference > 0) follow(a, b);
   const bool natives = task_of(a).nfunction > 0;
   if (natives) call_natives(a, b, terms, NATIVE_JUDGE, a.bits + b.first);
   judge(a, b, terms);
@@ -60,6 +63,7 @@ OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
 OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Terms& terms) {
   if (task_of(a).ncourse > 0) steer(a, c);
   if (task_of(a).nscan > 0) scan(a, c);
+  if (task_of(a).nreference > 0 && task_of(a).nground > 0) look_up(a, c, 1.0f);
   const bool natives = task_of(a).nfunction > 0;
   unsigned broken[Chosen::W] = {};
   begin_history(a, c, terms, false);
@@ -76,6 +80,7 @@ OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Ter
 OSTLER_FN_BIG void restart(const EnvArgs& a, const Block b, const Terms& terms) {
   const Chosen c(b, a.mask);
   if (task_of(a).nground > 0) choose_tiles(a, c, terms);
+  if (task_of(a).nreference > 0) choose_frame(a, c);
   begin_events(a, b);
   start(a, b, c, terms);
   place(a, c);

@@ -15,6 +15,7 @@ mod header;
 mod late;
 mod native;
 mod observation;
+mod reference;
 mod reset;
 mod robot;
 mod terms;
@@ -41,6 +42,7 @@ pub use ostler_engine::config::{
     Auto, AutoWord, Backend, JointLimit, RapierConfig, SimConfig, SimDevice, Specialize,
 };
 pub use ostler_model::terrain::TerrainPlan;
+pub use reference::{FollowFrom, MotionFile, ReferenceTerm, read_motions};
 pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
@@ -103,6 +105,9 @@ pub struct TaskConfig {
     /// The ground, in the place of the robot's floor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terrain: Option<TerrainPlan>,
+    /// Motions that episodes follow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reference: Vec<ReferenceTerm>,
     /// How some of the robot's geoms touch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contact: Vec<ContactTerm>,
@@ -166,6 +171,9 @@ pub struct TaskConfig {
     /// The files of `terrain`: put here by who reads them.
     #[serde(skip)]
     pub tile_files: TileFiles,
+    /// The files of `reference`, term by term: put here by who reads them.
+    #[serde(skip)]
+    pub motion_files: Vec<Vec<MotionFile>>,
 }
 
 impl TaskConfig {

@@ -13,6 +13,7 @@ mod out_of_memory;
 #[cfg(feature = "rapier")]
 mod physics_allocations;
 mod recommended;
+mod reference;
 mod state;
 #[path = "../../../tests/support/mod.rs"]
 mod support;

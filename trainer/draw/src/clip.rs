@@ -47,6 +47,12 @@ impl Clip {
         Clip { scene: Scene::new(model, looks, geoms), step_dt, shots: Vec::new() }
     }
 
+    /// With a pale copy of the robot, of `bodies`, that shows the reference motion.
+    pub fn with_ghost(mut self, bodies: usize) -> Clip {
+        self.scene = self.scene.with_ghost(bodies);
+        self
+    }
+
     /// Adds a moment; `first` marks the first of an episode.
     pub fn push(&mut self, poses: Poses, caption: String, first: bool) {
         self.shots.push(Moment { poses, caption, cut: first });

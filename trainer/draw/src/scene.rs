@@ -7,7 +7,7 @@ use super::paint::Coat;
 use super::shape::Shape;
 use ostler_sim::model::JointKind;
 use ostler_sim::model::looks::Looks;
-use ostler_sim::{Model, State};
+use ostler_sim::{BatchEnv, Model, State};
 
 /// Poses of one environment's bodies in the world.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,16 @@ impl Poses {
         let column =
             |x: &[f32]| x.iter().skip(env).step_by(state.num_envs.max(1)).copied().collect();
         Poses { pos: column(&state.body_pos), quat: column(&state.body_quat) }
+    }
+
+    /// Poses of an environment, and behind them those of the reference motion that it follows.
+    pub fn of_env(env: &BatchEnv, e: usize) -> Poses {
+        let mut poses = Self::of(env.physics().state(), e);
+        for pose in env.reference_poses(e) {
+            poses.pos.extend(&pose[..3]);
+            poses.quat.extend(&pose[3..]);
+        }
+        poses
     }
 
     /// Poses of the model's initial pose.
@@ -126,6 +136,8 @@ pub struct Scene {
     pub nothing: Option<String>,
 }
 
+/// What a reference motion is shown in.
+const GHOST: [f32; 3] = [0.75, 0.85, 1.0];
 /// Upward part of the normal of a plane that can be the floor.
 const FACES_UP: f32 = 0.5;
 
@@ -187,6 +199,23 @@ impl Scene {
             missing: choice.missing,
             nothing: choice.nothing,
         }
+    }
+
+    /// With a pale copy of the robot, whose bodies come behind its own `bodies`: the reference
+    /// motion, where there is one.
+    pub fn with_ghost(mut self, bodies: usize) -> Self {
+        let robot = self.solids.iter().filter(|s| s.robot);
+        let light = linear(GHOST);
+        let ghost = robot.map(|s| Solid {
+            body: s.body + bodies,
+            color: s.color * 0.25 + light * 0.75,
+            coat: None,
+            robot: false,
+            ..s.clone()
+        });
+        let ghost: Vec<Solid> = ghost.collect();
+        self.solids.extend(ghost);
+        self
     }
 
     /// The ground that environments share.

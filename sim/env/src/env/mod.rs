@@ -256,7 +256,10 @@ impl BatchEnv {
             reach: task.reach(&model),
             step_dt,
             max_episode_steps,
-            min_truncation_steps: if task.score.truncates() { 1 } else { max_episode_steps },
+            min_truncation_steps: match task.score.truncates() || task.reference.truncates() {
+                true => 1,
+                false => max_episode_steps,
+            },
             reward_names: task.score.reward_names(),
             metrics: task.metrics.rows(),
             termination_names: task.score.termination_names(),
@@ -343,7 +346,10 @@ impl BatchEnv {
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
     pub fn begin_rollout(&mut self) {
-        self.live.episodes.final_used.fill(0);
+        let episodes = &mut self.live.episodes;
+        episodes.final_used.fill(0);
+        let half = episodes.failure.len() / 2;
+        episodes.failure.copy_within(..half, half);
         self.live.began = self.live.clock;
     }
 

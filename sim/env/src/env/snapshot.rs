@@ -47,6 +47,11 @@ impl Identity {
         let tiles: Vec<Option<String>> = tiles.collect();
         let kinds = task.terrain.iter_mut().flat_map(|plan| &mut plan.kinds);
         kinds.zip(tiles).for_each(|(kind, tile)| kind.file = tile);
+        let motions = std::mem::take(&mut task.motion_files);
+        for (term, files) in task.reference.iter_mut().zip(motions) {
+            let hashes = files.iter().map(|f| blake3::hash(&f.bytes).to_hex().to_string());
+            term.files = hashes.collect();
+        }
         Ok(Self {
             task: digest(&(task, env.decimation, env.episode_length_s, step_dt))?,
             physics: [0; 32],

@@ -114,6 +114,7 @@ impl BatchEnv {
             native: Column::of(&episodes.native),
             scan: Column::of(&self.work.columns.scan),
             stand: Column::of(&episodes.stand),
+            motion: Column::of(&self.work.columns.motion_now),
             ground: ground(self.model.terrain.as_deref()),
             step: Column::of(&episodes.age),
             params: &self.task.params,

@@ -52,6 +52,20 @@ impl BatchEnv {
         Some(cause as usize)
     }
 
+    /// Bodies of the reference motion that environment `e` follows, beside the robot: place (m) and
+    /// quaternion (w, x, y, z) of each; nothing without a reference.
+    pub fn reference_poses(&self, e: usize) -> impl Iterator<Item = [f32; 7]> + '_ {
+        let (episodes, n) = (&self.live.episodes, self.spec.num_envs);
+        let at = |rows: &[u32], k: usize| rows.get(k * n + e).copied().unwrap_or(0) as usize;
+        let clip = at(&episodes.follow, 0).saturating_sub(1);
+        let stand: Vec<f32> = column(&episodes.stand, e, n).collect();
+        let reference = &self.task.reference;
+        reference.poses(clip, at(&episodes.follow, 1)).map(move |mut pose| {
+            pose.iter_mut().zip(stand.iter().take(3)).for_each(|(x, more)| *x += more);
+            pose
+        })
+    }
+
     /// From the next step on the command number `command` of [`command_specs`](Self::command_specs)
     /// has these components in all environments, in new episodes, too; `None`: the task draws it
     /// again. Returns whether there is such a command with so many components.

@@ -20,6 +20,7 @@ pub mod observe;
 pub mod pose;
 mod ray_targets;
 mod read;
+mod reference;
 pub mod reset;
 pub mod score;
 pub mod start;
@@ -34,13 +35,15 @@ mod tests;
 use crate::config::{ConfigError, TaskConfig};
 pub use command::CommandSpec;
 use expr::{
-    Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Readings, Scope, Scratch,
+    Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Looks, Readings, Scope,
+    Scratch,
 };
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
 use ostler_lang::number;
 pub use ostler_lang::{draw, expr};
 use ostler_model::{ContactSensor, Model};
+use reference::Reference;
 use std::sync::Arc;
 use team::Team;
 use term::{Kind, Term};
@@ -80,6 +83,8 @@ pub struct Task {
     pub lets: Vec<LetRow>,
     /// How episodes are spread over a terrain, and what is scanned of it.
     pub ground: terrain::Ground,
+    /// The motions that episodes follow.
+    pub reference: Reference,
     /// Who acts.
     pub team: Team,
 }
@@ -91,6 +96,10 @@ impl Task {
         let mut team = Team::new(cfg)?;
         let mut defined = Definitions::new(model, cfg, team.names())?;
         defined.natives = native::declare(cfg, &team)?;
+        let mut reference = Reference::compile(model, cfg, step_dt)?;
+        if reference.is_some() {
+            defined.motion = Looks::with_step(step_dt);
+        }
         let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
         let commands = command::Commands::compile(model, &cfg.command, &defined, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
@@ -157,6 +166,7 @@ impl Task {
         events.show(&drawn);
         let (contacts, scans) = readings.finish();
         ground.look(model, scans);
+        reference.look(defined.motion.all())?;
         Ok(Self {
             observations,
             score,
@@ -172,6 +182,7 @@ impl Task {
             natives,
             contacts,
             ground,
+            reference,
             lists: defined.lists,
             lets,
             team,
@@ -303,6 +314,8 @@ pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
         && one.actuator == other.actuator
         && one.terrain == other.terrain
         && one.tile_files == other.tile_files
+        && one.reference == other.reference
+        && one.motion_files == other.motion_files
         && gains(one) == gains(other)
 }
 

@@ -98,6 +98,9 @@ impl Reset {
             }
         }
         let mut draw = 0;
+        // Where a motion is, is drawn: terms that read it are no part of the pose without chance.
+        let motions = scope.defined.motion.is_some();
+        let (mut calm, mut calm_draw) = (motions.then(|| all.clone()), 0);
         for (t, term) in terms.iter().enumerate() {
             let expr = term.expr.as_deref().unwrap_or_default();
             if team.agents_of(&[&term.target]) == [None] && team.agents_of(&[expr]) != [None] {
@@ -108,11 +111,16 @@ impl Reset {
             for agent in team.agents_of(&[&term.target]) {
                 let steered = !commands.courses.is_empty();
                 let of = (team, agent);
+                let before = all.exprs.len();
                 term::add(&mut all, scope, (t, term), of, steered, &mut draw)?;
+                let mut added = all.exprs[before..].iter();
+                if let (Some(calm), false) = (&mut calm, added.any(StartExpr::reads_motion)) {
+                    term::add(calm, scope, (t, term), of, steered, &mut calm_draw)?;
+                }
             }
         }
         let drawn = [&commands.middles()[..], params];
-        all.fixed = all.without_chance(scope, drawn, step_dt)?;
+        all.fixed = calm.as_ref().unwrap_or(&all).without_chance(scope, drawn, step_dt)?;
         let bad = all.fixed.iter().position(|q| !q.is_finite());
         if let (None, Some(i), Some(last)) = (pose, bad, all.exprs.last()) {
             let of = |op: &Operation| op.place == ResetPlace::Position(i);

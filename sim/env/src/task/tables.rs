@@ -75,6 +75,7 @@ impl Task {
             ..Sizes::of(model)
         };
         self.ground.size(&mut sizes);
+        self.reference.size(&mut sizes);
         sizes
     }
 
@@ -120,6 +121,7 @@ impl Task {
         }
         redrawn(&mut t, model);
         self.ground.enter(&mut t, model);
+        self.reference.enter(&mut t);
         fill_history(&mut t, &self.history);
         events(&mut t, &self.events);
         t

@@ -73,6 +73,13 @@ impl Checker<'_> {
                 Arg::Value(self.counted(f, arg)?)
             } else if kind == Kind::Latest {
                 Arg::Value(self.of_last_step(f, arg)?)
+            } else if kind == Kind::Ahead {
+                // The time comes before it.
+                let own = std::mem::take(&mut checked);
+                let call = Call { function: f, span: self.span(arg), args: own };
+                let value = self.of_later(&call, f, arg)?;
+                checked = call.args;
+                Arg::Value(value)
             } else if kind.elements().is_empty() {
                 Arg::Value(self.argument(f, kind, arg)?)
             } else {
@@ -86,6 +93,19 @@ impl Checker<'_> {
     /// A condition that is counted in every physics step.
     fn counted(&mut self, f: &Function, arg: NodeRef) -> Result<Value, ExprError> {
         self.of_steps(Steps::Counted, |c| c.argument(f, Kind::Bool, arg))
+    }
+
+    /// A value of the reference later on, by the time that is the call's first argument.
+    fn of_later(&mut self, call: &Call, f: &Function, arg: NodeRef) -> Result<Value, ExprError> {
+        let ahead = functions::steps_ahead(self, call)?;
+        // Named expressions mean another frame there.
+        let values = std::mem::take(&mut self.values);
+        let before = self.ahead;
+        self.ahead += ahead;
+        let value = self.argument(f, Kind::Value, arg);
+        self.ahead = before;
+        self.values = values;
+        value
     }
 
     /// A value whose contacts are those of the last physics step.

@@ -49,6 +49,8 @@ pub struct Checker<'a> {
     pub(super) steps: Steps,
     /// Whether contacts of the last physics step were read.
     pub(super) latest: bool,
+    /// How much later than the present frame the reference is read, in control steps.
+    pub(super) ahead: f32,
     /// Calls of [`check`](Self::check) that have not returned, and all so far.
     pub(super) deep: usize,
     pub(super) work: usize,
@@ -68,6 +70,7 @@ impl<'a> Checker<'a> {
             trying: None,
             free: BTreeSet::new(),
             steps: Steps::Mean,
+            ahead: 0.0,
             latest: false,
             deep: 0,
             work: 0,

@@ -27,6 +27,8 @@ pub enum Source {
     Scan,
     /// Where on a terrain the episode began, and its level.
     Stand,
+    /// The reference motion.
+    Motion,
     Param,
     Step,
     StepDt,

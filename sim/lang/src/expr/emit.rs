@@ -88,6 +88,7 @@ fn kernel_load(source: Source, row: usize, param: &mut impl FnMut(usize) -> Stri
         Source::Native => "a.native",
         Source::Scan => "a.scan",
         Source::Stand => "a.stand",
+        Source::Motion => "a.motion_now",
         Source::Param => return param(row),
         Source::StepDt => return "TaskTime::step_dt".into(),
         Source::MaxSteps => return "(float)TaskTime::max_steps".into(),

@@ -32,6 +32,8 @@ pub struct Buffers<'a> {
     pub scan: &'a [f32],
     /// Where on a terrain episodes began (m), and its level `[4][N]`.
     pub stand: &'a [f32],
+    /// What is read of the reference motion `[k][N]`.
+    pub motion: &'a [f32],
     /// The ground.
     pub terrain: Option<&'a Terrain>,
     /// Parameters, the same for all environments.
@@ -60,6 +62,7 @@ impl<'a> Buffers<'a> {
             native: Column::of(self.native),
             scan: Column::of(self.scan),
             stand: Column::of(self.stand),
+            motion: Column::of(self.motion),
             ground: ground(self.terrain),
             step: Column::of(self.step),
             params: self.params,
@@ -116,6 +119,7 @@ pub struct Columns<'a> {
     pub native: Column<f32>,
     pub scan: Column<f32>,
     pub stand: Column<f32>,
+    pub motion: Column<f32>,
     /// Its heights are as many as it says, or there are none.
     pub ground: Ground,
     pub step: Column<u32>,
@@ -173,6 +177,7 @@ impl<'a> Inputs<'a> {
             Source::Native => &columns.native,
             Source::Scan => &columns.scan,
             Source::Stand => &columns.stand,
+            Source::Motion => &columns.motion,
             Source::Param => return *out = [columns.params[row]; BLOCK],
             Source::StepDt => return *out = [columns.step_dt; BLOCK],
             Source::MaxSteps => return *out = [columns.max_steps as f32; BLOCK],

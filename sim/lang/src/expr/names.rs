@@ -34,6 +34,10 @@ impl Checker<'_> {
                 let error = ExprError::new(span.clone(), "which native function?");
                 return Err(error.help(self.natives_help()));
             }
+            "motion" => {
+                let error = ExprError::new(span.clone(), "what of the reference motion?");
+                return Err(error.help(MOTION));
+            }
             "event" => {
                 return Err(ExprError::new(span.clone(), "which event?").help(self.events_help()));
             }
@@ -88,7 +92,7 @@ impl Checker<'_> {
         }
         let names = functions::all()
             .map(|f| f.name)
-            .chain(["command", "param", "state", "native", "event", "true", "false"])
+            .chain(["command", "param", "state", "native", "event", "motion", "true", "false"])
             .chain(self.place.arguments.iter().map(|a| a.name))
             .chain(defined.let_names())
             .chain(defined.list_names());
@@ -232,6 +236,7 @@ impl Checker<'_> {
             Node::Name("state") => return self.state(name, name_span),
             Node::Name("native") => return self.native(name, name_span),
             Node::Name("event") => return self.event(name, name_span),
+            Node::Name("motion") => return self.motion(name, name_span, span),
             Node::Name("command") => {
                 let all = self.commands(span)?;
                 let mut first = 0;
@@ -268,6 +273,24 @@ impl Checker<'_> {
         }
         let value = self.check(of)?;
         swizzle(&value, name, name_span)
+    }
+
+    /// `motion.name` without arguments.
+    fn motion(
+        &mut self,
+        name: &str,
+        name_span: &Range<usize>,
+        span: &Range<usize>,
+    ) -> Result<Value, ExprError> {
+        let whole = span.start..name_span.end;
+        match functions::of_motion(name) {
+            Some(f) if f.counts().0 == 0 => {
+                self.apply(Call { function: f, span: whole, args: Vec::new() })
+            }
+            Some(f) => Err(ExprError::new(whole, format!("`{}` needs its arguments", f.name))
+                .help(format!("write {}", f.signature()))),
+            None => Err(unknown_motion(name, name_span)),
+        }
     }
 
     /// An error for a call of something that is no function.
@@ -357,4 +380,13 @@ fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, Expr
         truth: value.truth,
         quat: value.quat && name == "wxyz",
     })
+}
+
+/// What can be read of the reference motion.
+const MOTION: &str = "write motion.joint_pos, motion.joint_vel, motion.pos(BODY), \
+                      motion.quat(BODY), motion.lin_vel(BODY) or motion.ang_vel(BODY)";
+
+/// An error for something that the reference motion has not.
+pub(super) fn unknown_motion(name: &str, span: &Range<usize>) -> ExprError {
+    ExprError::new(span.clone(), format!("the reference motion has no `{name}`")).help(MOTION)
 }

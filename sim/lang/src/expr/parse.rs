@@ -2,7 +2,9 @@
 //! `? :`, `or`, `and`, `not`, comparison, `+ -`, `* /`, sign and `!`, `^`, `.x [i]`.
 
 use super::error::ExprError;
+use super::functions;
 use super::lex::{Spanned, Token, lex};
+use super::names::unknown_motion;
 use super::tree::{Binary, Node, NodeRef, Tree};
 use std::ops::Range;
 
@@ -255,6 +257,16 @@ impl<'a> Parser<'a> {
                 .help("components are .x .y .z .w or [0], [1], ..."));
         };
         self.at += 1;
+        let of_motion = matches!(self.tree.nodes[of].0, Node::Name("motion"));
+        if let Some(opened) = of_motion.then(|| self.take("(")).flatten() {
+            // Functions of the reference motion.
+            let args = self.list(")", &opened, "this call")?;
+            let name_span = self.span_of(of).start..name_span.end;
+            return match functions::of_motion(name) {
+                Some(f) => Ok(Node::Call { name: f.name, name_span, args }),
+                None => Err(unknown_motion(name, &name_span)),
+            };
+        }
         if self.sign() == Some("(") {
             let module = matches!(&self.tree.nodes[of].0, Node::Name(n)
                 if ["np", "numpy", "torch", "jnp", "math", "jp"].contains(n));

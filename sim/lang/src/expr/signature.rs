@@ -33,6 +33,8 @@ pub enum Kind {
     Counted,
     /// A value of the last physics step.
     Latest,
+    /// A value of the reference later on.
+    Ahead,
 }
 
 /// How often an argument is written.
@@ -118,6 +120,7 @@ impl Kind {
             | Self::Bool
             | Self::Counted
             | Self::Latest
+            | Self::Ahead
             | Self::Word => &[],
         }
     }
@@ -132,7 +135,7 @@ impl Kind {
             Self::Geom => "geom",
             Self::Sensor => "sensor",
             Self::Touch => "body or geom",
-            Self::Value | Self::Latest => "number or vector",
+            Self::Value | Self::Latest | Self::Ahead => "number or vector",
             Self::Vec3 => "vector of 3",
             Self::Quat => "quaternion",
             Self::Bool | Self::Counted => "condition",

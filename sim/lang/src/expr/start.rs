@@ -100,6 +100,7 @@ impl Checker<'_> {
                 | Source::Command
                 | Source::Random
                 | Source::Stand
+                | Source::Motion
                 | Source::Param
                 | Source::StepDt
                 | Source::MaxSteps => continue,

@@ -6,14 +6,16 @@ use crate::{JointKind, Model, Quat};
 
 /// Steps that are equal to so many parts of themselves are the same.
 const SAME: f64 = 1e-9;
+/// The last frame is that of a step if it is no farther from it, in steps.
+const ON_GRID: f64 = 1e-6;
 
 impl Motion {
     /// The motion with `step` seconds between frames. Positions and velocities lie on the line
     /// between the frames before and after, orientations on the shorter arc; bodies follow from
-    /// the joints. Times are 0, step, 2 step, ... before the last frame's, as mjlab's
-    /// `csv_to_npz` takes them: the last frame itself is not among them. With the step that it
-    /// has the motion stays as it is, bit by bit, the last frame too. So it does, with a note,
-    /// if `step` is no positive number or would take more than 2 GiB.
+    /// the joints. Times are 0, step, 2 step, ... up to the last frame's, which is among them where
+    /// it lies on this grid: a clip that goes round needs it. (mjlab's `csv_to_npz` leaves it
+    /// out.) With the step that it has the motion stays as it is, bit by bit. So it does, with a
+    /// note, if `step` is no positive number or would take more than 2 GiB.
     #[must_use]
     pub fn resampled(&self, model: &Model, step: f64) -> Self {
         if (step - self.step).abs() <= SAME * self.step {
@@ -21,7 +23,7 @@ impl Motion {
         }
         let duration = self.duration();
         let bytes = 8.0 * (model.nq + model.nv + BODY * model.bodies.len()) as f64;
-        let count = (duration / step - SAME).ceil();
+        let count = (duration / step + ON_GRID).floor() + 1.0;
         if !(step > 0.0 && count * bytes <= MOST as f64) {
             let mut same = self.clone();
             same.notes.push(format!(

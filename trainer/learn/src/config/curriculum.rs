@@ -122,6 +122,7 @@ pub fn with_values<'a>(
             agents: task.agents.clone(),
             native_code: task.native_code.clone(),
             tile_files: task.tile_files.clone(),
+            motion_files: task.motion_files.clone(),
             ..changed
         },
         Err(_) => task.clone(),

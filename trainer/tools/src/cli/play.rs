@@ -137,6 +137,9 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
     };
     let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
     let mut clip = Clip::new(&model, &looks, args.geoms, step_dt);
+    if stage.env().compiled().reference.is_some() {
+        clip = clip.with_ghost(model.bodies.len());
+    }
     drop(looks);
     if let Some(missing) = clip.missing().filter(|_| draw || shot.is_some()) {
         errln!("{missing}");
@@ -242,7 +245,7 @@ impl Shown {
     }
 
     fn record(&self, clip: &mut Clip, stage: &Stage, env: usize, name: &str, first: bool) {
-        let poses = Poses::of(stage.env().physics().state(), env);
+        let poses = Poses::of_env(stage.env(), env);
         let time = self.steps as f64 * clip.step_dt();
         let caption = format!("{name}   {time:5.2} s   return {:.1}", self.ret);
         clip.push(poses, caption, first);

@@ -87,9 +87,12 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     let mut stage = Stage::new(robot(target.env, "report")?)?;
     let step_dt = stage.env().spec().step_dt;
     let mut clip = Clip::new(&model, &looks, Geoms::Auto, step_dt);
+    if stage.env().compiled().reference.is_some() {
+        clip = clip.with_ghost(model.bodies.len());
+    }
     let (mut first, mut time) = (true, 0.0);
     for _ in 0..(PLAYED_S / step_dt).ceil().max(1.0) as u64 {
-        let poses = Poses::of(stage.env().physics().state(), 0);
+        let poses = Poses::of_env(stage.env(), 0);
         clip.push(poses, format!("{} {time:.2} s", target.name), first);
         let stats = stage.step(&mut target.agent)?;
         first = !stats.finished.is_empty() || stage.broke(0);

@@ -41,7 +41,10 @@ impl Shot {
     /// Of the robot of `target`.
     pub(crate) fn new(target: &Target, looks: &Looks, geoms: Geoms) -> Self {
         let mut blob = Blob::default();
-        let scene = Scene::new(&target.model, looks, geoms);
+        let mut scene = Scene::new(&target.model, looks, geoms);
+        if !target.loaded.config.task.reference.is_empty() {
+            scene = scene.with_ghost(target.model.bodies.len());
+        }
         let scene = SceneData::new(&target.model, &scene, &mut blob);
         let mut about = vec![
             ("robot".to_string(), target.model.name.clone()),

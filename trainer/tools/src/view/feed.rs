@@ -41,7 +41,8 @@ pub struct Command {
 pub struct Layout {
     /// Numbers of a row.
     pub width: usize,
-    /// Where the bodies' poses begin: place (m) and quaternion (w, x, y, z) of each.
+    /// Where the bodies' poses begin: place (m) and quaternion (w, x, y, z) of each; behind them
+    /// those of the reference motion, where there is one.
     pub poses: usize,
     /// Where contacts begin: place (m) and force (N) of each shape that is sensed.
     pub contacts: usize,
@@ -168,6 +169,7 @@ impl Feed {
             out.extend((0..3).map(|i| column(&state.body_pos, 3 * b + i)));
             out.extend((0..4).map(|i| column(&state.body_quat, 4 * b + i)));
         }
+        env.reference_poses(self.env).for_each(|pose| out.extend(pose));
         out.extend(&self.sensed);
         if self.since > 0 {
             let terms = self.terms.iter_mut().zip(&mut self.sums);
@@ -203,7 +205,8 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let env = stage.env();
     let (model, spec) = (env.model(), env.spec());
     let poses = HEAD;
-    let contacts = poses + 7 * model.bodies.len();
+    let ghosts = env.reference_poses(e).count();
+    let contacts = poses + 7 * (model.bodies.len() + ghosts);
     let mut next = contacts + WIDTH * geoms.len();
     let mut groups = Vec::new();
     let mut group = |name: &str, names: Vec<String>, units: Vec<String>| {

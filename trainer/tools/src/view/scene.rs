@@ -147,6 +147,11 @@ impl SceneData {
             });
         }
         let gravity = model.options.gravity.iter().map(|g| g * g).sum::<f64>();
+        // Bodies of a reference motion come behind the robot's.
+        let names = model.bodies.iter().map(|b| b.name.clone());
+        let has_copy = scene.solids.iter().any(|s| s.body >= model.bodies.len());
+        let copies = model.bodies.iter().filter(|_| has_copy);
+        let copies = copies.map(|b| format!("{} of the reference", b.name));
         let moving = model.bodies.iter().filter(|b| b.weld != 0);
         let notes = [&scene.missing, &scene.nothing].into_iter().flatten();
         let mut notes: Vec<String> = notes.cloned().collect();
@@ -156,7 +161,7 @@ impl SceneData {
         let terrain = scene.ground().map(|g| GroundData::new(g.terrain(), blob, &mut notes));
         let textures = textures.pack(MOST_OF_TEXTURES, blob, &mut notes);
         Self {
-            bodies: model.bodies.iter().map(|b| b.name.clone()).collect(),
+            bodies: names.chain(copies).collect(),
             root: scene.root,
             follow: scene.travel != Travel::Bounded,
             solids,

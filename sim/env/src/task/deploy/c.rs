@@ -365,9 +365,12 @@ impl<'a, 'm> Printer<'a, 'm> {
             Source::MaxSteps => literal(of.max_steps as f32),
             Source::Step => "(float)m->step".into(),
             // They were refused.
-            Source::Shown | Source::Random | Source::Native | Source::Scan | Source::Stand => {
-                literal(f32::NAN)
-            }
+            Source::Shown
+            | Source::Random
+            | Source::Native
+            | Source::Scan
+            | Source::Stand
+            | Source::Motion => literal(f32::NAN),
         }
     }
 

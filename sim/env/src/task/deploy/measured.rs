@@ -239,6 +239,7 @@ impl<'a> Measured<'a> {
             Source::Native => words("outputs of native functions"),
             Source::Scan => words("what is scanned of the ground"),
             Source::Stand => words("where on the terrain it began"),
+            Source::Motion => words("the reference motion"),
             Source::Param | Source::Step | Source::StepDt | Source::MaxSteps => Dependence::none(),
         }
     }

@@ -59,6 +59,7 @@ pub(super) fn draw_pose(
         scan: none,
         // On level ground.
         stand: Column::of(&[0.0; 4]),
+        motion: none,
         ground: Ground::zeroed(),
         command: Column::of(commands),
         random: Column::of(random),

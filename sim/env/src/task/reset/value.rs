@@ -4,7 +4,7 @@ use super::super::team::{AgentIndex, Team};
 use super::super::term::{Kind, Term};
 use super::ResetPlace;
 use crate::config::ConfigError;
-use ostler_lang::expr::{Scope, Start, Unit};
+use ostler_lang::expr::{Scope, Source, Start, Step, Unit};
 use ostler_model::{JointKind, Model};
 
 /// An expression whose components are values of coordinates.
@@ -15,6 +15,14 @@ pub(in crate::task) struct StartExpr {
     pub place: usize,
     /// Its inputs: `READS_*` of `kernels/env/args.cuh`.
     pub reads: u32,
+}
+
+impl StartExpr {
+    /// Whether its value is one of the reference motion.
+    pub(in crate::task) fn reads_motion(&self) -> bool {
+        let mut steps = self.term.code().steps.iter();
+        steps.any(|(step, _)| matches!(step, Step::Load(Source::Motion, _)))
+    }
 }
 
 /// Compiles the expression at `path` for coordinates of these units, one number for all of

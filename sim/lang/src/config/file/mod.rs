@@ -98,13 +98,14 @@ impl Document {
     }
 
     /// Reads the headers of native functions, which lie beside one of the files or below it, and
-    /// the files of a terrain.
+    /// the files of a terrain and of motions.
     ///
     /// # Errors
     /// One is missing or too large; a header lies elsewhere or includes what it cannot have.
     pub fn read_files(&self, task: &mut TaskConfig, leave: Leave) -> Result<(), ConfigError> {
         let folder = |file: &PathBuf| file.parent().unwrap_or(Path::new("")).to_path_buf();
         super::read_tiles(task, &folder(&self.path))?;
+        super::read_motions(task, &folder(&self.path))?;
         if task.native.is_empty() {
             return Ok(());
         }

@@ -10,12 +10,14 @@ pub use lets::Let;
 pub use lists::List;
 pub use report::LetRow;
 
+use super::looks::Looks;
 use super::unit::Unit;
 use ostler_model::Model;
 
 /// Words that no definition can be called.
-const KEYWORDS: [&str; 10] =
-    ["and", "or", "not", "true", "false", "command", "param", "state", "native", "event"];
+const KEYWORDS: [&str; 11] = [
+    "and", "or", "not", "true", "false", "command", "param", "state", "native", "event", "motion",
+];
 
 /// A function of a task as expressions know it.
 #[derive(Debug, Clone)]
@@ -43,6 +45,8 @@ pub struct Definitions<'a> {
     pub states: Vec<&'a str>,
     /// Native functions, put here by the task.
     pub natives: Vec<Declared>,
+    /// The reference motion, put here by the task.
+    pub motion: Looks,
 }
 
 impl<'a> Definitions<'a> {
@@ -53,6 +57,7 @@ impl<'a> Definitions<'a> {
             lets: Vec::new(),
             states: Vec::new(),
             natives: Vec::new(),
+            motion: Looks::none(),
         };
         &NONE
     }

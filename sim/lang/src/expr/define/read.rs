@@ -27,6 +27,7 @@ impl<'a> Definitions<'a> {
             lets: Vec::with_capacity(cfg.lets.len()),
             states: cfg.state.iter().map(|s| s.name.as_str()).collect(),
             natives: Vec::new(),
+            motion: super::super::looks::Looks::none(),
         };
         for (name, entries) in &cfg.names {
             let path = format!("task.names.{name}");

@@ -9,6 +9,7 @@ mod geometry;
 mod history;
 mod logic;
 mod maths;
+mod motion;
 mod quats;
 mod random;
 mod rays;
@@ -18,16 +19,18 @@ mod terrain;
 mod tolerance;
 
 pub use fields::field_unit;
+pub(crate) use motion::steps_ahead;
 
 use super::function::Function;
 
 /// All functions by section of the page.
-pub(crate) const SECTIONS: [(&str, &[Function]); 14] = [
+pub(crate) const SECTIONS: [(&str, &[Function]); 15] = [
     ("The robot", robot::TABLE),
     ("Numbers of the robot", fields::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Contacts", contacts::TABLE),
     ("The ground", terrain::TABLE),
+    ("The reference motion", motion::TABLE),
     ("Mathematics", maths::TABLE),
     ("Shaped rewards", tolerance::TABLE),
     ("Quaternions", quats::TABLE),
@@ -42,6 +45,11 @@ pub(crate) const SECTIONS: [(&str, &[Function]); 14] = [
 /// All functions.
 pub(crate) fn all() -> impl DoubleEndedIterator<Item = &'static Function> {
     SECTIONS.iter().flat_map(|(_, table)| table.iter())
+}
+
+/// The function `motion.NAME`.
+pub(crate) fn of_motion(name: &str) -> Option<&'static Function> {
+    motion::TABLE.iter().find(|f| f.name.strip_prefix("motion.") == Some(name))
 }
 
 /// The function of this name.

@@ -178,9 +178,9 @@ fn a_step_of_its_own_changes_nothing_and_another_one_keeps_the_way() {
     let made = motion(&model, 31, 30.0);
     assert_eq!(made.resampled(&model, made.step), made);
     let fine = made.resampled(&model, 0.02);
-    // One second: 0, 0.02, ... 0.98, as mjlab's csv_to_npz.
-    assert_eq!((fine.frames, fine.step), (50, 0.02));
-    for t in [0, 7, 25, 49] {
+    // One second: 0, 0.02, ... 1.0.
+    assert_eq!((fine.frames, fine.step), (51, 0.02));
+    for t in [0, 7, 25, 50] {
         let exact = gait(&model, t as f64 * 0.02);
         let q = &fine.qpos[t * model.nq..(t + 1) * model.nq];
         near(q, &exact, 1e-2);
@@ -191,7 +191,7 @@ fn a_step_of_its_own_changes_nothing_and_another_one_keeps_the_way() {
     }
     // Frames that both have are the same, but for rounding.
     let half = made.resampled(&model, made.step / 2.0);
-    assert_eq!(half.frames, 60);
+    assert_eq!(half.frames, 61);
     near(&half.qpos[2 * model.nq..3 * model.nq], &made.qpos[model.nq..2 * model.nq], 1e-12);
     // The shorter way, whatever the signs.
     let [a, b] = [0.2, 0.6].map(|angle| about([0.0, 0.0, 1.0], angle));

@@ -15,7 +15,7 @@
 //! ```
 
 use super::write::{make, write_atomically};
-use super::{native, robot, terrain};
+use super::{motions, native, robot, terrain};
 use crate::log::tensorboard::FILE_NAME;
 use crate::log::wandb;
 use crate::run::error::RunError;
@@ -44,8 +44,8 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
-pub(in crate::run) const FIRST: [&str; 5] =
-    [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER, terrain::FOLDER];
+pub(in crate::run) const FIRST: [&str; 6] =
+    [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER, terrain::FOLDER, motions::FOLDER];
 /// Folders that may be there before a run, which fills them.
 const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
@@ -98,7 +98,7 @@ impl RunDir {
                 ),
             }
         } else {
-            let copies = [robot::FOLDER, native::FOLDER, terrain::FOLDER];
+            let copies = [robot::FOLDER, native::FOLDER, terrain::FOLDER, motions::FOLDER];
             let ours = [METRICS, "log.txt", "meta.json", FILE_NAME].into_iter().chain(copies);
             // A link counts, wherever it leads.
             let there = |name: &&str| self.path.join(name).symlink_metadata().is_ok();
@@ -256,6 +256,7 @@ impl RunDir {
         }
         native::copy(folder, &mut config.task)?;
         terrain::copy(folder, &mut config.task)?;
+        motions::copy(folder, &mut config.task)?;
         let body = toml::to_string(&config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
         let text = format!(

@@ -9,6 +9,7 @@ pub mod keep;
 pub(crate) mod meta;
 mod native;
 mod robot;
+mod motions;
 mod terrain;
 mod thrift;
 pub(in crate::run) mod write;

@@ -1,6 +1,7 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
 mod foreign;
+mod reference;
 mod robot;
 mod terrain;
 
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     parts(&model);
     terrain::print(&loaded, &model, &env)?;
+    reference::print(&env);
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
