@@ -1,5 +1,5 @@
-//! The recorded gradient steps of FastSAC and FlashSAC are those that the peers' own agents take,
-//! out of their wheels.
+//! The recorded gradient steps of FastSAC, FlashSAC and amp-rsl-rl's discriminator are those that
+//! the peers' own classes take, out of their wheels.
 
 use crate::common::root;
 use crate::support::need::Need;
@@ -8,14 +8,15 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A Python with PyTorch: the learners' own, else the one at hand.
-fn python() -> Result<PathBuf, String> {
+/// A Python with this package, PyTorch or what needs it: the learners' own, else the one at hand.
+fn python(with: &str) -> Result<PathBuf, String> {
     let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
     let python = named.unwrap_or_else(|| "python3".into());
-    let found = Command::new(&python).args(["-c", "import torch"]).current_dir("/").output();
+    let import = format!("import {with}");
+    let found = Command::new(&python).args(["-c", &import]).current_dir("/").output();
     match found {
         Ok(out) if out.status.success() => Ok(python),
-        Ok(_) => Err(format!("{} has no torch", python.display())),
+        Ok(_) => Err(format!("{} has no {with}", python.display())),
         Err(e) => Err(format!("{}: {e}", python.display())),
     }
 }
@@ -44,15 +45,25 @@ fn same(path: &str, a: &Value, b: &Value) -> usize {
     }
 }
 
-#[test]
-fn the_peers_agents_take_the_recorded_steps() {
+/// Runs a script of the referee's, and compares at least so many numbers with those recorded.
+fn recorded(python: Result<PathBuf, String>, name: &str, numbers: usize) {
     let Some(peers) = referee::peers() else { return };
-    let Some(python) = Need::Learners.or_skip(python()) else { return };
-    let script = root().join("tests/referee/off_policy_peers.py").canonicalize().unwrap();
+    let Some(python) = Need::Learners.or_skip(python) else { return };
+    let script = root().join(format!("tests/referee/{name}.py")).canonicalize().unwrap();
     let out = Command::new(python).arg(script).arg(peers).current_dir("/").output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let now: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let recorded = std::fs::read(root().join("tests/fixtures/off_policy_peers.json")).unwrap();
+    let recorded = std::fs::read(root().join(format!("tests/fixtures/{name}.json"))).unwrap();
     let recorded: Value = serde_json::from_slice(&recorded).unwrap();
-    assert!(same("", &now, &recorded) > 10_000);
+    assert!(same("", &now, &recorded) > numbers);
+}
+
+#[test]
+fn the_peers_agents_take_the_recorded_steps() {
+    recorded(python("torch"), "off_policy_peers", 10_000);
+}
+
+#[test]
+fn amp_rsl_rls_discriminator_takes_the_recorded_steps() {
+    recorded(python("rsl_rl, torch"), "amp_peers", 900);
 }

@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
+mod demonstrations;
 pub mod env;
 mod reflection;
 mod spaces;

@@ -17,6 +17,7 @@ mod watch;
 
 use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
+pub use crate::demonstrations::Demonstrations;
 pub use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
 use crate::task::Task;
 use crate::task::event::EventCost;
@@ -269,6 +270,7 @@ impl BatchEnv {
             agents: AgentSpec::all(&task),
             policy_names: task.team.policy_names.clone(),
             reflection: None,
+            demonstrations: None,
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);

@@ -1,5 +1,6 @@
 //! Inputs and outputs of environments.
 
+use crate::demonstrations::Demonstrations;
 use crate::reflection::Reflection;
 use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
 use crate::task::Task;
@@ -78,6 +79,8 @@ pub struct EnvSpec {
     pub policy_names: Vec<String>,
     /// The task's reflection, where a learner is to learn from it.
     pub reflection: Option<Arc<Reflection>>,
+    /// Reference motions, where a learner is to compare the policy's with them.
+    pub demonstrations: Option<Arc<Demonstrations>>,
 }
 
 impl AgentSpec {
@@ -130,6 +133,7 @@ impl EnvSpec {
             agents: Vec::new(),
             policy_names: Vec::new(),
             reflection: None,
+            demonstrations: None,
         }
     }
 

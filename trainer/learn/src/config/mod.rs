@@ -4,6 +4,7 @@
 //! with its place; `schema` has the keys) -> `validate`. An error about a path finds its line
 //! through [`Places`].
 
+mod amp;
 mod collector;
 pub mod curriculum;
 mod evaluation;
@@ -43,8 +44,8 @@ pub use wandb::{WandbConfig, WandbMode};
 
 use crate::environments::CustomConfig;
 use crate::learner::{
-    ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, SymmetryConfig,
-    Td3Config,
+    ActorConfig, AmpConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig,
+    SymmetryConfig, Td3Config,
 };
 use ostler_collector::gymnasium::GymnasiumConfig;
 use ostler_collector::replay::ReplayConfig;
@@ -90,6 +91,8 @@ pub struct Config {
     /// `[symmetry]`: what is learnt on one side of the robot is learnt on the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symmetry: Option<SymmetryConfig>,
+    /// `[amp]`: a reward for moving as a reference motion does.
+    pub amp: AmpConfig,
     /// `[ppo]`: the learner, where `runner.algorithm = "ppo"`.
     pub ppo: PpoConfig,
     /// `[sac]`: the learner, where `runner.algorithm = "sac"`.
@@ -137,6 +140,7 @@ impl Default for Config {
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),
             symmetry: None,
+            amp: AmpConfig::default(),
             ppo: PpoConfig::default(),
             sac: SacConfig::default(),
             td3: Td3Config::default(),

@@ -337,6 +337,23 @@ fn a_learner_without_a_reward_for_what_is_new_refuses_it() {
 }
 
 #[test]
+fn a_prior_of_motions_is_for_one_robot_that_learns_on_policy() {
+    let on = r#"amp.observations=["joint_pos"]"#;
+    assert!(with(&[on]).unwrap().config.amp.is_on());
+    for algorithm in ["sac", "td3", "ars"] {
+        let algorithm = format!("runner.algorithm={algorithm}");
+        let message = with(&[on, &algorithm]).unwrap_err().to_string();
+        assert!(message.contains("learns from the task's own rewards alone"), "{message}");
+        assert!(message.contains("amp.observations"), "{message}");
+    }
+    let message = with(&[on, "amp.steps=1"]).unwrap_err().to_string();
+    assert!(message.contains("amp.steps") && message.contains("from 2 to 16"), "{message}");
+    let twice = r#"amp.observations=["a", "a"]"#;
+    let message = with(&[twice]).unwrap_err().to_string();
+    assert!(message.contains("amp.observations[1]") && message.contains("already"), "{message}");
+}
+
+#[test]
 fn small_networks_get_one_thread_unless_asked_otherwise() {
     let threads = |set: &[&str]| {
         let mut c = with(set).unwrap().config;

@@ -35,6 +35,7 @@ impl Config {
         self.check_self_play(&mut errors);
         self.check_groups(&mut errors);
         errors.extend(self.symmetry.iter().flat_map(|symmetry| symmetry.validate(self)));
+        errors.extend(self.amp.validate(self));
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));

@@ -36,7 +36,7 @@ pub use nn::device::program as device_program;
 pub use nn::host::half::Half;
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
-pub use ppo::{Ppo, PpoConfig};
+pub use ppo::{AmpConfig, Ppo, PpoConfig};
 pub use self_play::{SelfPlay, SelfPlayConfig};
 pub use state::State;
 pub use stats::{Family, UpdateStats};

@@ -1,5 +1,6 @@
 //! Numbers about an update.
 
+use super::off_policy::section::Tally;
 use ostler_sim::device::Traffic;
 use std::ops::Add;
 
@@ -90,6 +91,11 @@ update_stats! {
     mirror: Option<f64> = known ("Loss/mirror", ALL) "Squared distance between mean actions in reflected observations and reflected mean actions, with `symmetry.mirror_loss`";
     rnd: Option<f64> = known ("Loss/rnd", ON_POLICY) "Mean square error of the predictor of `ppo.rnd`";
     rnd_reward: Option<f64> = known ("Policy/rnd_reward", ON_POLICY) "Mean reward per step for states that were rarely seen, with its weight";
+    amp: Option<f64> = known ("Loss/amp", ON_POLICY) "Cross-entropy of the discriminator of `[amp]`, the mean of both sides'";
+    amp_penalty: Option<f64> = known ("Loss/amp_grad_pen", ON_POLICY) "Penalty on its gradient at the reference's transitions, with its weight";
+    amp_policy: Option<f64> = known ("Loss/amp_policy", ON_POLICY) "Mean probability of being the reference's that it gives the policy's transitions";
+    amp_reference: Option<f64> = known ("Loss/amp_reference", ON_POLICY) "The same of the reference's own";
+    amp_reward: Option<f64> = known ("Policy/amp_reward", ON_POLICY) "Mean reward per step for moving as the reference does, with its weight";
 
     minibatches: u64 = sum "Minibatches in all";
     gae_s: f64 = sum "Time for values, advantages and other work before the first minibatch (s)";
@@ -98,6 +104,14 @@ update_stats! {
 }
 
 impl UpdateStats {
+    /// Counts the steps of another network that were not taken.
+    pub(super) fn skip(&mut self, steps: &Tally) {
+        self.skipped_no_valid += steps.no_valid;
+        self.skipped_loss += steps.bad_loss;
+        self.skipped_gradient += steps.bad_gradient;
+        self.skipped += steps.tried - steps.taken;
+    }
+
     /// Of an iteration whose update was not made: no means.
     pub fn none() -> Self {
         Self::of_all([].iter())

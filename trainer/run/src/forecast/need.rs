@@ -145,6 +145,10 @@ impl Need {
         };
         // Every policy learns from a rollout of its own agents.
         let rollouts = rollouts + u64::from(policies > 1) + u64::from(config.self_play.is_on());
+        let [style, style_kept] = match config.amp.is_on() {
+            true => config.amp.bytes(spec, samples),
+            false => [0, 0],
+        };
         // The best weights are kept where the policy may have to go back to them.
         let sets = 5 + u64::from(config.guard.max_return_drop > 0.0);
         Self {
@@ -158,22 +162,23 @@ impl Need {
                 + 12 * weights * config.self_play.window as u64
                 + envs.saturating_mul(method.bytes_per_row(spec)),
             // Value, advantage; the order of samples, 8 bytes each, once or twice.
-            samples: match off_policy {
-                true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),
-                false if in_blocks => {
-                    // Temporaries, one of the normalised observations among them, are gone
-                    // when a checkpoint takes two states of the environments.
-                    let own = normalised.div_ceil(2);
-                    let passing = 4 * samples.saturating_mul(temporaries + normalised - own);
-                    let later = 2 * worlds.saturating_mul(state);
-                    4 * samples.saturating_mul(columns + own + 2 + 2)
-                        + passing.saturating_sub(later)
-                }
-                false => {
-                    4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
-                        + 4 * rows.saturating_mul(columns)
-                }
-            },
+            samples: style
+                + match off_policy {
+                    true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),
+                    false if in_blocks => {
+                        // Temporaries, one of the normalised observations among them, are gone
+                        // when a checkpoint takes two states of the environments.
+                        let own = normalised.div_ceil(2);
+                        let passing = 4 * samples.saturating_mul(temporaries + normalised - own);
+                        let later = 2 * worlds.saturating_mul(state);
+                        4 * samples.saturating_mul(columns + own + 2 + 2)
+                            + passing.saturating_sub(later)
+                    }
+                    false => {
+                        4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
+                            + 4 * rows.saturating_mul(columns)
+                    }
+                },
             replay: match off_policy {
                 true => {
                     let kept = remembered(&config.replay, spec, tch::Device::Cpu);
@@ -185,7 +190,7 @@ impl Need {
             evaluation: 2 * config.eval_envs() as u64 * state,
             // To go back to: weights and moments, and two or three sets of weights. In a
             // checkpoint: all of it, as tensors, as bytes, as a file.
-            copies: sets * 4 * weights + 3 * sets * 4 * weights,
+            copies: sets * 4 * weights + 3 * sets * 4 * weights + 5 * style_kept,
         }
     }
 

@@ -18,6 +18,7 @@ pub const ELSEWHERE: &[&str] = &[
     "custom",
     "self_play",
     "symmetry",
+    "amp",
     "actor",
     "critic",
     "ppo",

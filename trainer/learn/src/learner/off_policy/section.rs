@@ -66,11 +66,11 @@ pub(crate) struct Tally {
     /// Share of gradients that were clipped.
     pub clipped: f64,
     /// Means of the network's own numbers.
-    pub own: [f64; 2],
+    pub own: [f64; 3],
 }
 
 impl Section {
-    /// With `own` further numbers per step, at most 2. `limit` 0: gradients are as long as
+    /// With `own` further numbers per step, at most 3. `limit` 0: gradients are as long as
     /// they are.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Section {
             loss: mean(LOSS),
             norm: mean(NORM),
             clipped: mean(CLIPPED),
-            own: [mean(OWN), mean(OWN + 1)],
+            own: [mean(OWN), mean(OWN + 1), mean(OWN + 2)],
         }
     }
 }

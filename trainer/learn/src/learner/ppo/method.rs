@@ -127,6 +127,14 @@ impl Method for PpoMethod {
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
             ppo = ppo.with_symmetry(reflection, symmetry, spec.critic)?;
         }
+        if config.amp.is_on() {
+            let Some(demonstrations) = &spec.demonstrations else {
+                let why = "there is no reference motion to compare with";
+                let error = ConfigError::new("amp.observations", why);
+                return Err(error.help("leave it out, or give the robot motions").into());
+            };
+            ppo = ppo.with_demonstrations(&config.amp, spec, demonstrations)?;
+        }
         let half = Half::of(config)?;
         Ok(Box::new(ppo.on_processor(config.learner_threads(), half)?))
     }

@@ -5,6 +5,7 @@
 //! On a device all of it is tensor operations; numbers come back once, at the end. On a
 //! host minibatches go through networks and loss in blocks (`blocks.rs`), on several threads.
 
+mod amp;
 mod batch;
 mod blocks;
 mod config;
@@ -30,6 +31,7 @@ mod stats;
 mod tests;
 mod values;
 
+pub use amp::AmpConfig;
 pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness, ValueLoss};
 pub use method::PpoMethod;
 pub use rnd::RndConfig;
@@ -46,6 +48,7 @@ use super::{
     ActorConfig, ActorCritic, CriticConfig, Learner, State, TrainedPolicy, UpdateStats,
     error::LearnError,
 };
+use amp::Amp;
 use batch::{Columns, MiniBatch, Samples};
 use blocks::Blocks;
 use finish::Host;
@@ -83,6 +86,8 @@ pub struct Ppo {
     mirrored: Option<Mirrored>,
     /// A reward for what is new, if there is one.
     rnd: Option<Rnd>,
+    /// A reward for moving as a reference does, if there is one.
+    amp: Option<Amp>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
@@ -246,6 +251,7 @@ impl Ppo {
             teacher: None,
             mirrored: None,
             rnd,
+            amp: None,
             priorities: None,
             left: 1.0,
             faults: Faults::default(),
@@ -320,6 +326,9 @@ impl Ppo {
         self.adam.with_kernels(kernels)?;
         if let Some(rnd) = &mut self.rnd {
             rnd.with_kernels(kernels)?;
+        }
+        if let Some(amp) = &mut self.amp {
+            amp.with_kernels(kernels)?;
         }
         let size = self.size_of_orders();
         self.orders = Some(Orders::on_device(size, kernels, self.policy.device)?);
@@ -553,12 +562,14 @@ impl Ppo {
         let x = self.values.actor_inputs().f_narrow(0, 0, total)?;
         let valid = rollout.valid.f_view([total, 1])?;
         let passes = [self.config.num_learning_epochs, self.config.num_mini_batches];
-        // Sums of products over rows depend on how many threads share them.
-        let threads = tch::get_num_threads();
-        tch::set_num_threads(1);
-        let learnt = rnd.learn((&x, &valid), passes, self.updates.get());
-        tch::set_num_threads(threads);
-        learnt
+        let update = self.updates.get();
+        alone(|| rnd.learn((&x, &valid), passes, update))
+    }
+
+    /// The discriminator of `[amp]`, if there is one, learns from the rollout's transitions.
+    fn learn_the_style(&mut self) -> Result<(), LearnError> {
+        let update = self.updates.get();
+        self.amp.as_mut().map_or(Ok(()), |amp| alone(|| amp.learn(update)))
     }
 
     /// First sample or sequence of an epoch's minibatches, and how many each has.
@@ -567,6 +578,15 @@ impl Ppo {
         let total = self.sequences.count() as i64;
         (0..parts).map(move |i| batch::part(total, parts, i))
     }
+}
+
+/// On one thread: sums of products over rows depend on how many share them.
+fn alone<T>(work: impl FnOnce() -> T) -> T {
+    let threads = tch::get_num_threads();
+    tch::set_num_threads(1);
+    let done = work();
+    tch::set_num_threads(threads);
+    done
 }
 
 impl Learner for Ppo {
@@ -592,6 +612,7 @@ impl Learner for Ppo {
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
         self.learn_what_is_new(rollout)?;
+        self.learn_the_style()?;
         self.policy.norm.merge(rollout, self.policy.device, &self.crossed)?;
         self.updates.add(1);
         self.policy.version = self.updates.version();
@@ -614,10 +635,16 @@ impl Learner for Ppo {
             self.crossed.fetched();
             let (reward, steps) = rnd.said(&host_doubles(&sums)?);
             (stats.rnd, stats.rnd_reward) = (Some(steps.loss), Some(reward));
-            stats.skipped_no_valid += steps.no_valid;
-            stats.skipped_loss += steps.bad_loss;
-            stats.skipped_gradient += steps.bad_gradient;
-            stats.skipped += steps.tried - steps.taken;
+            stats.skip(&steps);
+        }
+        if let Some(amp) = &self.amp {
+            let sums = amp.sums()?;
+            self.crossed.fetched();
+            let (reward, steps) = amp.said(&host_doubles(&sums)?);
+            (stats.amp, stats.amp_reward) = (Some(steps.loss), Some(reward));
+            let [penalty, own, other] = steps.own.map(Some);
+            (stats.amp_penalty, stats.amp_policy, stats.amp_reference) = (penalty, own, other);
+            stats.skip(&steps);
         }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
@@ -654,6 +681,9 @@ impl Learner for Ppo {
 
     fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError> {
         self.policy.version = self.updates.version();
+        if let Some(amp) = &mut self.amp {
+            amp.derive()?;
+        }
         match loaded {
             Some(loaded) => self.policy.renew(loaded),
             None => Ok(()),

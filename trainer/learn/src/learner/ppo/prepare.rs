@@ -20,10 +20,13 @@ impl Ppo {
     pub(super) fn prepare(&mut self, rollout: &Rollout) -> Result<(), TchError> {
         let total = self.steps * self.envs;
         self.values.estimate(&self.policy, rollout)?;
-        let reward = match &mut self.rnd {
+        let mut reward = match &mut self.rnd {
             Some(rnd) => rnd.reward(self.values.actor_inputs(), rollout)?,
             None => rollout.reward.shallow_clone(),
         };
+        if let Some(amp) = &mut self.amp {
+            reward = reward.f_add(&amp.reward(rollout)?)?;
+        }
         self.range.merge(&reward, &rollout.valid)?;
         for value in [&self.values.value, &self.values.final_value] {
             self.range.hold(value, self.config.gamma)?;

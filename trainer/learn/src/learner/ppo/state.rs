@@ -16,6 +16,9 @@ impl Ppo {
         if let Some(rnd) = &mut self.rnd {
             rnd.restart()?;
         }
+        if let Some(amp) = &mut self.amp {
+            amp.restart()?;
+        }
         let mut rate = self.start_rate();
         if self.config.schedule == Schedule::Adaptive {
             let now = host_number(self.adam.rate(0))?;

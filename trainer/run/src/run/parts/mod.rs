@@ -96,6 +96,7 @@ impl Parts {
             }
         };
         own.reflection.clone_from(&spec.reflection);
+        own.demonstrations.clone_from(&spec.demonstrations);
         let spec = own;
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
