@@ -196,18 +196,21 @@ fn scaled(text: &str, by: f64) -> String {
     text.replace("\"trunk\"", "\"base\"")
 }
 
-/// With mjlab's robot, from its wheel.
+/// With mjlab's robot and holosoma's motion, from their wheels.
 #[test]
-fn mjlabs_g1_tracks_standing_still() {
+fn mjlabs_g1_tracks_a_motion_of_holosomas() {
     let Some(peers) = referee::peers() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/g1_tracking.toml");
     let robot = peers.join("mjlab/asset_zoo/robots/unitree_g1/xmls/g1.xml");
+    std::os::unix::fs::symlink(peers.join("holosoma"), folder.path().join("holosoma")).unwrap();
     let text = format!("extends = {example:?}\n[task]\nrobot = {robot:?}\n");
     std::fs::write(folder.path().join("g1.toml"), text).unwrap();
     let checked = said(ostler(folder.path()).args(["check", "g1.toml", "-q"]));
     assert!(checked.contains("g1.toml is sound"), "{checked}");
+    // What the file's own numbers contradict is said.
+    assert!(checked.contains("6.48 s, 325 frames") && checked.contains("body_ang_vel_w"), "{checked}");
     trains(folder.path(), "g1.toml");
 }

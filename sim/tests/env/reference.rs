@@ -1,8 +1,9 @@
 //! `[[task.reference]]`: what is read of a motion, where episodes begin in it, and how they end.
 
 use ostler_sim::Groups;
+use ostler_sim::config::file::Simulation;
 use ostler_sim::config::{Auto, EnvConfig, MotionFile, SimConfig, Specialize, TaskConfig};
-use ostler_sim::env::{BatchEnv, EnvError, StepOut};
+use ostler_sim::env::{BatchEnv, Demonstrations, EnvError, StepOut};
 use ostler_sim::model::{Model, mjcf};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -291,4 +292,37 @@ fn mistakes_are_refused_with_the_place() {
     assert!(with("motion.pos(trunc)").contains("trunk"));
     let few = FROM_BEGIN.replace("fps = 25\n", "");
     assert!(refused(&few).contains("fps"));
+}
+
+#[test]
+fn demonstrations_are_what_a_policy_would_see_in_the_frames() {
+    let model = robot();
+    let joints = model.nq - 7;
+    let mut task: TaskConfig = toml::from_str(&format!("{TASK}{FROM_BEGIN}")).unwrap();
+    let file = MotionFile { name: "walk.csv".into(), bytes: Arc::new(walk(joints)) };
+    task.motion_files = vec![vec![file]];
+    let mut config = Simulation { task, ..Simulation::default() };
+    config.sim.threads = Auto::N(1);
+    let all = Demonstrations::of(&config, model).unwrap();
+    // 2 s of control steps of 0.02 s, with the last one.
+    assert_eq!((all.clips.clone(), all.frames()), (vec![101], 101));
+    for (k, row) in all.rows.chunks_exact(all.width).enumerate() {
+        let (t, is) = (k as f64 * CONTROL, &row[3 * joints + 13..]);
+        let wanted = (0..joints).map(|j| angle(j, t)).chain([0.5 * t, 0.25, 0.4]);
+        for (at, x) in wanted.enumerate() {
+            assert!((f64::from(is[at]) - x).abs() < 1e-5, "{at} of frame {k}: {} {x}", is[at]);
+        }
+        assert!((is[joints + 7] - 0.5).abs() < 1e-4, "{is:?}");
+    }
+    config.task.reference.clear();
+    config.task.observation.truncate(0);
+    config.task.reward.clear();
+    config.task.reset.clear();
+    let more: TaskConfig = toml::from_str(
+        "[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"one\"\nexpr = \"1\"\n",
+    )
+    .unwrap();
+    (config.task.observation, config.task.reward) = (more.observation, more.reward);
+    let refused = Demonstrations::of(&config, robot()).unwrap_err().to_string();
+    assert!(refused.contains("amp.observations"), "{refused}");
 }

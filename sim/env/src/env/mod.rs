@@ -3,6 +3,7 @@
 mod buffers;
 mod causes;
 mod change;
+mod demonstrate;
 mod examine;
 mod explained;
 mod inject;

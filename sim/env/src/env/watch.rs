@@ -52,6 +52,18 @@ impl BatchEnv {
         Some(cause as usize)
     }
 
+    /// The clip of the reference that environment `e` follows: index into those of
+    /// [`Task::reference`](crate::task::Task); none without a reference.
+    pub fn clip(&self, e: usize) -> Option<usize> {
+        (*self.live.episodes.follow.get(e)? as usize).checked_sub(1)
+    }
+
+    /// Whether a termination ended the episode of environment `e` in the last step; of an
+    /// environment whose episode went on it means nothing.
+    pub fn failed(&self, e: usize) -> bool {
+        self.work.columns.ended.get(e).is_some_and(|ended| *ended != 0)
+    }
+
     /// Bodies of the reference motion that environment `e` follows, beside the robot: place (m) and
     /// quaternion (w, x, y, z) of each; nothing without a reference.
     pub fn reference_poses(&self, e: usize) -> impl Iterator<Item = [f32; 7]> + '_ {

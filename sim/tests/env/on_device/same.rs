@@ -6,7 +6,7 @@ use super::support::{
 };
 use crate::support::share;
 use ostler_sim::config::{
-    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, JointLimit, NoiseKind,
+    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, JointLimit, MotionFile, NoiseKind,
     ObservationGroup, ObservationTerm, Stack, TaskConfig,
 };
 use ostler_sim::env::on_device::program;
@@ -223,6 +223,67 @@ expr = "[pos(trunk).xy - terrain_origin.xy, terrain_height(pos(trunk)) - terrain
     s.task.observation.extend(more.observation);
     s.task.reset.extend(more.reset);
     let (episodes, _) = compare("terrain", &s, 100, true, |_, _| {});
+    assert!(episodes > 33, "{episodes}");
+}
+
+/// Clips that are followed on ground with levels, one of which goes round; starts where others
+/// failed.
+#[test]
+fn references_have_the_hosts_bits() {
+    let mut s = setup("quadruped", 33);
+    s.env.episode_length_s = 0.8;
+    let text = r#"
+robot = ""
+terrain = { levels = 2, columns = 2, kinds = [{ kind = "rough" }] }
+[[reference]]
+files = ["a.csv"]
+fps = 30
+start = "adaptive"
+[[reference]]
+files = ["b.csv"]
+weight = 3
+fps = 40
+start = "adaptive"
+loop = true
+[[observation]]
+name = "reference"
+expr = "[motion.joint_pos, ahead(0.07, motion.joint_vel), motion.pos(trunk), ahead(0.013, motion.quat(trunk)), motion.lin_vel(foot_body), motion.ang_vel(trunk)]"
+history = 2
+[[termination]]
+name = "far"
+expr = "norm(motion.joint_pos - joint_pos()) > 1.5"
+[[reset]]
+target = "joint_pos(*)"
+expr = "motion.joint_pos"
+[[reset]]
+target = "pos(trunk)"
+expr = "motion.pos(trunk)"
+[[reset]]
+target = "quat(trunk)"
+expr = "motion.quat(trunk)"
+"#;
+    let more: TaskConfig = toml::from_str(&text.replace("foot_body", "calf_fl")).unwrap();
+    let clip = |name: &str, frames: usize| {
+        let frame = |k: usize| {
+            let (t, half) = (k as f64 * 0.03, k as f64 * 0.02);
+            let joints: Vec<String> = (0..12)
+                .map(|j| {
+                    let middle = [0.0, 0.9, -1.8][j % 3];
+                    (middle + 0.1 * (6.0 * t + j as f64).sin()).to_string()
+                })
+                .collect();
+            format!("{t},0,0.3,0,0,{},{},{}\n", half.sin(), half.cos(), joints.join(","))
+        };
+        let text: String = (0..frames).map(frame).collect();
+        vec![MotionFile { name: name.into(), bytes: Arc::new(text.into_bytes()) }]
+    };
+    s.task.terrain = more.terrain;
+    s.task.reference = more.reference;
+    s.task.motion_files = vec![clip("a.csv", 40), clip("b.csv", 20)];
+    s.task.observation.extend(more.observation);
+    s.task.termination.extend(more.termination);
+    s.task.reset.extend(more.reset);
+    let (episodes, _) = compare("reference", &s, 150, true, |_, _| {});
     assert!(episodes > 33, "{episodes}");
 }
 

@@ -2,7 +2,7 @@
 
 use super::need::Need;
 use super::probe::{self, ProbeError};
-use crate::run::{Machine, Options, RunError, one_env, plan, reflection};
+use crate::run::{Machine, Options, RunError, demonstrations, one_env, plan, reflection};
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_machine::memory::{FreeMemory, Here, Process};
 use ostler_sim::Model;
@@ -225,6 +225,7 @@ pub fn foresee(
     let machine = Machine::of(&loaded.config)?;
     let (mut spec, state) = one(loaded, model)?;
     spec.reflection = reflection(loaded, model)?.map(Arc::new);
+    spec.demonstrations = demonstrations(loaded, model)?.map(Arc::new);
     let config = &loaded.config;
     if machine.has_gpu() {
         // Nothing is measured: the allocation fails there where it does not fit.

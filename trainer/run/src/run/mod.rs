@@ -37,7 +37,7 @@ mod store;
 
 pub use engine::{
     build_env, build_envs, explained, foresee as foresee_kernel, generic, judged_env, no_robot,
-    one_env, reflection, settle as settle_kernel, settle_here,
+    demonstrations, one_env, reflection, settle as settle_kernel, settle_here,
 };
 pub use error::RunError;
 pub use evaluate::Rows;

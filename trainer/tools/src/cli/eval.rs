@@ -2,6 +2,7 @@
 
 use super::contest::Contest;
 use super::engine::JudgeArg;
+use super::eval_clips::Clips;
 use super::instead::Instead;
 use super::target::{Events, Target, Wish, open};
 use clap::Args;
@@ -69,6 +70,7 @@ struct Outcome {
     lengths: Vec<f64>,
     metrics: Metrics,
     contest: Contest,
+    clips: Clips,
     broken: u64,
     steps: u64,
     seconds: f64,
@@ -142,6 +144,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         lengths: Vec::new(),
         metrics: Metrics::new(stage.env().spec()),
         contest: Contest::new(stage.env().spec()),
+        clips: Clips::new(stage.env().robot(), stage.env().spec()),
         broken: 0,
         steps: 0,
         seconds: 0.0,
@@ -150,6 +153,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     // Broken episodes do not count and start anew: a policy that breaks the physics
     // every time would never be done.
     while left.iter().any(|&l| l > 0) && outcome.steps < 2 * limit * rounds {
+        outcome.clips.before(stage.env().robot());
         stage.step(&mut agent)?;
         if let Some(error) = failure.as_ref().and_then(Failure::take) {
             return Err(error.into());
@@ -172,6 +176,8 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
                 outcome.lengths.push(f64::from(episode.length));
                 let own = stats.finished_metrics.get(i * metrics..(i + 1) * metrics);
                 outcome.metrics.add(own.unwrap_or_default());
+                let e = episode.env as usize;
+                outcome.clips.end(stage.env().robot(), e, own.unwrap_or_default());
             }
         }
     }
@@ -225,6 +231,7 @@ impl Outcome {
             "env_steps": self.steps * self.envs as u64,
             "env_steps_per_s": self.steps_per_s(),
             "metrics": self.metrics.json(),
+            "motions": self.clips.json(),
             "agents": self.contest.standings().iter().map(|s| {
                 json!({ "name": s.name, "mean_return": s.mean, "best": s.best })
             }).collect::<Vec<_>>(),
@@ -265,6 +272,7 @@ impl Outcome {
                 self.max()
             ),
         );
+        text += &self.clips.text();
         text + ONE_POLICY
     }
 }

@@ -15,6 +15,7 @@ mod doctor;
 mod engine;
 mod envs;
 mod eval;
+mod eval_clips;
 mod export;
 mod instead;
 mod natives;

@@ -11,7 +11,7 @@ use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Loaded};
 use ostler_sim::config::EnvConfig;
 use ostler_sim::config::file::Simulation;
-use ostler_sim::env::EnvError;
+use ostler_sim::env::{Demonstrations, EnvError};
 use ostler_sim::env::mirror::{Reflection, Sides};
 use ostler_sim::model::mirror::Pairs;
 use ostler_sim::{BatchEnv, Model};
@@ -61,6 +61,32 @@ pub fn no_robot(what: &str) -> RunError {
     ))
 }
 
+/// The part of a configuration that environments are made of.
+fn simulation(config: &Config) -> Simulation {
+    Simulation {
+        seed: config.seed,
+        sim: config.sim.clone(),
+        env: config.env.clone(),
+        agents: config.agents.clone(),
+        task: config.task.clone(),
+    }
+}
+
+/// What `[amp]` compares a policy with: the task's reference motions as it would see them.
+///
+/// # Errors
+/// The task has none, or a mistake.
+pub fn demonstrations(
+    loaded: &Loaded,
+    model: &Arc<Model>,
+) -> Result<Option<Demonstrations>, RunError> {
+    if !loaded.config.amp.is_on() {
+        return Ok(None);
+    }
+    let found = Demonstrations::of(&simulation(&loaded.config), model.clone());
+    found.map(Some).map_err(|e| explained(loaded, e))
+}
+
 /// The reflection of a task that is to learn from it (`[symmetry]`); none of others.
 ///
 /// # Errors
@@ -68,13 +94,7 @@ pub fn no_robot(what: &str) -> RunError {
 pub fn reflection(loaded: &Loaded, model: &Arc<Model>) -> Result<Option<Reflection>, RunError> {
     let config = &loaded.config;
     let Some(symmetry) = &config.symmetry else { return Ok(None) };
-    let simulation = Simulation {
-        seed: config.seed,
-        sim: config.sim.clone(),
-        env: config.env.clone(),
-        agents: config.agents.clone(),
-        task: config.task.clone(),
-    };
+    let simulation = simulation(config);
     let sides = Sides {
         axis: symmetry.plane.axis(),
         pairs: Pairs::new(symmetry.pairs.clone()),
