@@ -272,6 +272,7 @@ impl BatchEnv {
             policy_names: task.team.policy_names.clone(),
             reflection: None,
             demonstrations: None,
+            reference: task.reference.summary(),
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);

@@ -81,6 +81,8 @@ pub struct EnvSpec {
     pub reflection: Option<Arc<Reflection>>,
     /// Reference motions, where a learner is to compare the policy's with them.
     pub demonstrations: Option<Arc<Demonstrations>>,
+    /// The reference motions, and what was assumed about them: lines for who starts a run.
+    pub reference: Vec<String>,
 }
 
 impl AgentSpec {
@@ -134,6 +136,7 @@ impl EnvSpec {
             policy_names: Vec::new(),
             reflection: None,
             demonstrations: None,
+            reference: Vec::new(),
         }
     }
 

@@ -10,6 +10,9 @@ use ostler_model::motion::{self, Motion};
 /// Most bytes of the frames that kernels read: 2 GiB.
 const MOST: usize = 2 << 30;
 
+/// Notes that a summary has at most; `ostler check` has all.
+const NOTES: usize = 8;
+
 /// A motion, in frames of the control step.
 #[derive(Debug, Clone)]
 pub struct Clip {
@@ -212,6 +215,25 @@ impl Reference {
             pose[1] += aside as f32;
             pose
         })
+    }
+
+    /// How long the motions are together and their memory, and what their reader noted, each once.
+    pub(crate) fn summary(&self) -> Vec<String> {
+        let (count, kib) = (self.clips.len(), self.bytes().div_ceil(1024));
+        let each = self.clips.iter().map(|c| (c.motion.frames - 1) as f64 * c.motion.step);
+        let seconds: f64 = each.sum();
+        let mut lines: Vec<String> = Vec::new();
+        if self.is_some() {
+            lines.push(format!("reference: {count} motions, {seconds:.2} s, {kib} KiB"));
+        }
+        for clip in &self.clips {
+            for note in clip.motion.notes.iter().map(|note| format!("reference: {note}")) {
+                if lines.len() <= NOTES && !lines.contains(&note) {
+                    lines.push(note);
+                }
+            }
+        }
+        lines
     }
 
     /// The clips, a line each, and what their files' reader noted; then their memory.

@@ -111,6 +111,7 @@ impl Run {
             ));
         }
         notes.extend(parts.workers.take());
+        notes.extend(parts.spec.reference.iter().cloned());
         let events = parts.spec.events.iter().flat_map(|e| &e.warnings);
         warnings.extend(events.cloned());
         say(options, config, &model, &parts, &notes, &warnings);
