@@ -17,6 +17,7 @@ mod envs;
 mod eval;
 mod export;
 mod instead;
+mod motion;
 mod natives;
 mod play;
 mod plot;
@@ -94,6 +95,8 @@ enum Command {
     Physics(GoneArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
     Compare(compare::CompareArgs),
+    /// Look at a motion to imitate, with its robot; write a repaired copy: --out fixed.npz
+    Motion(motion::MotionArgs),
     /// Print completions for a shell: bash, elvish, fish, powershell or zsh
     Completions(shell::CompletionsArgs),
     /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
@@ -164,6 +167,7 @@ pub fn run() -> i32 {
             "`ostler physics` is gone: `ostler compare MODEL.xml` holds the dynamics against MuJoCo's, and --keep OUT.npz keeps the states and its answers".into(),
         )),
         Command::Compare(args) => compare::run(&args),
+        Command::Motion(args) => motion::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
         Command::Schema => shell::schema(),
