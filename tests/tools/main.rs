@@ -11,6 +11,7 @@ mod configuration;
 mod export;
 #[cfg(feature = "rapier")]
 mod fuzz;
+mod motions;
 mod pages;
 mod physics_tools;
 mod play_eval;

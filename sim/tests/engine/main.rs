@@ -8,6 +8,7 @@ mod cuda;
 mod lower_referee;
 mod mjcf_cross_check;
 mod mjcf_referee;
+mod motion_peers;
 mod mujoco_worlds;
 mod native_engine;
 mod native_referee;

@@ -189,6 +189,11 @@ fn play_shows_what_the_program_says() {
 }
 
 #[test]
+fn motions_shows_what_the_program_says() {
+    run("motions.md");
+}
+
+#[test]
 fn metrics_shows_what_the_program_says() {
     run("metrics.md");
 }

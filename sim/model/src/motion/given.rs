@@ -166,7 +166,7 @@ pub(super) fn enough(robot: &Robot<'_>, place: &str, frames: usize) -> Result<()
 
 /// Frames per second as the file and the key have them, as the time between two frames (s).
 pub(super) fn step(file: Option<f64>, key: Option<f64>) -> Result<f64, MotionError> {
-    let told = "say how many frames a second has: fps = 50 (--fps 50)";
+    let told = "give it: fps = 50 (--fps 50)";
     let right = |fps: f64, place: &str| match fps {
         _ if (1.0..=10_000.0).contains(&fps) => Ok(()),
         _ => Err(MotionError::new(

@@ -8,14 +8,17 @@
 //!
 //! `npz` and `csv` bring a file into the robot's order ([`given`]), `check` holds it against
 //! the robot, `differences` takes velocities from positions, `resample` gives it another step,
-//! `write` writes it.
+//! `write` writes it; `examine` and `mend`
+//! are for `ostler motion`.
 
 mod check;
 mod csv;
 mod differences;
 mod error;
+mod examine;
 mod format;
 mod given;
+mod mend;
 mod names;
 mod npz;
 mod resample;
@@ -24,6 +27,7 @@ mod tests;
 mod write;
 
 pub use error::MotionError;
+pub use examine::{Beyond, Examination, Speed, Stance};
 pub use format::{MotionFormat, QuatOrder};
 
 use crate::Model;

@@ -13,6 +13,7 @@ use ostler_sim::device::cuda::Unavailable;
 use ostler_sim::env::EnvError;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::model::mjcf::MjcfError;
+use ostler_sim::model::motion::MotionError;
 use ostler_sim::npz::NpzError;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::referee::mujoco::RefereeError;
@@ -102,6 +103,9 @@ pub enum RunError {
     /// A file of arrays cannot be used.
     #[error(transparent)]
     Npz(#[from] NpzError),
+    /// A file of a motion cannot be used.
+    #[error(transparent)]
+    Motion(#[from] MotionError),
     /// MuJoCo gives no answer.
     #[error(transparent)]
     Referee(#[from] RefereeError),

@@ -18,6 +18,7 @@ mod eval;
 mod eval_clips;
 mod export;
 mod instead;
+mod motion;
 mod natives;
 mod play;
 mod plot;
@@ -95,6 +96,8 @@ enum Command {
     Physics(GoneArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
     Compare(compare::CompareArgs),
+    /// Look at a motion to imitate, with its robot; write a repaired copy: --out fixed.npz
+    Motion(motion::MotionArgs),
     /// Print completions for a shell: bash, elvish, fish, powershell or zsh
     Completions(shell::CompletionsArgs),
     /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
@@ -165,6 +168,7 @@ pub fn run() -> i32 {
             "`ostler physics` is gone: `ostler compare MODEL.xml` holds the dynamics against MuJoCo's, and --keep OUT.npz keeps the states and its answers".into(),
         )),
         Command::Compare(args) => compare::run(&args),
+        Command::Motion(args) => motion::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
         Command::Schema => shell::schema(),

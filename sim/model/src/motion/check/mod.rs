@@ -6,8 +6,8 @@ mod pose;
 mod velocities;
 
 pub(super) use bodies::bodies;
-pub(super) use floor::floor;
-pub(super) use pose::{degrees, jumps, limits};
+pub(super) use floor::{floor, lowest};
+pub(super) use pose::{degrees, jumps, limits, outside};
 pub(super) use velocities::{Velocity, body_velocities, velocities};
 
 use super::given::{Given, Robot};

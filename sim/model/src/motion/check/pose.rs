@@ -12,7 +12,7 @@ const FAR: f64 = 1.5;
 const FAR_SLIDE: f64 = 0.5;
 
 /// How far a value is outside a range.
-fn outside([low, high]: [f64; 2], value: f64) -> f64 {
+pub(in crate::motion) fn outside([low, high]: [f64; 2], value: f64) -> f64 {
     (low - value).max(value - high).max(0.0)
 }
 

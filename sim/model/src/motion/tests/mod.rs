@@ -2,6 +2,7 @@
 
 mod broken;
 mod file;
+mod mended;
 mod other;
 mod valid;
 
