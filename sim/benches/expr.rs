@@ -71,6 +71,7 @@ fn eval(bencher: Bencher, text: &str) {
                 native: &[],
                 scan: &[],
                 stand: &[],
+                motion: &[],
                 terrain: None,
                 params: &[],
                 step: &step,

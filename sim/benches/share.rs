@@ -166,6 +166,7 @@ fn expressions(env: &BatchEnv) -> f64 {
                     native: &wide,
                     scan: &wide,
                     stand: &wide,
+                    motion: &wide,
                     terrain: None,
                     params: &task.params,
                     step: &step,

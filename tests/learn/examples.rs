@@ -211,6 +211,9 @@ fn mjlabs_g1_tracks_a_motion_of_holosomas() {
     let checked = said(ostler(folder.path()).args(["check", "g1.toml", "-q"]));
     assert!(checked.contains("g1.toml is sound"), "{checked}");
     // What the file's own numbers contradict is said.
-    assert!(checked.contains("6.48 s, 325 frames") && checked.contains("body_ang_vel_w"), "{checked}");
+    assert!(
+        checked.contains("6.48 s, 325 frames") && checked.contains("body_ang_vel_w"),
+        "{checked}"
+    );
     trains(folder.path(), "g1.toml");
 }

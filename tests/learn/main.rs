@@ -18,6 +18,7 @@ mod kernels;
 mod lab_files;
 mod lab_robots;
 mod language;
+mod motions;
 mod motors;
 mod natives;
 mod off_policy;

@@ -24,7 +24,12 @@ fn squats(hip: usize) -> String {
         let mut joints = [-0.5 * knee; 2];
         joints[1 - hip] = knee;
         let [a, b] = joints;
-        writeln!(text, "{},0,{z},0,0,0.5646424733950354,0.8253356149096783,{a},{b}", 0.01 * f64::from(t)).unwrap();
+        writeln!(
+            text,
+            "{},0,{z},0,0,0.5646424733950354,0.8253356149096783,{a},{b}",
+            0.01 * f64::from(t)
+        )
+        .unwrap();
     }
     text
 }

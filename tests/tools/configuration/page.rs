@@ -15,7 +15,8 @@ means that the key is simply not there; \"needed\" means that there is no defaul
 | page | tables |
 |---|---|
 | this one | the run: simulation, environments, length, collection, guards, logs |
-| [The task](configuration-task.md) | `[task]` and all below it |
+| [The task](configuration-task.md) | `[task]` and all below it but for the next two |
+| [Terrains and motions](configuration-terrain.md) | `[task.terrain]`, `[[task.reference]]` |
 | [Learners and networks](configuration-learners.md) | `[actor]`, `[critic]`, `[ppo]`, `[sac]`, `[td3]`, `[ars]`, `[replay]` |
 
 `include`, `extends` and `[profile.NAME]` put configurations together: see
@@ -28,6 +29,12 @@ This page is printed from the program; [every key of a configuration](configurat
 other tables. [Tasks](task-language.md) explains how a task is written.
 ";
 
+const TERRAIN: &str = "# Every key of terrains and motions
+
+This page is printed from the program; [every key of a configuration](configuration.md) has the
+other tables. [Rough ground](task-terrain.md) and [motions](motions.md) explain them.
+";
+
 const LEARNERS: &str = "# Every key of learners and networks
 
 This page is printed from the program; [every key of a configuration](configuration.md) has the
@@ -38,14 +45,19 @@ other tables. [Learners](learners.md) explains them, [replay buffer](replay.md) 
 struct Part {
     file: &'static str,
     head: &'static str,
-    /// The tables at the top of a file that it has, with all below them.
+    /// The tables that it has, with all below them that no other page has.
     tables: &'static [&'static str],
 }
 
 /// The first has what no other one has.
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     Part { file: "configuration.md", head: RUN, tables: &[] },
     Part { file: "configuration-task.md", head: TASK, tables: &["task"] },
+    Part {
+        file: "configuration-terrain.md",
+        head: TERRAIN,
+        tables: &["task.terrain", "task.reference"],
+    },
     Part {
         file: "configuration-learners.md",
         head: LEARNERS,
@@ -55,9 +67,11 @@ const PARTS: [Part; 3] = [
 
 /// The page of a table: its place among `PARTS`.
 fn part_of(path: &str) -> usize {
-    let top = path.split('.').next().unwrap_or(path);
-    let has = |part: &Part| part.tables.contains(&top);
-    PARTS.iter().position(has).unwrap_or(0)
+    let above =
+        |table: &str| path.strip_prefix(table).is_some_and(|p| p.is_empty() || p.starts_with('.'));
+    let most = |part: &Part| part.tables.iter().filter(|t| above(t)).map(|t| t.len()).max();
+    let best = PARTS.iter().enumerate().filter_map(|(k, part)| Some((most(part)?, k))).max();
+    best.map_or(0, |(_, k)| k)
 }
 
 /// A table that is still to be printed.
@@ -79,7 +93,7 @@ impl Table<'_> {
 struct Page<'k> {
     keys: &'k Keys,
     /// Of each of `PARTS`.
-    texts: [String; 3],
+    texts: [String; 4],
     /// Where a type has been printed: page, title.
     printed: HashMap<&'k str, (usize, String)>,
 }

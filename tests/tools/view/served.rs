@@ -311,9 +311,12 @@ fn a_browser_shows_what_happens_and_pushes_it() {
                return [b.left + (p.x + 1) / 2 * b.width, b.top + (1 - p.y) / 2 * b.height]; })()",
         );
         let (x, y) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
-        for (kind, up) in
-            [("mousePressed", 0.0), ("mouseMoved", 40.0), ("mouseMoved", 80.0), ("mouseReleased", 80.0)]
-        {
+        for (kind, up) in [
+            ("mousePressed", 0.0),
+            ("mouseMoved", 40.0),
+            ("mouseMoved", 80.0),
+            ("mouseReleased", 80.0),
+        ] {
             let event = json!({ "type": kind, "x": x, "y": y - up, "button": "left", "buttons": 1,
                                 "clickCount": 1, "modifiers": 8 });
             browser.call("Input.dispatchMouseEvent", event);

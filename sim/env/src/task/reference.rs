@@ -67,7 +67,8 @@ impl Reference {
                 })?;
                 let motion = motion.resampled(model, step);
                 if motion.frames < 2 {
-                    let why = format!("{}: it is shorter than two control steps ({step} s)", file.name);
+                    let why =
+                        format!("{}: it is shorter than two control steps ({step} s)", file.name);
                     return Err(ConfigError::new(path("files"), why)
                         .help("a longer motion, or env.decimation = 1"));
                 }

@@ -37,14 +37,14 @@ pub enum FollowFrom {
 
 /// `[[task.reference]]`: motions that episodes follow, one clip each. Expressions read them as
 /// `motion.joint_pos`, `motion.pos(BODY)` and so on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceTerm {
     /// Files, or patterns with `*` in a file's name, relative to the configuration's folder:
     /// `.npz` as mjlab, holosoma and `ostler motion` write them, or `.csv`.
     pub files: Vec<String>,
     /// How often an episode follows one of these clips, beside those of other terms.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one")]
     pub weight: f64,
     /// Frames per second, where the files do not say it: those of `.csv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,11 +69,6 @@ pub struct ReferenceTerm {
 
 fn one() -> f64 {
     1.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_one(weight: &f64) -> bool {
-    *weight == 1.0
 }
 
 impl ReferenceTerm {
@@ -116,7 +111,8 @@ pub fn read_motions(task: &mut TaskConfig, folder: &Path) -> Result<(), ConfigEr
                 ConfigError::new(format!("task.reference[{t}].files[{f}]"), why).help(help)
             };
             let beside = "the path is relative to the configuration's folder";
-            let paths = found(folder, pattern).map_err(|e| refuse(format!("{pattern}: {e}"), beside))?;
+            let paths =
+                found(folder, pattern).map_err(|e| refuse(format!("{pattern}: {e}"), beside))?;
             if paths.is_empty() {
                 return Err(refuse(format!("no file fits \"{pattern}\""), beside));
             }
@@ -130,7 +126,9 @@ pub fn read_motions(task: &mut TaskConfig, folder: &Path) -> Result<(), ConfigEr
                 let bytes = files::read(&path, left).map_err(|e| match e.kind() {
                     ErrorKind::NotFound => refuse(format!("there is no file {shown}"), beside),
                     ErrorKind::FileTooLarge => refuse(
-                        format!("{shown} is too large: all files of motions have {MOST} bytes at most"),
+                        format!(
+                            "{shown} is too large: all files of motions have {MOST} bytes at most"
+                        ),
                         "leave files out, or bodies that are not read: `ostler motion --out` \
                          writes joints alone",
                     ),

@@ -169,6 +169,7 @@ fn sensors_read_what_mujocos_read() {
                 native: &[],
                 scan: &[],
                 stand: &[],
+                motion: &[],
                 terrain: None,
                 params: &[],
                 step: &[0],

@@ -225,7 +225,7 @@ pub fn foresee(
     let machine = Machine::of(&loaded.config)?;
     let (mut spec, state) = one(loaded, model)?;
     spec.reflection = reflection(loaded, model)?.map(Arc::new);
-    spec.demonstrations = demonstrations(loaded, model)?.map(Arc::new);
+    spec.demonstrations = demonstrations(loaded, model, &spec)?.map(Arc::new);
     let config = &loaded.config;
     if machine.has_gpu() {
         // Nothing is measured: the allocation fails there where it does not fit.

@@ -15,9 +15,8 @@ use super::unit::Unit;
 use ostler_model::Model;
 
 /// Words that no definition can be called.
-const KEYWORDS: [&str; 11] = [
-    "and", "or", "not", "true", "false", "command", "param", "state", "native", "event", "motion",
-];
+const KEYWORDS: [&str; 11] =
+    ["and", "or", "not", "true", "false", "command", "param", "state", "native", "event", "motion"];
 
 /// A function of a task as expressions know it.
 #[derive(Debug, Clone)]

@@ -150,7 +150,8 @@ fn body(
     let of = of(element.index);
     let row = c.scope.defined.motion.row(Look { of, ahead: c.ahead });
     let unit = if text == "-" { Unit::NONE } else { unit(text) };
-    let value = Value::vector((row..row + of.size()).map(|row| c.dag.load(Source::Motion, row)), unit);
+    let value =
+        Value::vector((row..row + of.size()).map(|row| c.dag.load(Source::Motion, row)), unit);
     let quat = matches!(of, LookOf::Quat(_));
     few(c, call, Value { quat, ..value })
 }
@@ -175,4 +176,3 @@ pub(crate) fn steps_ahead(c: &Checker<'_>, call: &Call) -> Result<f32, ExprError
             .help("ahead(0.1, motion.joint_pos)")),
     }
 }
-

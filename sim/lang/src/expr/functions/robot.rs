@@ -223,7 +223,11 @@ fn whole(c: &mut Checker<'_>, source: Source, units: Vec<Unit>) -> Value {
 }
 
 /// One component for each named joint, or for each hinge and slide.
-pub(super) fn joints(c: &mut Checker<'_>, call: &Call, each: fn(&mut Checker<'_>, &Joint) -> Comp) -> Value {
+pub(super) fn joints(
+    c: &mut Checker<'_>,
+    call: &Call,
+    each: fn(&mut Checker<'_>, &Joint) -> Comp,
+) -> Value {
     let model = c.scope.model;
     let all = (0..model.joints.len())
         .filter(|&i| matches!(model.joints[i].kind, JointKind::Hinge | JointKind::Slide))

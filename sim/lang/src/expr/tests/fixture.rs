@@ -253,6 +253,7 @@ impl World {
             native: &[],
             scan: &self.scan,
             stand: &self.stand,
+            motion: &self.stand,
             terrain: self.model.terrain.as_deref(),
             params: &self.param,
             step: &self.step,

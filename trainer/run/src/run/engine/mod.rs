@@ -11,8 +11,8 @@ use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Loaded};
 use ostler_sim::config::EnvConfig;
 use ostler_sim::config::file::Simulation;
-use ostler_sim::env::{Demonstrations, EnvError};
 use ostler_sim::env::mirror::{Reflection, Sides};
+use ostler_sim::env::{Demonstrations, EnvError, EnvSpec};
 use ostler_sim::model::mirror::Pairs;
 use ostler_sim::{BatchEnv, Model};
 use std::sync::Arc;
@@ -75,14 +75,17 @@ fn simulation(config: &Config) -> Simulation {
 /// What `[amp]` compares a policy with: the task's reference motions as it would see them.
 ///
 /// # Errors
-/// The task has none, or a mistake.
+/// The task has none, or a mistake; `[amp]` names a term that it has not.
 pub fn demonstrations(
     loaded: &Loaded,
     model: &Arc<Model>,
+    spec: &EnvSpec,
 ) -> Result<Option<Demonstrations>, RunError> {
-    if !loaded.config.amp.is_on() {
+    let amp = &loaded.config.amp;
+    if !amp.is_on() {
         return Ok(None);
     }
+    amp.columns(spec).map_err(|e| RunError::from(loaded.places.explain(&e)))?;
     let found = Demonstrations::of(&simulation(&loaded.config), model.clone());
     found.map(Some).map_err(|e| explained(loaded, e))
 }
