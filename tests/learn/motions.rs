@@ -95,7 +95,6 @@ fn mistakes_of_references_and_styles_are_refused_at_their_lines() {
         ("files = [\"clips/c.csv\"], fps = 50", "there is no file"),
         ("files = [\"clips/*.csv\"]", "how many frames a second"),
         ("files = [\"clips/*.csv\"], fps = -5", "fps"),
-        ("files = [\"clips/*.csv\"], fps = 50, quat = \"wxyz\"", "quat"),
         ("files = [\"clips/*.csv\"], fps = 50, joints = [\"hip_fl\"]", "joint"),
         ("files = []", "needs files"),
         ("files = [\"trot.toml\"], fps = 50", "trot.toml"),

@@ -381,17 +381,18 @@ fn mjlabs_velocity_task_of_the_humanoid_has_mjlabs_terms() {
     });
 }
 
-/// Episodes begin farther from the reference.
+/// Episodes begin far from the reference: these starts take the place of the file's.
 const WANDER: &str = r#"
 [[task.reset]]
 target = "joint_pos(*)"
-uniform = [-0.5, 0.5]
+value = { "*_hip_pitch_joint" = -0.312, "*_knee_joint" = 0.669, "*_ankle_pitch_joint" = -0.363, "*_elbow_joint" = 0.6, "*_shoulder_pitch_joint" = 0.2, "left_shoulder_roll_joint" = 0.2, "right_shoulder_roll_joint" = -0.2, "*_hip_roll_joint" = 0, "*_hip_yaw_joint" = 0, "*_ankle_roll_joint" = 0, "waist_*_joint" = 0, "*_shoulder_yaw_joint" = 0, "*_wrist_*_joint" = 0 }
+uniform = [-1.0, 1.0]
 [[task.reset]]
 target = "pos(pelvis)"
-uniform = [[-0.3, 0.3], [-0.3, 0.3], [0, 0.3]]
+value = [0, 0, 0.9]
 [[task.reset]]
 target = "rpy(pelvis)"
-uniform = [[-0.7, 0.7], [-0.7, 0.7], [-3.14, 3.14]]
+uniform = [[-1.5, 1.5], [-1.5, 1.5], [-3.14, 3.14]]
 "#;
 
 #[test]

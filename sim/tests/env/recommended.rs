@@ -10,8 +10,8 @@ use ostler_sim::model::terrain::{KindPlan, KindWord, Terrain, TerrainPlan};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
 use ostler_sim::task::expr::{
-    Agents, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Readings, Scope, Start,
-    reference,
+    Agents, Definitions, Draws, EventNumbers, HistoryBuilder, Looks, Program, Readings, Scope,
+    Start, reference,
 };
 use ostler_sim::task::robot;
 use std::collections::HashSet;
@@ -274,6 +274,7 @@ fn what_is_recommended_is_understood() {
     let history = HistoryBuilder::default();
     let readings = Readings::default();
     let commands = [("velocity".to_string(), 2, "m/s".to_string())];
+    let defined = Definitions { motion: Looks::with_step(0.02), ..Definitions::default() };
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -289,7 +290,7 @@ fn what_is_recommended_is_understood() {
         history: &history,
         readings: &readings,
         events: &EventNumbers::default(),
-        defined: Definitions::none(),
+        defined: &defined,
         start: None,
     };
     let draws = Draws::default();

@@ -86,7 +86,7 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::Random, rows(&world.random)),
         (Source::Scan, rows(&world.scan)),
         (Source::Stand, rows(&world.stand)),
-        (Source::Motion, rows(&world.stand)),
+        (Source::Motion, rows(&world.motion)),
         (Source::Param, world.param.len()),
         (Source::Step, 1),
         (Source::StepDt, 1),
@@ -181,7 +181,7 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
             ctrl: address(&world.ctrl),
             start_random: address(&world.random),
             scan: address(&world.scan),
-            motion_now: address(&world.stand),
+            motion_now: address(&world.motion),
             ..StepBufferAddresses::zeroed()
         },
         episode: EpisodeAddresses {

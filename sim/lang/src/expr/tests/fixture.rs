@@ -2,7 +2,7 @@
 
 use crate::expr::{
     BLOCK, Buffers, Definitions, Draws, EventNumbers, EventValue, ExprError, HistoryBuilder,
-    Inputs, Program, Readings, Scope, Scratch, Start, Unit,
+    Inputs, Looks, Program, Readings, Scope, Scratch, Start, Unit,
 };
 use ostler_base::rng::{Purpose, philox, unit};
 use ostler_engine::physics::State;
@@ -91,6 +91,8 @@ pub struct World {
     pub param: Vec<f32>,
     pub scan: Vec<f32>,
     pub stand: Vec<f32>,
+    pub motion: Vec<f32>,
+    pub defined: Definitions<'static>,
     pub step: Vec<u32>,
 }
 
@@ -104,6 +106,8 @@ pub const RANDOM: usize = 24;
 pub const SHOWN: usize = 5;
 /// Places that are scanned at most.
 pub const SCANNED: usize = 8;
+/// Numbers that are read of the reference motion at most.
+pub const LOOKED: usize = 32;
 /// Duration of a control step.
 pub const STEP_DT: f32 = 0.02;
 /// Steps until the time-out.
@@ -195,7 +199,7 @@ impl World {
         let mut random = drawn(RANDOM);
         random.iter_mut().for_each(|x| *x = 0.5 + 0.499 * *x);
         let shown = drawn(SHOWN);
-        let (scan, stand) = (drawn(SCANNED), drawn(4));
+        let (scan, stand, motion) = (drawn(SCANNED), drawn(4), drawn(LOOKED));
         model.terrain = Some(Arc::new(rough()));
         Self {
             commands: vec![("twist".into(), 3, "m/s".into()), ("heading".into(), 1, "rad".into())],
@@ -218,6 +222,11 @@ impl World {
             param: vec![0.75, 2.0],
             scan,
             stand,
+            motion,
+            defined: Definitions {
+                motion: Looks::with_step(f64::from(STEP_DT)),
+                ..Definitions::default()
+            },
             step: (0..n as u32).map(|e| e * 7 % MAX_STEPS).collect(),
             model,
             state,
@@ -235,7 +244,7 @@ impl World {
             history: &self.history,
             readings: &self.readings,
             events: &self.events,
-            defined: Definitions::none(),
+            defined: &self.defined,
             start: Some(Start { draws: &self.draws, of: "", drawing: false }),
         }
     }
@@ -253,7 +262,7 @@ impl World {
             native: &[],
             scan: &self.scan,
             stand: &self.stand,
-            motion: &self.stand,
+            motion: &self.motion,
             terrain: self.model.terrain.as_deref(),
             params: &self.param,
             step: &self.step,

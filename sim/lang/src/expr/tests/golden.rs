@@ -3,6 +3,7 @@
 use super::fixture::{MAX_STEPS, STEP_DT, World};
 use super::view::{V3, View, apply, column, cross, each, flag, matrix, norm, sub, transpose};
 use super::{fields, shapes};
+use crate::expr::looks::LookOf;
 use crate::expr::{Function, functions};
 use ostler_model::ContactReading;
 use std::f64::consts::PI;
@@ -255,6 +256,17 @@ const GOLDEN: &[(&str, Formula)] = &[
         vec![flag(v.memory(4..5)[0] != 0.0) * v.q(0..1)[0]]
     }),
     // The ground, and rows of scans likewise.
+    ("motion.pos(torso)", |v| v.motion(LookOf::Pos(1), 0.0)),
+    ("motion.quat(torso)", |v| v.motion(LookOf::Quat(1), 0.0)),
+    ("ahead(0.1, motion.lin_vel(torso))", |v| v.motion(LookOf::LinVel(1), 5.0)),
+    ("ahead(0.03, ahead(0.02, 2 * motion.ang_vel(torso)))", |v| {
+        v.motion(LookOf::AngVel(1), 2.5).iter().map(|x| 2.0 * x).collect()
+    }),
+    ("[motion.joint_pos(hip_1), ahead(0, motion.joint_vel(hip_1))]", |v| {
+        let hip = v.w.model.joints.iter().find(|j| j.name == "hip_1").unwrap();
+        let of = [LookOf::JointPos(hip.qpos_adr), LookOf::JointVel(hip.dof_adr)];
+        of.map(|of| v.motion(of, 0.0)).concat()
+    }),
     ("terrain_height(pos(torso))", |v| vec![v.ground().height(v.pos(1)[0], v.pos(1)[1])]),
     ("terrain_normal(pos(foot_1).xy)", |v| v.ground().normal(v.pos(2)[0], v.pos(2)[1]).to_vec()),
     ("terrain_origin.zx", |v| vec![v.rows(&v.w.stand, 2..3)[0], v.rows(&v.w.stand, 0..1)[0]]),

@@ -1,6 +1,7 @@
 //! One environment in f64, and the geometry formulas need.
 
 use super::fixture::{ACTIONS, World};
+use crate::expr::looks::{Look, LookOf};
 use ostler_model::terrain::Terrain;
 use ostler_model::{ContactReading, ContactSensor};
 
@@ -37,6 +38,11 @@ impl View<'_> {
     }
     pub fn quat(&self, body: usize) -> [f64; 4] {
         self.rows(&self.w.state.body_quat, 4 * body..4 * body + 4).try_into().unwrap()
+    }
+    /// What is read of the reference motion.
+    pub fn motion(&self, of: LookOf, ahead: f32) -> Vec<f64> {
+        let first = self.w.defined.motion.row(Look { of, ahead });
+        self.rows(&self.w.motion, first..first + of.size())
     }
     /// Rotation matrix of a body.
     pub fn mat(&self, body: usize) -> [V3; 3] {
