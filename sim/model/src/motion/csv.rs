@@ -3,9 +3,10 @@
 //! `x, y, z, qx, qy, qz, qw, joint, joint, ...`; robots without a free joint have joints alone.
 //! The first line may name the columns.
 
+use super::error::MotionError;
+use super::format::{MotionFormat, QuatOrder};
 use super::given::{Given, Robot, enough, step, unit};
 use super::names::Of;
-use super::{MotionError, MotionFormat, QuatOrder};
 use crate::rotation::Pose;
 
 /// Reads a table into the robot's order.

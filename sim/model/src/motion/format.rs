@@ -3,6 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Numbers of a body in a frame: position (m), quaternion `(w, x, y, z)`, linear velocity of the
+/// body frame's origin (m/s), angular velocity (rad/s), all in the world.
+pub const BODY: usize = 13;
+
+/// Most memory that a motion may take (bytes).
+pub(super) const MOST: u64 = 2 << 30;
+
 /// How files of motions are read, where they do not say it themselves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! A file's content in the robot's order, before it is checked.
 
-use super::{BODY, MOST, MotionError};
+use super::error::MotionError;
+use super::format::{BODY, MOST};
 use crate::rest::Rest;
 use crate::rotation::{Pose, normalized};
 use crate::{JointKind, Model, Quat, Vec3};

@@ -28,19 +28,13 @@ mod write;
 
 pub use error::MotionError;
 pub use examine::{Beyond, Examination, Speed, Stance};
-pub use format::{MotionFormat, QuatOrder};
+use format::MOST;
+pub use format::{BODY, MotionFormat, QuatOrder};
 
 use crate::Model;
 use crate::rest::Rest;
 use crate::rotation::{Pose, conjugate, rotate};
 use given::{Given, Robot};
-
-/// Numbers of a body in a frame: position (m), quaternion `(w, x, y, z)`, linear velocity of the
-/// body frame's origin (m/s), angular velocity (rad/s), all in the world.
-pub const BODY: usize = 13;
-
-/// Most memory that a motion may take (bytes).
-const MOST: u64 = 2 << 30;
 
 /// A motion of a robot, frame by frame, in the order of the model's joints and bodies.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Names of a file's columns and those of the robot.
 
-use super::MotionError;
+use super::error::MotionError;
 use ostler_base::names::nearest;
 
 /// What the names are of, for messages: `("joint", "joint_names")`.

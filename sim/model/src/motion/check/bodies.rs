@@ -2,8 +2,9 @@
 
 use super::{breadth_first_bodies, breadth_first_joints};
 use crate::motion::differences::{angle, length};
+use crate::motion::error::MotionError;
+use crate::motion::format::{MotionFormat, QuatOrder};
 use crate::motion::given::{Bodies, Given, Robot};
-use crate::motion::{MotionError, MotionFormat, QuatOrder};
 use crate::rotation::Pose;
 
 /// Bodies this near (m) and this well turned (rad) are the same: robots' files of one robot

@@ -1,6 +1,6 @@
 //! A quaternion in the wrong order, told by where the robot would be: lying in the air.
 
-use crate::motion::MotionError;
+use crate::motion::error::MotionError;
 use crate::motion::given::{Given, Robot};
 use crate::rest::Rest;
 use crate::rotation::{Pose, conjugate, mul, rotate};

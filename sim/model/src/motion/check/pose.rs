@@ -2,8 +2,8 @@
 
 use super::joint;
 use crate::JointKind;
-use crate::motion::MotionError;
 use crate::motion::differences::{angle, length};
+use crate::motion::error::MotionError;
 use crate::motion::given::{Given, Robot};
 
 /// Beyond its limits by more (rad), a hinge's position is no motion of this robot.

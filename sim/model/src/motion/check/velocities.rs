@@ -2,8 +2,10 @@
 
 use super::{breadth_first_joints, joint, permuted};
 use crate::motion::differences::{point_rates, rates, turn_rates};
+use crate::motion::error::MotionError;
+use crate::motion::format::BODY;
 use crate::motion::given::{Given, Robot};
-use crate::motion::{BODY, Motion, MotionError, into_body};
+use crate::motion::{Motion, into_body};
 use crate::rotation::{Pose, add, conjugate, cross, rotate};
 use crate::{Quat, Vec3};
 

@@ -1,7 +1,7 @@
 //! The arrays of bodies.
 
 use super::{Reader, four, not_finite, other_length, three};
-use crate::motion::MotionError;
+use crate::motion::error::MotionError;
 use crate::motion::given::{Bodies, unit};
 use crate::motion::names::Of;
 use crate::{Quat, Vec3};

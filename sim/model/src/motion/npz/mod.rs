@@ -9,9 +9,10 @@
 
 mod bodies;
 
+use super::error::MotionError;
+use super::format::{MotionFormat, QuatOrder};
 use super::given::{Bodies, Given, Robot, enough, step, unit};
 use super::names::Of;
-use super::{MotionError, MotionFormat, QuatOrder};
 use crate::rotation::Pose;
 use crate::{Quat, Vec3};
 use ostler_base::npz::{Npz, Numbers};
