@@ -15,7 +15,7 @@ use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
 use ostler_run::log::progress::thousands;
 pub(crate) use ostler_run::run::{
-    RunError, check_teacher, foresee_kernel, generic, one_env, plan, reflection,
+    RunError, check_teacher, demonstrations, foresee_kernel, generic, one_env, plan, reflection,
 };
 use ostler_sim::Groups;
 use ostler_sim::Model;
@@ -59,6 +59,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     parts(&model);
     terrain::print(&loaded, &model, &env)?;
     reference::print(&env);
+    demonstrations(&loaded, &model, env.spec())?;
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
