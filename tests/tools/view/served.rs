@@ -299,8 +299,9 @@ fn a_browser_shows_what_happens_and_pushes_it() {
     assert_eq!(browser.eval("document.querySelectorAll('#sliders input[type=range]').length"), 2);
     browser.until("ostler.source.row[0] > 1");
     browser.eval("globalThis.fastest = 0; ostler.source.take = ((take) => function (row) { globalThis.fastest = Math.max(globalThis.fastest, row[ostler.data.layout.groups.find((g) => g.name === 'Velocities').first + 2]); return take.call(this, row); })(ostler.source.take), 0");
-    // A push, by the mouse: from the robot's middle upwards. On a busy machine the robot may have
-    // gone from the place, or the row that shows its speed may be left out: then once more.
+    // A push, by the mouse: from the robot's middle upwards, by so much that the speed is seen in a
+    // row that comes up to 1/30 s later: gravity takes 0.3 m/s until then. The robot may have gone
+    // from the place meanwhile: then once more.
     let began = Instant::now();
     while browser.eval("globalThis.fastest > 0.5") != json!(true) {
         assert!(began.elapsed() < PATIENCE, "no push was seen: {:?}", browser.errors);
@@ -313,9 +314,9 @@ fn a_browser_shows_what_happens_and_pushes_it() {
         let (x, y) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
         for (kind, up) in [
             ("mousePressed", 0.0),
-            ("mouseMoved", 40.0),
             ("mouseMoved", 80.0),
-            ("mouseReleased", 80.0),
+            ("mouseMoved", 160.0),
+            ("mouseReleased", 160.0),
         ] {
             let event = json!({ "type": kind, "x": x, "y": y - up, "button": "left", "buttons": 1,
                                 "clickCount": 1, "modifiers": 8 });
