@@ -62,6 +62,12 @@ impl SimConfig {
         self.kernel == "auto" || self.kernel.starts_with("auto-")
     }
 
+    /// The same with the kernel that is always there: a task can be checked with any.
+    #[must_use]
+    pub fn generic(&self) -> Self {
+        Self { kernel: "auto".into(), specialize: Specialize::Off, ..self.clone() }
+    }
+
     /// The time step (s): the model's own unless another is given.
     pub fn timestep(&self, model: &Model) -> f64 {
         if self.dt > 0.0 { self.dt } else { model.options.timestep }

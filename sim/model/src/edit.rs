@@ -129,10 +129,18 @@ pub fn lowest_in(model: &Model, root: usize, qpos: &[f64]) -> Option<f64> {
         carried[b] = b == root || b > 0 && carried[body.parent];
     }
     let felt = model.geoms.iter();
-    let felt = felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0);
-    let bottom = felt.map(|geom| {
+    bottom(model, &bodies, felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0))
+}
+
+/// Lowest z (m) of shapes whose bodies have these poses. `None`: there are none.
+pub(super) fn bottom<'a>(
+    model: &Model,
+    bodies: &[Pose],
+    geoms: impl Iterator<Item = &'a Geom>,
+) -> Option<f64> {
+    let low = geoms.map(|geom| {
         let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
         -geom.reach(model, pose, [0.0, 0.0, -1.0])
     });
-    bottom.filter(|z| z.is_finite()).reduce(f64::min)
+    low.filter(|z| z.is_finite()).reduce(f64::min)
 }

@@ -28,7 +28,10 @@ fn walk(joints: usize) -> Vec<u8> {
     let mut text = String::new();
     for k in 0..FRAMES {
         let t = k as f64 / 25.0;
+        // Either sign is the same orientation.
+        let sign = if k % 3 == 0 { -1.0 } else { 1.0 };
         let (s, c) = (0.5 * 0.3 * t).sin_cos();
+        let (s, c) = (sign * s, sign * c);
         write!(text, "{},0.25,0.4,0,0,{s},{c}", 0.5 * t).unwrap();
         (0..joints).for_each(|j| write!(text, ",{}", angle(j, t)).unwrap());
         text.push('\n');
@@ -41,7 +44,7 @@ const TASK: &str = r#"
 actuators = ["*"]
 [[observation]]
 name = "seen"
-expr = "[motion.joint_pos, ahead(0.1, motion.joint_pos), ahead(0.01, motion.joint_pos), motion.pos(trunk), motion.quat(trunk), motion.lin_vel(trunk), motion.ang_vel(trunk)]"
+expr = "[motion.joint_pos, ahead(0.1, motion.joint_pos), ahead(0.01, motion.joint_pos), motion.pos(trunk), motion.quat(trunk), motion.lin_vel(trunk), motion.ang_vel(trunk), ahead(0.01, motion.quat(trunk))]"
 [[observation]]
 name = "is"
 expr = "[joint_pos(), pos(trunk), quat(trunk), lin_vel(trunk)]"
@@ -156,8 +159,13 @@ fn a_motion_is_read_at_its_frames_between_them_and_ahead() {
             let at = 3 * joints;
             near(at, 0.5 * t, "x");
             near(at + 2, 0.4, "z");
-            near(at + 3, (0.15 * t).cos(), "w of the quaternion");
-            near(at + 6, (0.15 * t).sin(), "z of the quaternion");
+            let turn = |at: usize, t: f64, what: &str| {
+                let dot = f64::from(row[at]) * (0.15 * t).cos()
+                    + f64::from(row[at + 3]) * (0.15 * t).sin();
+                assert!((dot.abs() - 1.0).abs() < 1e-5, "{what} in step {k}: {dot}");
+            };
+            turn(at + 3, t, "the quaternion");
+            turn(at + 13, t + 0.01, "the quaternion between two frames");
             near(at + 7, 0.5, "the velocity along x");
             let off = (f64::from(row[at + 12]) - 0.3).abs();
             assert!(off < 1e-3, "the angular velocity about z: {}", row[at + 12]);
@@ -171,7 +179,7 @@ fn an_episode_begins_in_a_frame_and_its_time_is_out_where_the_clip_ends() {
     let mut batch = Batch::new(256, &FROM_BEGIN.replace("begin", "uniform"));
     let (joints, n) = (batch.joints, batch.n);
     for e in 0..n {
-        let (row, is) = (batch.row(e), 3 * joints + 13);
+        let (row, is) = (batch.row(e), 3 * joints + 17);
         let seen = row[..joints].iter().chain(&row[3 * joints..3 * joints + 10]);
         for (a, b) in seen.zip(&row[is..]) {
             assert!((a - b).abs() < 1e-5, "{row:?}");
@@ -307,7 +315,7 @@ fn demonstrations_are_what_a_policy_would_see_in_the_frames() {
     // 2 s of control steps of 0.02 s, with the last one.
     assert_eq!((all.clips.clone(), all.frames()), (vec![101], 101));
     for (k, row) in all.rows.chunks_exact(all.width).enumerate() {
-        let (t, is) = (k as f64 * CONTROL, &row[3 * joints + 13..]);
+        let (t, is) = (k as f64 * CONTROL, &row[3 * joints + 17..]);
         let wanted = (0..joints).map(|j| angle(j, t)).chain([0.5 * t, 0.25, 0.4]);
         for (at, x) in wanted.enumerate() {
             assert!((f64::from(is[at]) - x).abs() < 1e-5, "{at} of frame {k}: {} {x}", is[at]);

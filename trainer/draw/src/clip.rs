@@ -6,8 +6,8 @@ use super::image::Image;
 use super::render::Renderer;
 use super::scene::{Poses, Scene};
 use super::text;
-use ostler_sim::Model;
 use ostler_sim::model::looks::Looks;
+use ostler_sim::{BatchEnv, Model};
 use std::sync::{Mutex, PoisonError};
 
 /// Pictures drawn before they are handed on.
@@ -47,10 +47,14 @@ impl Clip {
         Clip { scene: Scene::new(model, looks, geoms), step_dt, shots: Vec::new() }
     }
 
-    /// With a pale copy of the robot, of `bodies`, that shows the reference motion.
-    pub fn with_ghost(mut self, bodies: usize) -> Clip {
-        self.scene = self.scene.with_ghost(bodies);
-        self
+    /// The same of an environment; where its episodes follow a reference motion, a pale copy of
+    /// the robot shows that.
+    pub fn of(env: &BatchEnv, looks: &Looks, geoms: Geoms) -> Clip {
+        let mut clip = Self::new(env.model(), looks, geoms, env.spec().step_dt);
+        if env.compiled().reference.is_some() {
+            clip.scene = clip.scene.with_ghost(env.model().bodies.len());
+        }
+        clip
     }
 
     /// Adds a moment; `first` marks the first of an episode.

@@ -3,7 +3,6 @@
 use super::{BatchEnv, Demonstrations, EnvError, Groups};
 use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, SimConfig};
-use ostler_engine::config::Specialize;
 use ostler_model::Model;
 use std::sync::Arc;
 
@@ -21,12 +20,7 @@ impl Demonstrations {
     pub fn of(config: &Simulation, model: Arc<Model>) -> Result<Self, EnvError> {
         let mut config = config.clone();
         config.env.num_envs = ENVS;
-        config.sim = SimConfig {
-            backend: Backend::Native,
-            specialize: Specialize::Off,
-            kernel: SimConfig::default().kernel,
-            ..config.sim
-        };
+        config.sim = SimConfig { backend: Backend::Native, ..config.sim.generic() };
         let mut env = BatchEnv::of(&config, model)?;
         if !env.task.reference.is_some() {
             let what = "an adversarial prior learns from motions, and this task has none";
@@ -41,7 +35,8 @@ impl Demonstrations {
         let mut seen = [vec![0.0; rows * policy], vec![0.0; rows * critic.unwrap_or(0)]];
         let mut all = Self { width: critic.unwrap_or(policy), ..Self::default() };
         let stand = vec![0.0; env.live.episodes.stand.len()];
-        let clips = env.task.reference.clips.clone();
+        // The tables hold what is read of them.
+        let clips = std::mem::take(&mut env.task.reference.clips);
         for clip in &clips {
             let motion = &clip.motion;
             for first in (0..motion.frames).step_by(ENVS) {

@@ -36,8 +36,8 @@ mod start;
 mod store;
 
 pub use engine::{
-    build_env, build_envs, demonstrations, explained, foresee as foresee_kernel, generic,
-    judged_env, no_robot, one_env, reflection, settle as settle_kernel, settle_here,
+    build_env, build_envs, demonstrations, explained, foresee as foresee_kernel, judged_env,
+    no_robot, one_env, reflection, settle as settle_kernel, settle_here,
 };
 pub use error::RunError;
 pub use evaluate::Rows;

@@ -121,7 +121,6 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
         let env = args.env as usize;
         return serve::run(target, &looks, args.geoms, env, address, &args.run);
     }
-    let model = target.model.clone();
     let mut shot = args.html.as_ref().map(|_| Shot::new(&target, &looks, args.geoms));
     let mut stage = Stage::new(robot(target.env, "play")?)?;
     let watched = args.env as usize;
@@ -136,10 +135,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
         None => u64::MAX,
     };
     let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
-    let mut clip = Clip::new(&model, &looks, args.geoms, step_dt);
-    if stage.env().compiled().reference.is_some() {
-        clip = clip.with_ghost(model.bodies.len());
-    }
+    let mut clip = Clip::of(stage.env(), &looks, args.geoms);
     drop(looks);
     if let Some(missing) = clip.missing().filter(|_| draw || shot.is_some()) {
         errln!("{missing}");

@@ -83,13 +83,9 @@ fn animation(run: &Path) -> Result<Vec<u8>, RunError> {
     let wish = Wish { envs: Some(1), ..Wish::default() };
     let mut target = open(run, &wish)?;
     let looks = looks(&target)?;
-    let model = target.model.clone();
     let mut stage = Stage::new(robot(target.env, "report")?)?;
     let step_dt = stage.env().spec().step_dt;
-    let mut clip = Clip::new(&model, &looks, Geoms::Auto, step_dt);
-    if stage.env().compiled().reference.is_some() {
-        clip = clip.with_ghost(model.bodies.len());
-    }
+    let mut clip = Clip::of(stage.env(), &looks, Geoms::Auto);
     let (mut first, mut time) = (true, 0.0);
     for _ in 0..(PLAYED_S / step_dt).ceil().max(1.0) as u64 {
         let poses = Poses::of_env(stage.env(), 0);

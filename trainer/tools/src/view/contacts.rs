@@ -4,7 +4,7 @@
 //! made like it, then takes the same step. The watched world and its kernel stay as they are.
 
 use ostler_draw::choice::is_robot;
-use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::config::SimConfig;
 use ostler_sim::env::BatchEnv;
 use ostler_sim::model::{ContactReading, ContactSensor};
 use ostler_sim::physics::PhysicsError;
@@ -57,10 +57,8 @@ impl Contacts {
                 })
             })
             .collect();
-        let config =
-            SimConfig { specialize: Specialize::Off, kernel: "auto".into(), ..config.clone() };
         let pool = Arc::new(Pool::new(1)?);
-        let worlds = native::new(&Arc::new(sensing), &config, 1, &pool)?;
+        let worlds = native::new(&Arc::new(sensing), &config.generic(), 1, &pool)?;
         Ok(Self { before: worlds.state().clone(), worlds, geoms })
     }
 

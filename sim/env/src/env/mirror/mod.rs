@@ -17,7 +17,6 @@ pub use crate::reflection::{Reflection, Signed};
 use crate::spaces::{ActionSpace, ObsRow};
 use alike::{Columns, Entry, Unlike};
 use ostler_base::names::nearest;
-use ostler_engine::config::Specialize;
 use ostler_engine::physics::mirror::{grounds, prove};
 use ostler_model::Model;
 use ostler_model::mirror::{Mirror, MirrorError, Pairs};
@@ -82,12 +81,7 @@ impl Reflection {
         let names: Vec<String> = config.task.termination.iter().map(|t| t.name.clone()).collect();
         quiet(&mut config.task);
         config.env.num_envs = ENVS;
-        config.sim = SimConfig {
-            backend: Backend::Native,
-            specialize: Specialize::Off,
-            kernel: SimConfig::default().kernel,
-            ..config.sim
-        };
+        config.sim = SimConfig { backend: Backend::Native, ..config.sim.generic() };
         let first = BatchEnv::of(&config, model)?;
         let model = Arc::clone(first.model());
         if first.spec().action != ActionSpace::Continuous(first.spec().action.width()) {

@@ -1,5 +1,6 @@
 //! A quaternion in the wrong order, told by where the robot would be: lying in the air.
 
+use crate::edit::bottom;
 use crate::motion::error::MotionError;
 use crate::motion::given::{Given, Robot};
 use crate::rest::Rest;
@@ -26,16 +27,10 @@ pub(in crate::motion) fn lowest(model: &Model, bodies: &[Pose]) -> f64 {
     };
     let collides = own().any(|g| g.contype != 0 || g.conaffinity != 0);
     let shapes = own().filter(|g| !collides || g.contype != 0 || g.conaffinity != 0);
-    let low = shapes.map(|g| {
-        let pose = bodies[g.body].then(Pose { pos: g.pos, quat: g.quat });
-        -g.reach(model, pose, [0.0, 0.0, -1.0])
-    });
-    let low = low.fold(f64::INFINITY, f64::min);
-    if low.is_finite() {
-        return low;
-    }
-    let origins = (1..bodies.len()).filter(|b| moving(*b)).map(|b| bodies[b].pos[2]);
-    origins.fold(f64::INFINITY, f64::min)
+    bottom(model, bodies, shapes).unwrap_or_else(|| {
+        let origins = (1..bodies.len()).filter(|b| moving(*b)).map(|b| bodies[b].pos[2]);
+        origins.fold(f64::INFINITY, f64::min)
+    })
 }
 
 /// Compares the clip as it was read with what the other order of its quaternions would mean.

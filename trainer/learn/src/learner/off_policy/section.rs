@@ -184,6 +184,19 @@ impl Section {
         [&self.sum, &self.passed]
     }
 
+    /// The mean of a reward that the network gives, and behind it these numbers, to be read back;
+    /// the reverse is [`said`](Self::said).
+    pub(crate) fn sums_behind(&self, reward: &Tensor) -> Result<Tensor, TchError> {
+        let mean = reward.f_mean(Kind::Double)?.f_view([1])?;
+        Tensor::f_cat(&[&mean, &self.sum, &self.passed], 0)
+    }
+
+    /// The mean reward and the steps from numbers of [`sums_behind`](Self::sums_behind).
+    pub(crate) fn said(&self, numbers: &[f64]) -> (f64, Tally) {
+        let (mean, mut rest) = numbers.split_at(1.min(numbers.len()));
+        (mean.first().copied().unwrap_or(f64::NAN), self.tally(&mut rest))
+    }
+
     /// Takes the numbers of [`sums`](Self::sums) from the front of `rest`.
     pub(crate) fn tally(&self, rest: &mut &[f64]) -> Tally {
         let width = self.entries.len();

@@ -228,17 +228,14 @@ impl Amp {
     /// The mean reward for style of the last rollout, and sums of the discriminator's steps, to be
     /// read back; the reverse is [`said`](Self::said).
     pub(super) fn sums(&self) -> Result<Tensor, TchError> {
-        let mean = self.reward.f_mean(Kind::Double)?.f_view([1])?;
-        let [sum, passed] = self.section.sums();
-        Tensor::f_cat(&[&mean, sum, passed], 0)
+        self.section.sums_behind(&self.reward)
     }
 
     /// The mean reward for style and the discriminator's steps from numbers of
     /// [`sums`](Self::sums). The steps' own numbers: the gradient's penalty, and the mean
     /// probability that the policy's transitions and the reference's have of being the reference's.
     pub(super) fn said(&self, numbers: &[f64]) -> (f64, Tally) {
-        let (mean, mut rest) = numbers.split_at(1.min(numbers.len()));
-        (mean.first().copied().unwrap_or(f64::NAN), self.section.tally(&mut rest))
+        self.section.said(numbers)
     }
 
     /// Learns to tell the policy's transitions, the last rollout's among them, from the

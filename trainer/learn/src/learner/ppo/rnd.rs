@@ -262,16 +262,13 @@ impl Rnd {
     /// The mean reward for novelty of the last rollout, and sums of the predictor's steps, to be
     /// read back; the reverse is [`said`](Self::said).
     pub(super) fn sums(&self) -> Result<Tensor, TchError> {
-        let mean = self.reward.f_mean(Kind::Double)?.f_view([1])?;
-        let [sum, passed] = self.section.sums();
-        Tensor::f_cat(&[&mean, sum, passed], 0)
+        self.section.sums_behind(&self.reward)
     }
 
     /// The mean reward for novelty and the predictor's steps from numbers of
     /// [`sums`](Self::sums).
     pub(super) fn said(&self, numbers: &[f64]) -> (f64, Tally) {
-        let (mean, mut rest) = numbers.split_at(1.min(numbers.len()));
-        (mean.first().copied().unwrap_or(f64::NAN), self.section.tally(&mut rest))
+        self.section.said(numbers)
     }
 
     /// The predictor learns from the samples `x [M,O]`, of which those with 1 in `valid [M,1]`

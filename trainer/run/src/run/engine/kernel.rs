@@ -151,18 +151,13 @@ pub fn foresee(loaded: &Loaded, model: &Model) -> Result<Settled, RunError> {
     Ok(Settled(Some(settled)))
 }
 
-/// With the kernel that is always there: a task can be checked with any.
-pub fn generic(sim: &SimConfig) -> SimConfig {
-    SimConfig { kernel: AUTO.into(), specialize: Specialize::Off, ..sim.clone() }
-}
-
 /// One environment, which compiles the task as well as thousands do.
 ///
 /// # Errors
 /// The task has a mistake; the engine cannot do something in the model.
 pub fn one_env(loaded: &Loaded, model: &Arc<Model>) -> Result<BatchEnv, RunError> {
     let config = &loaded.config;
-    let config = Config { sim: generic(&config.sim), ..config.clone() };
+    let config = Config { sim: config.sim.generic(), ..config.clone() };
     build_env(loaded, &config, model, 1, config.seed)
 }
 

@@ -3,7 +3,7 @@
 pub(crate) mod kernel;
 pub(crate) mod mujoco;
 
-pub use kernel::{foresee, generic, one_env, settle, settle_here};
+pub use kernel::{foresee, one_env, settle, settle_here};
 pub use mujoco::judged_env;
 
 use crate::run::error::RunError;

@@ -15,7 +15,7 @@ use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
 use ostler_run::log::progress::thousands;
 pub(crate) use ostler_run::run::{
-    RunError, check_teacher, demonstrations, foresee_kernel, generic, one_env, plan, reflection,
+    RunError, check_teacher, demonstrations, foresee_kernel, one_env, plan, reflection,
 };
 use ostler_sim::Groups;
 use ostler_sim::Model;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         outln!("  {note}");
     }
     if config.sim.backend == Backend::Rapier {
-        match native::foresee(&model, &generic(&config.sim)) {
+        match native::foresee(&model, &config.sim.generic()) {
             Ok(_) => outln!("  sim.backend = \"native\" supports all of this robot"),
             Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
         }
