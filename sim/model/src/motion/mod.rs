@@ -6,7 +6,7 @@
 //! policy for nothing. So every claim of a file that another one of its claims can contradict
 //! is compared with it, and the error names the place, the cause and a remedy.
 //!
-//! `npz` and `csv` bring a file into the robot's order ([`given`]), `check` holds it against
+//! `npz` and `csv` bring a file into the robot's order (`given`), `check` holds it against
 //! the robot, `differences` takes velocities from positions, `resample` gives it another step,
 //! `write` writes it; `examine` and `mend`
 //! are for `ostler motion`.
