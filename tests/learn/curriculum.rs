@@ -50,6 +50,14 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     assert!(earned[..3].iter().all(|&r| r.is_nan() || r == 0.0), "{earned:?}");
     assert!(earned[6] > 0.0, "{earned:?}");
     the_same_however_interrupted(&place, 3, "kill phase=update iteration=6", &[]);
+    // A policy is judged at the stage that it was trained in.
+    let out = place.run(&["eval", "a", "--episodes", "8", "--json"]);
+    let said = text(&out);
+    let stage = format!("curriculum as at iteration 7: {WEIGHT} = 5");
+    assert!(out.status.success() && said.contains(&stage), "{said}");
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let of = |key: &str| json[key].as_f64().unwrap();
+    assert_eq!(of("mean_return"), 5.0 * of("mean_length"), "{json}");
 }
 
 #[test]

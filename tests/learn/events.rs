@@ -109,6 +109,7 @@ fn breaks_are_logged_by_event_and_the_run_says_which_it_suspects() {
     let n = sum(&broken);
     let words = format!("{n} of {n} breaks came within 10 control steps after the event \"kick\"");
     assert!(last.contains(&words), "{last}");
+    assert!(last.contains("broke and were reset (") && last.contains("/joint/"), "{last}");
     assert!(!last.contains("wind"), "{last}");
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
     assert!(log.contains("after the event \"kick\""), "{log}");
@@ -128,6 +129,24 @@ fn policies_that_see_events_are_played_and_judged_without_them() {
     assert_ne!(returns[0], returns[1]);
     let error = place.fails(2, &["eval", "run", "--backend", "rapier", "--events", "off"]);
     assert!(error.contains("reads event."), "{error}");
+}
+
+#[test]
+fn a_policy_is_judged_with_noise_and_without() {
+    let place = place(
+        "[[task.observation]]\nname = \"loud\"\nexpr = \"qpos\"\nnoise = 2.0\n\
+         [[task.reward]]\nname = \"near\"\nexpr = \"-norm2(qpos)\"\n",
+    );
+    place.train("run", 2, &[]);
+    let judged = |noise: &[&str]| {
+        let args = [&["eval", "run", "--episodes", "16", "--json"], noise].concat();
+        let said: serde_json::Value = serde_json::from_str(&place.ok(&args)).unwrap();
+        (said["noise"].as_bool().unwrap(), said["mean_return"].as_f64().unwrap())
+    };
+    let (exact, noisy) = (judged(&[]), judged(&["--noise", "on"]));
+    assert_eq!(judged(&["--noise", "off"]), exact);
+    assert_eq!([exact.0, noisy.0], [false, true]);
+    assert_ne!(exact.1, noisy.1);
 }
 
 #[test]

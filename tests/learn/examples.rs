@@ -52,7 +52,12 @@ fn mjlabs_go1_trains_and_is_judged_by_mujoco() {
     let folder = tempfile::tempdir().unwrap();
     let robot = "mjlab/asset_zoo/robots/unitree_go1/xmls";
     std::fs::create_dir_all(folder.path().join(robot)).unwrap();
-    std::fs::write(folder.path().join(robot).join("go1.xml"), go1()).unwrap();
+    // A mesh that is only seen, and whose file is missing, is left out by both.
+    let lost = "<asset><mesh name=\"hull\" file=\"lost.stl\"/></asset><worldbody>\
+                <geom type=\"mesh\" mesh=\"hull\" contype=\"0\" conaffinity=\"0\"/>";
+    let text = go1().replacen("<worldbody>", lost, 1);
+    assert!(text.contains("lost.stl"));
+    std::fs::write(folder.path().join(robot).join("go1.xml"), text).unwrap();
     let task = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/go1_flat.toml");
     let text = std::fs::read_to_string(task).unwrap();
     assert!(text.lines().count() < 120);

@@ -57,16 +57,33 @@ fn a_style_is_learnt_from_files_that_a_run_keeps() {
     let last: Value = serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
     assert!(last["Loss/amp"].as_f64().unwrap() > 0.0, "{last}");
     assert!(last["Policy/amp_reward"].as_f64().unwrap() > 0.0, "{last}");
+    // Another recipe learns something else.
+    let mut other = train.clone();
+    *other.iter_mut().find(|word| **word == "run").unwrap() = "skrl";
+    let sets = ["--set", "amp.recipe=skrl", "--set", "runner.max_iterations=4"];
+    ostler(dir, &[&other[..], &sets].concat());
+    let metrics = std::fs::read_to_string(dir.join("skrl/metrics.jsonl")).unwrap();
+    let skrls: Value = serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
+    assert_ne!(skrls["Policy/amp_reward"], last["Policy/amp_reward"], "{skrls}");
     // The run has its own copy: it goes on without the files.
     std::fs::remove_dir_all(dir.join("clips")).unwrap();
     ostler(dir, &["train", "--resume", "run", "runner.max_iterations=6"]);
     let judged = ostler(dir, &["eval", "run", "--episodes", "40", "--json"]);
     let judged: Value = serde_json::from_str(judged.lines().next().unwrap()).unwrap();
     let motions = judged["motions"].as_array().unwrap();
+    // The copies keep their names.
+    let mut names: Vec<&str> = motions.iter().map(|m| m["file"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["motions/0/00000_a.csv", "motions/0/00001_b.csv"]);
     let episodes: u64 = motions.iter().map(|m| m["episodes"].as_u64().unwrap()).sum();
     assert_eq!((motions.len(), episodes), (2, 40), "{judged}");
     assert!(motions[0]["success"].as_f64() <= motions[1]["success"].as_f64(), "{judged}");
     assert!(motions[0]["metrics"]["error_speed"].as_f64().unwrap() > 0.0, "{judged}");
+    // From the first frames, no episode is shorter than a clip that it follows to the end.
+    let begun = ostler(dir, &["eval", "run", "--episodes", "40", "--json", "--begin"]);
+    let begun: Value = serde_json::from_str(begun.lines().next().unwrap()).unwrap();
+    let length = |of: &Value| of["mean_length"].as_f64().unwrap();
+    assert!(length(&begun) > length(&judged), "{begun}");
     let text = ostler(dir, &["eval", "run", "--episodes", "40"]);
     assert!(text.contains("motions, the hardest first") && text.contains("_b.csv: "), "{text}");
     // The reference stands beside the robot.
@@ -107,4 +124,6 @@ fn mistakes_of_references_and_styles_are_refused_at_their_lines() {
     assert!(error.contains("amp.observations") && error.contains("height"), "{error}");
     let error = refused("weight = 0.1\n", "weight = -1\n");
     assert!(error.contains("amp.weight"), "{error}");
+    let error = refused("weight = 0.1\n", "weight = 0.1\nrecipe = \"skrll\"\n");
+    assert!(error.contains("skrl"), "{error}");
 }

@@ -6,6 +6,8 @@ every time step and applied by a MuJoCo motor, as Isaac Lab's and mjlab's explic
 DC motor: isaaclab/actuators/actuator_pd.py, networks: actuator_net.py. Delays count time steps.
 """
 
+import os
+
 import mujoco
 import numpy as np
 
@@ -180,13 +182,32 @@ def actuator(spec, row):
     return act
 
 
+def without_unseen(spec, path):
+    """Meshes whose files are missing leave the model where they were only to be seen, as Ostler
+    leaves them out: their geoms become points, so that all keep their numbers."""
+    where = os.path.join(os.path.dirname(os.path.abspath(path)), spec.meshdir)
+    name = lambda mesh: mesh.name or os.path.splitext(os.path.basename(mesh.file))[0]
+    lost = [m for m in spec.meshes if m.file and not os.path.exists(os.path.join(where, m.file))]
+    lost = {name(mesh): mesh for mesh in lost}
+    users = [geom for geom in spec.geoms if geom.meshname in lost]
+    needed = {geom.meshname for geom in users if geom.contype or geom.conaffinity}
+    for geom in users:
+        if geom.meshname not in needed:
+            geom.type, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, ""
+            geom.size[:], geom.mass = 1e-6, 0
+    gone = [mesh for mesh_name, mesh in lost.items() if mesh_name not in needed]
+    for mesh in gone:
+        spec.delete(mesh)
+    return len(gone)
+
+
 def model_with(path, rows, changes):
     """The model of a file with these actuators and changes."""
     tree = changes["floor"] or changes["free"] or changes["height"] is not None
     tree = tree or changes["balance"] or changes["mimics"] or changes["terrain"]
-    if not (rows or tree):
-        return options(mujoco.MjModel.from_xml_path(path), changes)
     spec = mujoco.MjSpec.from_file(path)
+    if not (without_unseen(spec, path) or rows or tree):
+        return options(mujoco.MjModel.from_xml_path(path), changes)
     changed(spec, changes)
     terrain = changes["terrain"]
     heights = laid(spec, terrain) if terrain else []

@@ -302,3 +302,30 @@ fn envs_lists_configurations_with_a_line_each() {
     assert!(out.contains("pole.toml") && out.contains("a small cart-pole"), "{out}");
     assert!(out.contains("broken.toml") && out.contains("unusable"), "{out}");
 }
+
+#[test]
+fn check_tells_muscles_ranges_of_forces_and_whose_friction_counts() {
+    let place = Place::new();
+    let robot = r#"<mujoco><worldbody><body name="arm" pos="0 0 1">
+      <joint name="elbow" axis="0 1 0" range="-60 60" limited="true" actuatorfrcrange="-3 3"/>
+      <geom name="hand" size="0.1" priority="2" friction="0.3"/></body></worldbody>
+      <actuator><muscle name="flexor" joint="elbow" force="20" lengthrange="-1 1"/>
+      <motor name="motor" joint="elbow"/></actuator></mujoco>"#;
+    std::fs::write(place.path("arm.xml"), robot).unwrap();
+    let task = "[task]\nrobot = \"arm.xml\"\nfloor = true\n\
+        [task.rewards]\nclip = [0, inf]\n\
+        [[task.action]]\nactuators = [\"*\"]\nclip = [-inf, 1.0]\n\
+        [[task.observation]]\nname = \"q\"\nexpr = \"qpos\"\nclip = [-inf, inf]\n\
+        [[task.reward]]\nname = \"alive\"\nexpr = \"1\"\n\
+        [[task.reset]]\ntarget = \"joint_pos(elbow)\"\nvalue = 1.2\n";
+    std::fs::write(place.path("arm.toml"), task).unwrap();
+    let said = place.ok(&["check", "arm.toml", "--quiet"]);
+    for line in [
+        "muscle: peak force 20 times activation, and passive, over lengths -1 .. 1",
+        "all actuators of the joint together within -3 .. 3",
+        "whatever the other's is: hand (sliding friction 0.3)",
+        "note: the default pose (reset) has joints beyond their limits, which push them back: elbow by 0.1528 rad",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}

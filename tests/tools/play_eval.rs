@@ -149,6 +149,24 @@ fn play_prints_episodes_and_draws_them() {
     assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
     assert!(std::fs::read(&gif).unwrap().starts_with(b"GIF89a"));
     assert!(run.join("curve.png").is_file());
+    let look = |asked: &[&str]| {
+        let out =
+            ostler().current_dir(dir.path()).arg("play").arg(&run).args(asked).output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).to_string())
+    };
+    let near = ["--episodes", "1", "--seconds", "0.2", "--png", "near.png", "--distance", "0.7"];
+    assert_eq!(look(&near).0, Some(0));
+    for (asked, said) in [
+        (&["--look-at", "pole"][..], "--look-at and --distance are of --png and --gif"),
+        (
+            &["--png", "p.png", "--look-at", "poel"],
+            "no body called \"poel\"; did you mean \"pole\"?",
+        ),
+        (&["--png", "p.png", "--distance", "0"], "0.01 to 10000"),
+    ] {
+        let (code, text) = look(asked);
+        assert!(code == Some(2) && text.contains(said), "{asked:?}: {text}");
+    }
     let out = ostler().arg("play").arg(&run).args(["--webp", "o.webp"]).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     let said = String::from_utf8_lossy(&out.stderr).to_string();

@@ -26,3 +26,32 @@ pub fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError>
     }
     Ok(pair)
 }
+
+/// `[low, high]` to clip to, with `low <= high`; an end that is infinite clips nothing there.
+pub fn clip_range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    if low == f64::INFINITY || high == f64::NEG_INFINITY {
+        let why = format!("nothing lies within [{low}, {high}]");
+        return Err(ConfigError::new(path, why).help("[-inf, inf] clips nothing"));
+    }
+    if low.is_finite() && high.is_finite() {
+        return range([low, high], path);
+    }
+    let end = |end: f64| if end.is_infinite() { Ok(end as f32) } else { number(end, path) };
+    Ok([end(low)?, end(high)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_clipped_may_be_open_at_an_end() {
+        let inf = f64::INFINITY;
+        assert_eq!(clip_range([0.0, inf], "x").unwrap(), [0.0, f32::INFINITY]);
+        assert_eq!(clip_range([-inf, inf], "x").unwrap(), [f32::NEG_INFINITY, f32::INFINITY]);
+        assert_eq!(clip_range([-1.0, 2.0], "x").unwrap(), [-1.0, 2.0]);
+        for wrong in [[inf, inf], [-inf, -inf], [0.0, f64::NAN], [2.0, 1.0], [1e300, inf]] {
+            assert!(clip_range(wrong, "x").is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! A model in words and tables, for `ostler check`.
 
 use super::{
-    Actuator, Dynamics, EffortLimit, Joint, JointKind, Model, Motor, MotorLaw, Transmission,
+    Actuator, Dynamics, EffortLimit, Joint, JointKind, Model, Motor, MotorLaw, Muscle, Transmission,
 };
 use std::fmt::Write as _;
 
@@ -203,7 +203,9 @@ impl Actuator {
         };
         let [kp, ..] = self.gain;
         let [_, length, kd] = self.bias;
-        if kp != 0.0 && self.gain == [kp, 0.0, 0.0] && self.bias == [0.0, -kp, kd] {
+        if let Some(muscle) = &self.muscle {
+            let _ = write!(text, "{}", muscle.words());
+        } else if kp != 0.0 && self.gain == [kp, 0.0, 0.0] && self.bias == [0.0, -kp, kd] {
             let of = if self.joint().is_some() { "position" } else { "length" };
             let _ = write!(text, "{} ({input} - {of}) - {} velocity", short(-length), short(-kd));
         } else {
@@ -226,6 +228,22 @@ impl Actuator {
             None => text.push_str("; control not limited"),
         }
         text
+    }
+}
+
+impl Muscle {
+    /// How strong it is, and over which lengths.
+    fn words(&self) -> String {
+        let [shortest, longest] = self.lengthrange.map(short);
+        // MuJoCo, "Muscle actuators": a negative force stands for scale / acc0.
+        let force = |g: &[f64; 9]| short(if g[2] < 0.0 { g[3] / self.acc0 } else { g[2] });
+        let strength = match (&self.gain, &self.bias) {
+            (Some(gain), Some(_)) => format!("{} times activation, and passive", force(gain)),
+            (Some(gain), None) => format!("{} times activation", force(gain)),
+            (None, Some(bias)) => format!("passive, of {}", force(bias)),
+            (None, None) => "no force".into(),
+        };
+        format!("muscle: peak force {strength}, over lengths {shortest} .. {longest}")
     }
 }
 

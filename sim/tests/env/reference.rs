@@ -5,6 +5,7 @@ use ostler_sim::config::file::Simulation;
 use ostler_sim::config::{Auto, EnvConfig, MotionFile, SimConfig, Specialize, TaskConfig};
 use ostler_sim::env::{BatchEnv, Demonstrations, EnvError, StepOut};
 use ostler_sim::model::{Model, mjcf};
+use ostler_sim::task::Task;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ impl Batch {
         let model = robot();
         let joints = model.nq - 7;
         let mut task: TaskConfig = toml::from_str(&format!("{TASK}{more}")).unwrap();
-        let file = MotionFile { name: "walk.csv".into(), bytes: Arc::new(walk(joints)) };
+        let file = MotionFile::new("walk.csv", walk(joints));
         task.motion_files = vec![vec![file]; task.reference.len()];
         let sim = SimConfig {
             specialize: Specialize::Off,
@@ -303,11 +304,30 @@ fn mistakes_are_refused_with_the_place() {
 }
 
 #[test]
+fn a_file_is_read_once_however_often_a_task_is_compiled() {
+    let model = robot();
+    let mut task: TaskConfig = toml::from_str(&format!("{TASK}{FROM_BEGIN}")).unwrap();
+    task.motion_files = vec![vec![MotionFile::new("walk.csv", walk(model.nq - 7))]];
+    let read = |model: &Arc<Model>, task: &TaskConfig, step: f64| {
+        let task = Task::compile(model, task, step).unwrap();
+        Arc::clone(&task.reference.clips[0].motion)
+    };
+    let first = read(&model, &task, CONTROL);
+    assert!(Arc::ptr_eq(&first, &read(&model, &task.clone(), CONTROL)));
+    // Of another step, and of another robot, it is another motion.
+    assert!(read(&model, &task, 2.0 * CONTROL).frames < first.frames);
+    let mut longer = Model::clone(&model);
+    longer.bodies.last_mut().unwrap().pos[2] -= 0.01;
+    let other = read(&Arc::new(longer), &task, CONTROL);
+    assert!(!Arc::ptr_eq(&first, &other) && first != other);
+}
+
+#[test]
 fn demonstrations_are_what_a_policy_would_see_in_the_frames() {
     let model = robot();
     let joints = model.nq - 7;
     let mut task: TaskConfig = toml::from_str(&format!("{TASK}{FROM_BEGIN}")).unwrap();
-    let file = MotionFile { name: "walk.csv".into(), bytes: Arc::new(walk(joints)) };
+    let file = MotionFile::new("walk.csv", walk(joints));
     task.motion_files = vec![vec![file]];
     let mut config = Simulation { task, ..Simulation::default() };
     config.sim.threads = Auto::N(1);

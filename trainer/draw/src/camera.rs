@@ -61,6 +61,15 @@ impl View {
     }
 }
 
+/// What the camera looks at, and from how far: the whole robot unless given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Aim {
+    /// A body, by its number.
+    pub body: Option<usize>,
+    /// Distance of the camera (m).
+    pub distance: Option<f32>,
+}
+
 /// A camera that keeps a robot in view.
 #[derive(Debug, Clone)]
 pub struct Camera {
@@ -101,6 +110,15 @@ impl Camera {
             offset: center - scene.root_pos,
             follow: scene.travel != Travel::Bounded,
             target: center,
+        }
+    }
+
+    /// The same with another aim: a body that is to be in the middle, or another distance.
+    pub(crate) fn aimed(self, aim: Aim) -> Camera {
+        let distance = aim.distance.unwrap_or(self.distance);
+        match aim.body {
+            Some(_) => Camera { follow: true, offset: v3(0.0, 0.0, 0.0), distance, ..self },
+            None => Camera { distance, ..self },
         }
     }
 

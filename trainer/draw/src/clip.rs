@@ -1,6 +1,6 @@
 //! An episode as poses: small enough to keep whole, drawn when it is over.
 
-use super::camera::{Camera, View};
+use super::camera::{Aim, Camera, View};
 use super::choice::Geoms;
 use super::image::Image;
 use super::render::Renderer;
@@ -28,6 +28,7 @@ pub struct Clip {
     scene: Scene,
     step_dt: f64,
     shots: Vec<Moment>,
+    aim: Aim,
 }
 
 /// Pictures in which nothing of the robot is seen.
@@ -44,7 +45,8 @@ pub struct Unseen {
 impl Clip {
     /// An empty recording of the shapes chosen; `step_dt` is the control step (s).
     pub fn new(model: &Model, looks: &Looks, geoms: Geoms, step_dt: f64) -> Clip {
-        Clip { scene: Scene::new(model, looks, geoms), step_dt, shots: Vec::new() }
+        let scene = Scene::new(model, looks, geoms);
+        Clip { scene, step_dt, shots: Vec::new(), aim: Aim::default() }
     }
 
     /// The same of an environment; where its episodes follow a reference motion, a pale copy of
@@ -55,6 +57,11 @@ impl Clip {
             clip.scene = clip.scene.with_ghost(env.model().bodies.len());
         }
         clip
+    }
+
+    /// The same with the camera's aim.
+    pub fn aimed(self, aim: Aim) -> Clip {
+        Clip { aim, ..self }
     }
 
     /// Adds a moment; `first` marks the first of an episode.
@@ -94,7 +101,7 @@ impl Clip {
         height: usize,
         mut each: impl FnMut(usize, &Image) -> Result<(), E>,
     ) -> Result<Unseen, E> {
-        let camera = Camera::new(&self.scene, width as f32 / height as f32);
+        let camera = Camera::new(&self.scene, width as f32 / height as f32).aimed(self.aim);
         let light = camera.light();
         let views = self.views(&camera);
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
@@ -156,7 +163,8 @@ impl Clip {
 
     /// Where the camera is at each shot.
     fn views(&self, camera: &Camera) -> Vec<View> {
-        let root = |shot: &Moment| shot.poses.frame(self.scene.root).map(|f| f.pos);
+        let body = self.aim.body.unwrap_or(self.scene.root);
+        let root = |shot: &Moment| shot.poses.frame(body).map(|f| f.pos);
         let roots: Vec<_> = self.shots.iter().map(root).collect();
         let cuts: Vec<_> = self.shots.iter().map(|shot| shot.cut).collect();
         camera.path(&roots, &cuts, self.step_dt as f32, self.scene.ground())

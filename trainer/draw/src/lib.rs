@@ -25,6 +25,7 @@ pub mod sheet;
 pub mod smooth;
 pub mod text;
 
+pub use camera::Aim;
 pub use choice::Geoms;
 pub use clip::{Clip, Unseen};
 pub use image::Image;

@@ -1,6 +1,6 @@
 //! Properties of whole pictures, of models made by hand.
 
-use super::camera::{Camera, View};
+use super::camera::{Aim, Camera, View};
 use super::choice::Geoms;
 use super::clip::Clip;
 use super::image::Image;
@@ -175,6 +175,33 @@ fn poses_that_are_not_numbers_do_no_harm() {
     );
     picture(&broken, &Poses::initial(&broken), &views[0]);
     assert_eq!(scene.travel, Travel::Free);
+}
+
+#[test]
+fn a_camera_with_an_aim_has_the_body_in_the_middle_at_its_distance() {
+    let model = red_ball();
+    let scene = Scene::new(&model, &Looks::default(), Geoms::Auto);
+    let aim = Aim { body: Some(1), distance: Some(0.5) };
+    let camera = Camera::new(&scene, 4.0 / 3.0).aimed(aim);
+    let at = v3(3.0, -1.0, 2.0);
+    let view = camera.path(&[Some(at)], &[true], 0.02, None)[0];
+    let (x, y, depth) = view.project(at, 320.0, 240.0);
+    assert!((x - 160.0).abs() < 1e-2 && (y - 120.0).abs() < 1e-2, "{x} {y}");
+    assert!((depth - 0.5).abs() < 1e-4, "{depth}");
+    // A clip takes it: from so near the ball fills the picture.
+    let reds = |aim: Aim| {
+        let mut clip = Clip::new(&model, &Looks::default(), Geoms::Auto, 0.02).aimed(aim);
+        clip.push(Poses::initial(&model), String::new(), true);
+        let mut count = 0;
+        let count_reds = |_: usize, image: &Image| {
+            count = image.data.chunks(3).filter(|p| is_red([p[0], p[1], p[2]])).count();
+            Ok::<(), ()>(())
+        };
+        clip.render(&[0], 64, 48, count_reds).unwrap();
+        count
+    };
+    let (near, far) = (reds(aim), reds(Aim { body: None, distance: Some(20.0) }));
+    assert!(near > 4 * far.max(1), "{near} {far}");
 }
 
 #[test]

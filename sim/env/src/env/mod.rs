@@ -273,6 +273,7 @@ impl BatchEnv {
             reflection: None,
             demonstrations: None,
             reference: task.reference.summary(),
+            doubts: task.doubts(&model),
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);

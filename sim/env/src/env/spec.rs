@@ -83,6 +83,8 @@ pub struct EnvSpec {
     pub demonstrations: Option<Arc<Demonstrations>>,
     /// The reference motions, and what was assumed about them: lines for who starts a run.
     pub reference: Vec<String>,
+    /// What the task can do and nobody wants, such as a default pose outside of limits: lines too.
+    pub doubts: Vec<String>,
 }
 
 impl AgentSpec {
@@ -137,6 +139,7 @@ impl EnvSpec {
             reflection: None,
             demonstrations: None,
             reference: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 

@@ -248,7 +248,7 @@ impl Actions {
             |key: &str, values: &OneOrMany| elements.numbers(values, &format!("{path}.{key}"));
         let (scale, offset) = (numbers("scale", &term.scale)?, numbers("offset", &term.offset)?);
         let clips = term.clip.as_ref();
-        let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
+        let clips = clips.map(|c| elements.clips(c, &format!("{path}.clip")));
         let clips = clips.transpose()?;
         for (i, &index) in chosen.all.iter().enumerate() {
             let actuator = &model.actuators[index];

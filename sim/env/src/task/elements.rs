@@ -4,7 +4,7 @@
 use super::team::{AgentIndex, Team};
 use crate::config::{ConfigError, OneOrMany, Ranges};
 use ostler_base::names::{matches, nearest};
-use ostler_lang::{exact, range};
+use ostler_lang::{clip_range, exact, range};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Elements that a list of names and patterns means: names alone stand in the order in which they
@@ -107,14 +107,28 @@ impl Elements<'_> {
 
     /// One range per element.
     pub(crate) fn ranges(&self, values: &Ranges, path: &str) -> Result<Vec<[f32; 2]>, ConfigError> {
+        self.pairs(values, path, range)
+    }
+
+    /// What each element is clipped to.
+    pub(crate) fn clips(&self, values: &Ranges, path: &str) -> Result<Vec<[f32; 2]>, ConfigError> {
+        self.pairs(values, path, clip_range)
+    }
+
+    fn pairs(
+        &self,
+        values: &Ranges,
+        path: &str,
+        pair: fn([f64; 2], &str) -> Result<[f32; 2], ConfigError>,
+    ) -> Result<Vec<[f32; 2]>, ConfigError> {
         match values {
-            Ranges::One(pair) => Ok(vec![range(*pair, path)?; self.names.len()]),
+            Ranges::One(ends) => Ok(vec![pair(*ends, path)?; self.names.len()]),
             Ranges::Many(list) => {
                 self.fits(list.len(), "ranges", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| range(v, &format!("{path}[{i}]"))).collect()
+                each.map(|(i, &v)| pair(v, &format!("{path}[{i}]"))).collect()
             }
-            Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", range),
+            Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", pair),
         }
     }
 

@@ -9,8 +9,8 @@ use super::term::{Kind, Term};
 use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};
 use crate::spaces::{Groups, ObsGroup, ObsRow};
 use ostler_base::names::nearest;
+use ostler_lang::clip_range;
 use ostler_lang::expr::Scope;
-use ostler_lang::range;
 pub(super) use sight::Sight;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -281,7 +281,7 @@ fn compile(
         agent,
         group: term.group.clone(),
         scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
-        clip: term.clip.map(|c| range(c, &format!("{path}.clip"))).transpose()?,
+        clip: term.clip.map(|c| clip_range(c, &format!("{path}.clip"))).transpose()?,
         policy,
         critic,
         copied: term.critic.is_some(),

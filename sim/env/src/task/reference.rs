@@ -5,7 +5,8 @@ use ostler_engine::kernels;
 use ostler_engine::state::{Sizes, Tables};
 use ostler_lang::expr::{Look, LookOf};
 use ostler_model::Model;
-use ostler_model::motion::{self, Motion};
+use ostler_model::motion::{self, Motion, MotionFormat};
+use std::sync::Arc;
 
 /// Most bytes of the frames that kernels read: 2 GiB.
 const MOST: usize = 2 << 30;
@@ -16,7 +17,7 @@ const NOTES: usize = 8;
 /// A motion, in frames of the control step.
 #[derive(Debug, Clone)]
 pub struct Clip {
-    pub motion: Motion,
+    pub motion: Arc<Motion>,
     /// Weight of its term.
     weight: f64,
     /// It goes round.
@@ -32,6 +33,12 @@ pub struct Reference {
     looks: Vec<Look>,
     /// Frames in a second, 1 or more.
     second: u32,
+}
+
+/// All that the reading of a file depends on besides its bytes.
+fn purpose(model: &Model, format: &MotionFormat, step: f64) -> [u8; 32] {
+    let parts = (&model.bodies, &model.joints, &model.qpos0, format, step);
+    *blake3::hash(format!("{parts:?}").as_bytes()).as_bytes()
 }
 
 impl Reference {
@@ -60,12 +67,16 @@ impl Reference {
                 return Err(ConfigError::new(path("files"), why));
             };
             for file in files {
-                let read = motion::read(model, &file.name, &file.bytes, &term.format());
-                let motion = read.map_err(|e| {
+                let format = term.format();
+                let purpose = purpose(model, &format, step);
+                let motion = file.once(purpose, || {
+                    let read = motion::read(model, &file.name, &file.bytes, &format);
+                    read.map(|motion| motion.resampled(model, step))
+                });
+                let motion = motion.map_err(|e| {
                     let why = format!("{}: {}: {}", e.file, e.place, e.what);
                     ConfigError::new(path("files"), why).help(e.help)
                 })?;
-                let motion = motion.resampled(model, step);
                 if motion.frames < 2 {
                     let why =
                         format!("{}: it is shorter than two control steps ({step} s)", file.name);

@@ -5,7 +5,7 @@ use super::team::Team;
 use super::term::{Kind, Row, Term};
 use crate::config::{ConfigError, TaskConfig};
 use ostler_lang::expr::{Inputs, Scope, Scratch, Type};
-use ostler_lang::{number, range};
+use ostler_lang::{clip_range, number};
 use std::collections::HashSet;
 
 /// The compiled reward and termination terms.
@@ -57,7 +57,7 @@ impl Score {
                 .help("leave it out for no limit"));
             }
         }
-        all.clip = cfg.rewards.clip.map(|c| range(c, "task.rewards.clip")).transpose()?;
+        all.clip = cfg.rewards.clip.map(|c| clip_range(c, "task.rewards.clip")).transpose()?;
         if cfg.reward.is_empty() {
             return Err(ConfigError::new("task.reward", "nothing is rewarded")
                 .help("add [[task.reward]] with name = \"alive\" and expr = \"1\", for example"));

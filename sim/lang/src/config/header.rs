@@ -151,6 +151,10 @@ impl Reader<'_> {
             let why = format!("{}{by}: more than {MOST_BYTES} bytes", path.display());
             return wrong(why, "with all that a header includes");
         }
+        if let Some((line, what)) = brings_in(&text) {
+            let why = format!("{name}:{line}: {what} is not to be had here");
+            return wrong(why, "#include \"FILE\" on a line of its own takes a file in");
+        }
         self.files.push((name.to_string(), text.clone()));
         for (number, line) in text.lines().enumerate() {
             let at = || format!("{name}:{}", number + 1);
@@ -175,6 +179,94 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// What would bring a text in that is neither copied nor in the checksum, and its line: a
+/// directive in another spelling than [`included`] knows, or an assembler's.
+fn brings_in(text: &str) -> Option<(usize, String)> {
+    for (number, line) in logical_lines(text) {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let names = || line.split(|c: char| !word(c));
+        if let Some(name) = names().find(|name| ["asm", "__asm", "__asm__"].contains(name)) {
+            return Some((number, name.to_string()));
+        }
+        if line.contains("R\"") {
+            return Some((number, "a raw string".into()));
+        }
+        let start = line.trim_start();
+        let rest = ["#", "%:", "??="].iter().find_map(|sign| start.strip_prefix(sign));
+        let rest = rest.map_or("", str::trim_start);
+        let directive = rest.split(|c: char| !word(c)).next().unwrap_or_default();
+        let plain = || text.lines().nth(number - 1).is_some_and(|line| included(line).is_some());
+        match directive {
+            "include" if plain() => {}
+            "include" | "include_next" | "import" | "embed" => {
+                return Some((number, format!("#{directive} in this form")));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Lines as the preprocessor has them, with their numbers: continued ones are joined, comments
+/// are a space.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    #[derive(PartialEq)]
+    enum In {
+        Code,
+        Line,
+        Block,
+        Text(char),
+    }
+    let (mut lines, mut line, mut number, mut first) = (Vec::new(), String::new(), 1, 1);
+    let (mut at, mut rest) = (In::Code, text);
+    while let Some(c) = rest.chars().next() {
+        let joined = ["\\\n", "\\\r\n"].iter().find_map(|end| rest.strip_prefix(end));
+        if let Some(after) = joined {
+            number += 1;
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match (&at, c) {
+            (In::Block, '*') if rest.starts_with('/') => {
+                rest = &rest[1..];
+                at = In::Code;
+            }
+            (In::Block, '\n') => number += 1,
+            (In::Block, _) => {}
+            (_, '\n') => {
+                number += 1;
+                lines.push((first, std::mem::take(&mut line)));
+                first = number;
+                at = In::Code;
+            }
+            (In::Line, _) => {}
+            (In::Code, '/') if rest.starts_with('/') => at = In::Line,
+            (In::Code, '/') if rest.starts_with('*') => {
+                rest = &rest[1..];
+                line.push(' ');
+                at = In::Block;
+            }
+            (In::Text(_), '\\') => {
+                line.push(c);
+                let next = rest.chars().next().filter(|c| *c != '\n');
+                rest = &rest[next.map_or(0, char::len_utf8)..];
+            }
+            (In::Text(quote), _) if c == *quote => {
+                line.push(c);
+                at = In::Code;
+            }
+            (In::Code, '"' | '\'') => {
+                line.push(c);
+                at = In::Text(c);
+            }
+            _ => line.push(c),
+        }
+    }
+    lines.push((first, line));
+    lines
 }
 
 /// What a line includes.
@@ -232,6 +324,32 @@ mod tests {
         assert_eq!(included("#include NAME"), Some(Included::Other));
         assert_eq!(included("#included"), None);
         assert_eq!(included("int include;"), None);
+    }
+
+    #[test]
+    fn nothing_is_brought_in_past_the_copies() {
+        for (text, line) in [
+            ("int a;\n#import \"x.h\"\n", 2),
+            ("%:include \"/etc/passwd\"", 1),
+            ("#/**/include \"x.h\"", 1),
+            ("#/*\n*/include \"x.h\"", 1),
+            ("#inc\\\nlude \"x.h\"", 1),
+            ("#include_next <math.h>", 1),
+            ("#embed \"x.bin\"", 1),
+            ("asm(\".incbin \\\"x\\\"\");", 1),
+            ("int x;\n__asm__ volatile(\"nop\");", 2),
+            ("const char* s = R\"(\" /* \")\";\n#import \"x\"", 1),
+            ("/* \" */ %:import \"x\"", 1),
+        ] {
+            assert_eq!(brings_in(text).map(|found| found.0), Some(line), "{text}");
+        }
+        for text in [
+            "#include \"a.h\"\n  #  include\"b.h\" // asm\n",
+            "// #import\n/* asm\n%:include \"x\" */ int plasma;",
+            "#pragma once\n#define A \\\n  1\nfloat x = 'a' + \"/*\"[0];\n",
+        ] {
+            assert_eq!(brings_in(text), None, "{text}");
+        }
     }
 
     #[test]

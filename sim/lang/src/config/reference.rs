@@ -3,12 +3,12 @@
 use super::{ConfigError, TaskConfig};
 use ostler_base::files;
 use ostler_base::names::matches;
-use ostler_model::motion::{MotionFormat, QuatOrder};
+use ostler_model::motion::{Motion, MotionFormat, QuatOrder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most bytes of all files of motions: 4 GiB.
 const MOST: u64 = 4 << 30;
@@ -16,10 +16,48 @@ const MOST: u64 = 4 << 30;
 const MOST_FILES: usize = 1 << 14;
 
 /// A file of a motion: its name as it is shown, and what it holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct MotionFile {
     pub name: String,
     pub bytes: Arc<Vec<u8>>,
+    /// What was last read of it, and for what.
+    read: Arc<Mutex<Option<Read>>>,
+}
+
+type Read = ([u8; 32], Arc<Motion>);
+
+impl PartialEq for MotionFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.bytes == other.bytes
+    }
+}
+
+impl MotionFile {
+    /// A file that nobody has read yet.
+    pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self { name: name.into(), bytes: Arc::new(bytes), read: Arc::default() }
+    }
+
+    /// What `read` makes of it for `purpose`, which clones share: a curriculum compiles a task anew
+    /// again and again, and so do evaluations and workers.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn once<E>(
+        &self,
+        purpose: [u8; 32],
+        read: impl FnOnce() -> Result<Motion, E>,
+    ) -> Result<Arc<Motion>, E> {
+        let mut kept = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, motion)) = &*kept
+            && *known == purpose
+        {
+            return Ok(Arc::clone(motion));
+        }
+        let motion = Arc::new(read()?);
+        *kept = Some((purpose, Arc::clone(&motion)));
+        Ok(motion)
+    }
 }
 
 /// Where in its clip an episode begins.
@@ -75,6 +113,22 @@ impl ReferenceTerm {
     /// How its files are read.
     pub fn format(&self) -> MotionFormat {
         MotionFormat { fps: self.fps, quat: self.quat, joints: self.joints.clone() }
+    }
+}
+
+impl TaskConfig {
+    /// The task as a policy is judged in it: where training begins at others' failures, episodes
+    /// begin anywhere; with `begin` all follow their motions from the first frame.
+    pub fn judged(&self, begin: bool) -> Self {
+        let mut task = self.clone();
+        for term in &mut task.reference {
+            if begin {
+                term.start = Some(FollowFrom::Begin);
+            } else if term.start == Some(FollowFrom::Adaptive) {
+                term.start = Some(FollowFrom::Uniform);
+            }
+        }
+        task
     }
 }
 
@@ -136,7 +190,7 @@ pub fn read_motions(task: &mut TaskConfig, folder: &Path) -> Result<(), ConfigEr
                 })?;
                 left -= bytes.len() as u64;
                 let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-                own.push(MotionFile { name, bytes: Arc::new(bytes) });
+                own.push(MotionFile::new(name, bytes));
             }
         }
         if own.is_empty() {

@@ -131,6 +131,9 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             };
             tokens.push((Token::Text(&rest[1..1 + len]), at..at + len + 2));
             at += len + 2;
+        } else if is_argument_name(rest, &tokens) {
+            return Err(ExprError::new(at..at + 1, "arguments have no names here")
+                .help("they go by place: exp_kernel(x, 0.5)"));
         } else if let Some((sign, message, help)) = foreign(rest) {
             return Err(ExprError::new(at..at + sign.len(), message).help(help));
         } else if let Some((sign, canonical)) = SIGNS.iter().find(|(s, _)| rest.starts_with(s)) {
@@ -163,6 +166,12 @@ fn name_len(rest: &str) -> usize {
 fn foreign(rest: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let known = ["&&", "||", "=="].iter().any(|s| rest.starts_with(s));
     (!known).then(|| FOREIGN.iter().copied().find(|(s, ..)| rest.starts_with(s))).flatten()
+}
+
+/// The `=` of `f(x, name=1)`.
+fn is_argument_name(rest: &str, before: &[Spanned<'_>]) -> bool {
+    let after = matches!(before, [.., (Token::Sign("(" | ","), _), (Token::Name(_), _)]);
+    after && rest.starts_with('=') && !rest.starts_with("==")
 }
 
 /// `.5`, but not the `.5` of `a.5` (where it is an error the parser explains).

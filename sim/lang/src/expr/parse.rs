@@ -33,10 +33,21 @@ pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
         Some((Token::Sign(")"), span)) => {
             Err(ExprError::new(span.clone(), "this bracket closes nothing"))
         }
-        Some((token, span)) => Err(ExprError::new(
-            span.clone(),
-            format!("expected an operator or the end, found {}", describe(token)),
-        )),
+        Some((token, span)) => {
+            let what = format!("expected an operator or the end, found {}", describe(token));
+            Err(pythons(token, ExprError::new(span.clone(), what)))
+        }
+    }
+}
+
+/// With the form here of what Python writes at this place.
+fn pythons(token: &Token<'_>, error: ExprError) -> ExprError {
+    match token {
+        Token::Name("if") => {
+            error.help("a choice is written condition ? a : b, or if(condition, a, b)")
+        }
+        Token::Name("is" | "in") => error.help("compare with == or !="),
+        _ => error,
     }
 }
 
@@ -109,10 +120,10 @@ impl<'a> Parser<'a> {
         Err(match self.peek() {
             None => ExprError::new(opened.clone(), format!("{what} is not closed"))
                 .help(format!("add `{sign}`")),
-            Some((token, span)) => ExprError::new(
-                span.clone(),
-                format!("expected `{sign}`, found {}", describe(token)),
-            ),
+            Some((token, span)) => {
+                let what = format!("expected `{sign}`, found {}", describe(token));
+                pythons(token, ExprError::new(span.clone(), what))
+            }
         })
     }
 
@@ -344,10 +355,8 @@ impl<'a> Parser<'a> {
                 Some((Token::Sign(s), _)) if *s == close => {}
                 None => {}
                 Some((token, span)) => {
-                    return Err(ExprError::new(
-                        span.clone(),
-                        format!("expected `,` or `{close}`, found {}", describe(token)),
-                    ));
+                    let what = format!("expected `,` or `{close}`, found {}", describe(token));
+                    return Err(pythons(token, ExprError::new(span.clone(), what)));
                 }
             }
             self.expect(close, opened, what)?;

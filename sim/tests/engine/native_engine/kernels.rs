@@ -4,8 +4,10 @@ use super::common::{bits, config, feature, robot, run, start, worlds};
 use crate::support::alone;
 use crate::support::need::Need;
 use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::model::Model;
 use ostler_sim::physics::Physics;
 use ostler_sim::physics::native::InstructionSet;
+use std::sync::Arc;
 
 /// Largest difference of positions after one control step, relative to 1 or their
 /// size.
@@ -83,4 +85,16 @@ fn a_kernel_of_named_instructions_is_had_or_refused() {
     }
     let error = kernel("auto-sse9").unwrap_err();
     assert!(error.contains("no instruction set"), "{error}");
+}
+
+/// Another motion than MuJoCo's with so few is not passed over in silence.
+#[test]
+fn iterations_that_a_file_asks_for_are_noted() {
+    let noted = |iterations: u32| {
+        let mut model = Model::clone(&robot("hopper"));
+        model.options.iterations = iterations;
+        let physics = worlds(&Arc::new(model), &config("auto"), 1, 1);
+        physics.notes().iter().any(|n| n.contains(&format!("iterations=\"{iterations}\"")))
+    };
+    assert_eq!([1, 4, 8, 100].map(noted), [true, true, false, false]);
 }

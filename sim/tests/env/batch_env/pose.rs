@@ -146,3 +146,23 @@ fn a_keyframe_of_another_models_size_is_refused() {
         *robot = whole;
     }
 }
+
+/// A run says so at its start, and `ostler check`.
+#[test]
+fn a_pose_beyond_limits_and_out_of_reach_is_told() {
+    let doubts = |range: Option<[f64; 2]>, turn: f64| {
+        let mut robot = model();
+        Arc::make_mut(&mut robot).joints[1].range = range;
+        let reset = format!("[[reset]]\ntarget = \"joint_pos(turn)\"\nvalue = {turn}");
+        let task = Task::compile(&robot, &seen("", &format!("{SERVO}\n{reset}")), 0.02).unwrap();
+        task.doubts(&robot)
+    };
+    assert_eq!(doubts(Some([-1.0, 1.0]), 0.9), [""; 0]);
+    assert_eq!(doubts(None, 1.9), [""; 0]);
+    let said = doubts(Some([-1.0, 1.0]), -1.25);
+    assert!(said.len() == 1 && said[0].contains("(reset)"), "{said:?}");
+    assert!(said[0].contains("beyond their limits, which push them back: turn by 0.2500 rad"));
+    let said = doubts(None, 2.5);
+    assert!(said.len() == 1 && said[0].contains("beyond them: servo by 0.5000 rad"), "{said:?}");
+    assert_eq!(doubts(Some([-1.0, 1.0]), 2.5).len(), 2);
+}

@@ -275,7 +275,7 @@ expr = "motion.quat(trunk)"
             format!("{t},0,0.3,0,0,{},{},{}\n", half.sin(), half.cos(), joints.join(","))
         };
         let text: String = (0..frames).map(frame).collect();
-        vec![MotionFile { name: name.into(), bytes: Arc::new(text.into_bytes()) }]
+        vec![MotionFile::new(name, text.into_bytes())]
     };
     s.task.terrain = more.terrain;
     s.task.reference = more.reference;

@@ -219,6 +219,15 @@ fn a_chain_of_files_ends_at_the_bound_whatever_its_length_and_its_links() {
 }
 
 #[test]
+fn files_that_are_no_configurations_are_not_shown() {
+    for path in ["/proc/self/environ", "secret.key"] {
+        let main = format!("extends = \"{path}\"\n");
+        let e = files(&[("main.toml", &main), ("secret.key", "PASS WORD\n")], &[]).unwrap_err();
+        assert!(e.contains("does not end in .toml") && !e.contains("PASS"), "{e}");
+    }
+}
+
+#[test]
 fn values_that_are_nested_without_end_are_refused() {
     let keys = vec!["a"; 78].join(".");
     // Tables within tables, each by a key of many parts.

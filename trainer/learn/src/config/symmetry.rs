@@ -30,10 +30,6 @@ impl SymmetryConfig {
         if algorithm.name() == "ars" {
             refuse("symmetry", "\"ars\" learns from no samples", "runner.algorithm = \"ppo\"");
         }
-        if algorithm.off_policy() && mirror > 0.0 {
-            let why = "SAC and TD3 have no mirror loss";
-            refuse("symmetry.mirror_loss", why, "0: symmetry.augmentation is for them, too");
-        }
         if algorithm.off_policy() && !config.replay.transform.is_empty() {
             let why = "reflections are of transitions as they were stored, not as they are changed";
             refuse("replay.transform", why, "leave it or [symmetry] out");

@@ -30,7 +30,7 @@ pub struct SymmetryConfig {
     /// The reflection of every sample is learnt from, too. SAC and TD3 reflect half of each batch.
     pub augmentation: bool,
     /// Weight of the squared distance between the mean action in a reflected observation and the
-    /// reflected mean action; 0 or more. PPO alone.
+    /// reflected mean action; 0 or more.
     pub mirror_loss: f64,
 }
 

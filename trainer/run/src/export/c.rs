@@ -219,7 +219,9 @@ fn policy(
                 let _ = writeln!(text, "  seen[{0}] = terms[{0}] * {scale:?}f;", at + i);
             }
         }
-        if let Some([low, high]) = term.clip {
+        if let Some(clip) = term.clip {
+            // An open end is the greatest number.
+            let [low, high] = clip.map(|end| end.clamp(f32::MIN, f32::MAX));
             let _ = writeln!(
                 text,
                 "  for (k = {at}; k < {}; k++) seen[k] = ostler_within(seen[k], {low:?}f, {high:?}f);",

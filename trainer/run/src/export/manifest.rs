@@ -267,7 +267,7 @@ impl<'a> About<'a> {
                     "first": at,
                     "size": t.len,
                     "scale": t.scale,
-                    "clip": t.clip,
+                    "clip": t.clip.map(range),
                     "history": t.frames,
                     "row": { "first": t.first, "stride": t.stride },
                     "noise": t.noise.as_ref().map(Draw::json),

@@ -5,11 +5,17 @@ use ostler_sim::onnx::{
     AttributeMessage, GraphMessage, ModelFile, NodeMessage, TensorMessage, ValueMessage,
 };
 use prost::Message;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tch::{Kind, TchError, Tensor};
 
 /// Most numbers of a value: a policy of thousands of rows and columns has fewer.
 const MOST: i64 = 1 << 25;
+
+/// Most numbers of all values that nodes have made and others still need.
+const MOST_ALIVE: i64 = 2 * MOST;
+
+/// Most nodes of a graph.
+const MOST_NODES: usize = 4096;
 
 /// Operators that are run.
 const OPERATORS: [&str; 37] = [
@@ -57,6 +63,8 @@ struct Node {
     inputs: Vec<String>,
     output: String,
     attributes: Vec<AttributeMessage>,
+    /// Values that nobody needs after it.
+    last: Vec<String>,
 }
 
 impl Node {
@@ -114,6 +122,10 @@ impl OnnxModel {
             let tensor = TensorMessage::decode(&bytes[..]).map_err(not_onnx)?;
             constants.insert(tensor.name.clone(), numbers(&tensor)?);
         }
+        if node.len() > MOST_NODES {
+            let n = node.len();
+            return Err(format!("it has {n} nodes; a policy has at most {MOST_NODES}"));
+        }
         let mut nodes = Vec::with_capacity(node.len());
         for bytes in node {
             let node = NodeMessage::decode(&bytes[..]).map_err(not_onnx)?;
@@ -132,6 +144,7 @@ impl OnnxModel {
                 inputs: node.input,
                 output: node.output.into_iter().next().unwrap_or_default(),
                 attributes: attributes.collect::<Result<_, _>>().map_err(not_onnx)?,
+                last: Vec::new(),
             });
         }
         let mut inputs = Vec::new();
@@ -147,6 +160,7 @@ impl OnnxModel {
         for bytes in output {
             outputs.push(ValueMessage::decode(&bytes[..]).map_err(not_onnx)?.name);
         }
+        forget(&mut nodes, &outputs);
         Ok(Self {
             nodes,
             constants,
@@ -171,12 +185,22 @@ impl OnnxModel {
         for (name, tensor) in inputs {
             values.insert(name, tensor.shallow_clone());
         }
+        let mut alive = 0_i64;
         for node in &self.nodes {
             let value = within(node, &values).and_then(|()| run_node(node, &values));
             let value = value.map_err(|e| {
                 TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output))
             })?;
+            alive = alive.saturating_add(value.numel() as i64);
+            if alive > MOST_ALIVE {
+                let why = format!("its values come to {alive} numbers; {MOST_ALIVE} are allowed");
+                return Err(TchError::Torch(why));
+            }
             values.insert(&node.output, value);
+            for name in &node.last {
+                let gone = values.remove(name.as_str());
+                alive -= gone.map_or(0, |t| t.numel() as i64);
+            }
         }
         let mut given = HashMap::new();
         for name in &self.outputs {
@@ -186,6 +210,18 @@ impl OnnxModel {
             given.insert(name.clone(), value.shallow_clone());
         }
         Ok(given)
+    }
+}
+
+/// Notes which values nobody needs after each node: neither a later one nor the outputs.
+fn forget(nodes: &mut [Node], outputs: &[String]) {
+    let made = nodes.iter().map(|n| &n.output);
+    let mut seen: HashSet<String> = outputs.iter().cloned().collect();
+    let made: HashSet<String> = made.cloned().collect();
+    for node in nodes.iter_mut().rev() {
+        let own = std::iter::once(&node.output).chain(&node.inputs);
+        let last: Vec<String> = own.filter(|name| made.contains(*name)).cloned().collect();
+        node.last = last.into_iter().filter(|name| seen.insert(name.clone())).collect();
     }
 }
 
@@ -402,5 +438,56 @@ fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchEr
             Ok(y)
         }
         other => Err(TchError::Torch(format!("{other} is not supported"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::Device;
+
+    fn node(op: &str, inputs: &[&str], output: &str) -> Node {
+        Node {
+            op: op.into(),
+            inputs: inputs.iter().map(|s| s.to_string()).collect(),
+            output: output.into(),
+            attributes: Vec::new(),
+            last: Vec::new(),
+        }
+    }
+
+    fn model(mut nodes: Vec<Node>, outputs: &[&str]) -> OnnxModel {
+        let outputs: Vec<String> = outputs.iter().map(|s| s.to_string()).collect();
+        forget(&mut nodes, &outputs);
+        OnnxModel {
+            nodes,
+            constants: HashMap::new(),
+            inputs: vec![("x".into(), 0)],
+            outputs,
+            action_names: None,
+        }
+    }
+
+    #[test]
+    fn values_are_dropped_after_their_last_use_and_bounded_in_all() {
+        // Forty values of a sixteenth of what is allowed, each of the one before.
+        let x = Tensor::zeros([MOST_ALIVE / 16], (Kind::Uint8, Device::Cpu));
+        let name = |i: usize| format!("v{i}");
+        let chain = |from_x: bool| {
+            let all = (1..=40).map(|i| {
+                let before = if from_x || i == 1 { "x".to_string() } else { name(i - 1) };
+                node("Max", &[&before, "x"], &name(i))
+            });
+            all.collect::<Vec<_>>()
+        };
+        let run = |model: &OnnxModel| model.run(&[("x", &x)]);
+        assert_eq!(run(&model(chain(false), &["v40"])).unwrap()["v40"].numel(), x.numel());
+        // Nobody needs the others.
+        assert_eq!(run(&model(chain(true), &["v7", "v40"])).unwrap().len(), 2);
+        // All are needed at the end.
+        let names: Vec<String> = (1..=40).map(name).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let e = run(&model(chain(true), &all)).unwrap_err().to_string();
+        assert!(e.contains("numbers; 67108864 are allowed"), "{e}");
     }
 }

@@ -141,7 +141,8 @@ pub enum RunError {
     Checkpoint(#[from] CheckpointError),
     /// The last checkpoint could not be written.
     #[error(
-        "{0}\nthe last iterations are lost; what was saved before is whole: free some space, then go on with --resume"
+        "{0}\nthe last iterations are lost; what was saved before is whole: {remedy}, then go on with --resume",
+        remedy = .0.remedy()
     )]
     Save(CheckpointError),
     /// The last checkpoint could not be written where it belongs, but elsewhere.

@@ -2,11 +2,13 @@
 
 use super::engine::{self, build_env, build_envs, kernel};
 use super::error::RunError;
+use super::schedules;
 use super::store::checkpoint::{Checkpoint, TaskMark};
 use super::store::{dir, keep};
 use crate::forecast::weights;
 use crate::log::errln;
 use ostler_collector::env::Environments;
+use ostler_learn::config::curriculum::with_values;
 use ostler_learn::config::{Config, Loaded, load};
 use ostler_learn::learner::{self, TrainedPolicy};
 use ostler_sim::config::{ActionTerm, Backend};
@@ -173,6 +175,22 @@ impl LoadedRun {
     /// The configuration as read, with its places.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+
+    /// Brings the task's numbers to where the curriculum had them at this checkpoint, and starts to
+    /// where a policy is [judged](ostler_sim::config::TaskConfig::judged); the numbers, by their
+    /// keys. For before [`settle`](Self::settle).
+    pub fn enter_stage(&mut self, begin: bool) -> Vec<(String, f64)> {
+        let meta = &self.checkpoint.meta;
+        let values = schedules::stage(&self.loaded.config, meta.iteration, &meta.schedules);
+        let changes = values.iter().map(|(key, value)| (key.as_str(), *value));
+        let task = &mut self.loaded.config.task;
+        if !values.is_empty() {
+            *task = with_values(task, changes);
+        }
+        *task = task.judged(begin);
+        self.config.task.clone_from(task);
+        values
     }
 
     /// Settles the engine for [`env`](Self::env): the run's own unless another is given.

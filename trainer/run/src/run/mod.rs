@@ -469,17 +469,26 @@ impl Run {
     /// Broken environments and skipped minibatches are those of this process.
     pub fn troubles(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let mut count = |n: u64, one: &str, more: &str| match n {
+        let mut count = |n: u64, one: &str, more: &str, what: &str| match n {
             0 => {}
-            1 => all.push(one.to_string()),
-            n => all.push(format!("{n} {more}")),
+            1 => all.push(format!("1 {one}{what}")),
+            n => all.push(format!("{n} {more}{what}")),
         };
         let (broken, skipped) = self.report.faults();
-        count(broken, "1 environment broke and was reset", "environments broke and were reset");
+        let causes = match self.report.causes(&self.setup) {
+            causes if causes.is_empty() => causes,
+            causes => format!(" ({causes})"),
+        };
+        count(
+            broken,
+            "environment broke and was reset",
+            "environments broke and were reset",
+            &causes,
+        );
         let suspects = self.report.suspects(&self.setup);
-        count(skipped, "1 minibatch skipped", "minibatches skipped");
+        count(skipped, "minibatch skipped", "minibatches skipped", "");
         let roll_backs = self.guards.health.record().roll_backs_in_all;
-        count(roll_backs, "1 roll-back", "roll-backs");
+        count(roll_backs, "roll-back", "roll-backs", "");
         all.extend(suspects);
         let (now, wanted) = (self.setup.num_envs(), self.wanted_envs());
         if now < wanted {

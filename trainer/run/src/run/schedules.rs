@@ -17,6 +17,26 @@ use ostler_sim::names::nearest;
 /// is one already.
 pub(super) type Progress = Vec<Option<f64>>;
 
+/// The numbers of the task as the schedules of `config` have them after `iteration`, where they have
+/// come as far as `progress`.
+pub(super) fn stage(
+    config: &Config,
+    iteration: u64,
+    progress: &[Option<f64>],
+) -> Vec<(String, f64)> {
+    let all = config.curriculum.iter().enumerate().filter(|(_, s)| s.key != NUM_ENVS);
+    all.map(|(i, s)| (s.key.clone(), now(s, iteration, progress.get(i)))).collect()
+}
+
+/// The value of a schedule after `iteration`, which has come as far as `progress`.
+fn now(schedule: &Schedule, iteration: u64, progress: Option<&Option<f64>>) -> f64 {
+    let reached = match schedule.over == ITERATION {
+        true => Some(iteration as f64),
+        false => progress.copied().flatten(),
+    };
+    value(schedule, reached)
+}
+
 /// The schedules of a run.
 pub(super) struct Schedules {
     /// How far each has come.
@@ -100,9 +120,7 @@ impl Schedules {
         if config.curriculum.is_empty() {
             return Ok(());
         }
-        let pairs = self.values(config, counters.iteration);
-        let pairs = pairs.filter(|(s, _)| s.key != NUM_ENVS);
-        let values: Vec<(String, f64)> = pairs.map(|(s, v)| (s.key.clone(), v)).collect();
+        let values = stage(config, counters.iteration, &self.progress);
         if values == self.applied {
             return Ok(());
         }
@@ -113,25 +131,11 @@ impl Schedules {
         Ok(())
     }
 
-    /// Schedules with their values after `iteration`.
-    fn values<'a>(
-        &'a self,
-        config: &'a Config,
-        iteration: u64,
-    ) -> impl Iterator<Item = (&'a Schedule, f64)> {
-        config.curriculum.iter().enumerate().map(move |(i, schedule)| {
-            let reached = match schedule.over == ITERATION {
-                true => Some(iteration as f64),
-                false => self.progress.get(i).copied().flatten(),
-            };
-            (schedule, value(schedule, reached))
-        })
-    }
-
     /// Number of environments by the schedule of `env.num_envs`, if there is one.
     pub(crate) fn num_envs(&self, config: &Config, iteration: u64) -> Option<usize> {
-        let (_, n) = self.values(config, iteration).find(|(s, _)| s.key == NUM_ENVS)?;
-        Some(n as usize)
+        let mut all = config.curriculum.iter().enumerate();
+        let (i, schedule) = all.find(|(_, s)| s.key == NUM_ENVS)?;
+        Some(now(schedule, iteration, self.progress.get(i)) as usize)
     }
 }
 

@@ -113,7 +113,7 @@ impl Run {
         notes.extend(parts.workers.take());
         notes.extend(parts.spec.reference.iter().cloned());
         let events = parts.spec.events.iter().flat_map(|e| &e.warnings);
-        warnings.extend(events.cloned());
+        warnings.extend(events.chain(&parts.spec.doubts).cloned());
         say(options, config, &model, &parts, &notes, &warnings);
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let started = Instant::now();
@@ -213,11 +213,13 @@ fn evaluator(
     model: &Arc<Model>,
     parts: &Parts,
 ) -> Result<Option<Box<dyn Evaluates>>, RunError> {
-    let config = &loaded.config;
-    let (n, seed) = (config.eval_envs(), config.seed ^ EVAL_SEED);
+    let (n, seed) = (loaded.config.eval_envs(), loaded.config.seed ^ EVAL_SEED);
     if n == 0 {
         return Ok(None);
     }
+    let mut loaded = loaded.clone();
+    loaded.config.task = loaded.config.task.judged(false);
+    let (loaded, config) = (&loaded, &loaded.config);
     // Returns of several agents are added up where episodes are counted: on the host.
     if config.agents.is_none() {
         let longest = parts.spec.max_episode_steps;

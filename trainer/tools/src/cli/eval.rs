@@ -5,7 +5,7 @@ use super::engine::JudgeArg;
 use super::eval_clips::Clips;
 use super::instead::Instead;
 use super::target::{Events, Target, Wish, open};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ostler_run::log::{errln, outln};
 use ostler_run::run::stage::{Stage, quotas};
 use ostler_run::run::{RunError, error::OK};
@@ -34,6 +34,13 @@ pub(crate) struct EvalArgs {
     /// Whether the task's events happen: other masses, pushes, ...
     #[arg(long, value_enum, default_value_t = Events::On)]
     events: Events,
+    /// Whether observations have the noise and biases of training
+    #[arg(long, value_enum, default_value_t = Noise::Off)]
+    noise: Noise,
+    /// Episodes follow reference motions from their first frames [default: as in training, but evenly
+    /// where training begins at failures]
+    #[arg(long)]
+    begin: bool,
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
@@ -56,6 +63,15 @@ pub(crate) struct EvalArgs {
     json: bool,
 }
 
+/// Noise of observations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Noise {
+    /// As in training
+    On,
+    /// Exact numbers
+    Off,
+}
+
 /// Result of the policy on one engine.
 #[derive(Debug)]
 struct Outcome {
@@ -63,6 +79,7 @@ struct Outcome {
     checkpoint: Option<PathBuf>,
     seed: u64,
     envs: usize,
+    noise: bool,
     backend: String,
     kernel: String,
     /// Of the episodes that count.
@@ -124,12 +141,13 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         instead: &args.instead,
         policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
+        begin: args.begin,
         python: args.python.as_deref().filter(|_| backend == Some(JudgeArg::Mujoco)),
         ..Wish::default()
     };
     let Target { name, env, mut agent, seed, checkpoint, backend, failure, .. } =
         open(&args.run, &wish)?;
-    let mut stage = Stage::new(env)?;
+    let mut stage = Stage::noisy(env, args.noise == Noise::On)?;
     let limit = u64::from(stage.env().spec().max_episode_steps);
     let mut left = quotas(episodes, envs);
     let rounds = left.iter().max().copied().unwrap_or(0) as u64;
@@ -138,6 +156,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         checkpoint,
         seed,
         envs,
+        noise: args.noise == Noise::On,
         backend: backend.into(),
         kernel: stage.env().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
@@ -219,6 +238,7 @@ impl Outcome {
             "kernel": self.kernel,
             "seed": self.seed,
             "num_envs": self.envs,
+            "noise": self.noise,
             "episodes": r.n,
             "mean_return": r.mean,
             "ci95_return": r.ci95,

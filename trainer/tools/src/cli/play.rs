@@ -6,12 +6,14 @@ use super::serve;
 use super::target::{AgentKind, Events, Wish, open, robot};
 use super::watch::{self, Shot};
 use clap::Args;
-use ostler_draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
+use ostler_draw::{Aim, Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
 use ostler_learn::config::Override;
 use ostler_run::log::errln;
 use ostler_run::run::stage::Stage;
 use ostler_run::run::{RunError, error::OK};
+use ostler_sim::Model;
 use ostler_sim::model::looks::Looks;
+use ostler_sim::names::nearest;
 use ostler_sim::referee::worlds::Failure;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -58,6 +60,12 @@ pub(crate) struct PlayArgs {
     /// The shapes that are drawn
     #[arg(long, value_enum, default_value_t = Geoms::Auto)]
     geoms: Geoms,
+    /// The body in the middle of pictures [default: the robot as a whole]
+    #[arg(long, value_name = "BODY")]
+    look_at: Option<String>,
+    /// How far from it pictures are taken (m) [default: so that the robot fills them]
+    #[arg(long, value_name = "METRES", value_parser = distance)]
+    distance: Option<f32>,
     /// Parallel environments
     #[arg(long, alias = "num_envs", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     num_envs: u32,
@@ -109,6 +117,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
         instead: &args.instead,
         policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
+        begin: false,
     };
     let mut target = open(&args.run, &wish)?;
     let pictures = [(&args.png, "sheet"), (&args.gif, "gif")];
@@ -135,7 +144,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
         None => u64::MAX,
     };
     let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
-    let mut clip = Clip::of(stage.env(), &looks, args.geoms);
+    let aim = aim(args, &target.model)?;
+    let mut clip = Clip::of(stage.env(), &looks, args.geoms).aimed(aim);
     drop(looks);
     if let Some(missing) = clip.missing().filter(|_| draw || shot.is_some()) {
         errln!("{missing}");
@@ -304,6 +314,37 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
 
 fn unwritten(e: DrawError) -> RunError {
     RunError::Usage(e.to_string())
+}
+
+/// What the camera of pictures is to look at.
+fn aim(args: &PlayArgs, model: &Model) -> Result<Aim, RunError> {
+    let usage = |why: String| Err(RunError::Usage(why));
+    let given = args.look_at.is_some() || args.distance.is_some();
+    if given && args.png.is_none() && args.gif.is_none() {
+        let why =
+            "--look-at and --distance are of --png and --gif: pages have a camera of their own";
+        return usage(why.into());
+    }
+    let Some(name) = &args.look_at else {
+        return Ok(Aim { body: None, distance: args.distance });
+    };
+    let names = || model.bodies.iter().map(|b| b.name.as_str());
+    match names().position(|n| n == name) {
+        Some(body) => Ok(Aim { body: Some(body), distance: args.distance }),
+        None => usage(match nearest(name, names()) {
+            Some(near) => format!("--look-at: no body called \"{name}\"; did you mean \"{near}\"?"),
+            None => format!(
+                "--look-at: no body called \"{name}\"; the robot has: {}",
+                names().skip(1).collect::<Vec<_>>().join(", ")
+            ),
+        }),
+    }
+}
+
+/// Reads metres.
+fn distance(text: &str) -> Result<f32, String> {
+    let metres = text.parse().ok().filter(|m| (0.01..=1e4).contains(m));
+    metres.ok_or_else(|| "give a distance in metres, 0.01 to 10000".into())
 }
 
 /// Reads `480x360`.

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use ostler_collector::env::Environments;
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_run::export::PolicyFile;
+use ostler_run::log::errln;
 use ostler_run::run::stage::Agent;
 use ostler_run::run::{RunError, build_envs, judged_env, load_run, no_robot, plan, settle_here};
 use ostler_sim::config::Backend;
@@ -79,6 +80,8 @@ pub(crate) struct Wish<'a> {
     pub policy: Option<&'a Path>,
     /// Without events.
     pub calm: bool,
+    /// Reference motions are followed from their first frames.
+    pub begin: bool,
 }
 
 impl Target {
@@ -232,9 +235,17 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     if mujoco && run.loaded().foreign.is_some() {
         return Err(no_robot("--backend mujoco"));
     }
-    without_events(&mut run.config, backend, wish)?;
+    if wish.begin && run.config.task.reference.is_empty() {
+        let why = "--begin is for tasks with reference motions ([[task.reference]])";
+        return Err(RunError::Usage(why.into()));
+    }
+    let stage = run.enter_stage(wish.begin);
     if !mujoco {
         run.settle(backend)?;
+    }
+    without_events(&mut run.config, backend, wish)?;
+    if let Some(line) = staged(run.checkpoint.meta.iteration, &stage) {
+        errln!("{line}");
     }
     ostler_machine::torch::init(run.config.learner_threads())?;
     let seed = seed.unwrap_or(run.config.seed.wrapping_add(1000));
@@ -268,6 +279,19 @@ fn engine(loaded: &Loaded, name: &'static str) -> &'static str {
         Some(_) => "-",
         None => name,
     }
+}
+
+/// Says which stage of a curriculum a policy is shown in.
+fn staged(iteration: u64, values: &[(String, f64)]) -> Option<String> {
+    const MOST: usize = 4;
+    let shown: Vec<String> =
+        values.iter().take(MOST).map(|(key, value)| format!("{key} = {value}")).collect();
+    let more = match values.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let line = || format!("curriculum as at iteration {iteration}: {}{more}", shown.join(", "));
+    (!values.is_empty()).then(line)
 }
 
 fn simple(kind: AgentKind, seed: u64) -> Option<Agent> {

@@ -65,6 +65,21 @@ pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, Phy
     Ok(lower(model, &options)?)
 }
 
+/// MuJoCo's solver is rarely done with fewer iterations than this.
+const FEW: u32 = 8;
+
+/// A note on a file that asks for less than the solution.
+fn converged(model: &Model) -> Option<String> {
+    let few = model.options.iterations;
+    (few < FEW).then(|| {
+        format!(
+            "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
+             end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
+             file; `ostler compare` shows MuJoCo's solution without the limit"
+        )
+    })
+}
+
 /// N worlds of `model` in its initial pose.
 ///
 /// # Errors
@@ -102,7 +117,7 @@ pub fn new(
         terrain: model.terrain.clone(),
         pool: Arc::clone(pool),
         limits: Limits::of(config, model)?,
-        notes: note.into_iter().chain(stiff).collect(),
+        notes: note.into_iter().chain(stiff).chain(converged(model)).collect(),
         fingerprint,
         robot,
     };

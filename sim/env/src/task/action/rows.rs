@@ -4,7 +4,7 @@ use super::super::elements::Chosen;
 use super::{Actions, Drive, Law, UNLIMITED, limits};
 use crate::config::{ActionTerm, ConfigError, OneOrMany, Ranges};
 use crate::spaces::ActionSpace;
-use ostler_lang::{number, range};
+use ostler_lang::{clip_range, number};
 use ostler_model::Model;
 
 impl Actions {
@@ -48,7 +48,7 @@ impl Actions {
         only_rows(term, false, path)?;
         let clip = match &term.clip {
             None => UNLIMITED,
-            Some(Ranges::One(pair)) => range(*pair, &format!("{path}.clip"))?,
+            Some(Ranges::One(pair)) => clip_range(*pair, &format!("{path}.clip"))?,
             Some(_) => {
                 let message = "a binary action has one output";
                 let error = ConfigError::new(format!("{path}.clip"), message);

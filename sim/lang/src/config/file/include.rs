@@ -122,6 +122,12 @@ impl Files<'_> {
             let message = format!("more than {MOST_FILES} files, with those that they extend");
             return refuse(self.sources, message);
         }
+        // Messages show lines of such files, which of others are nobody's business.
+        if Path::new(&want.path).extension().is_none_or(|end| end != "toml") {
+            let message =
+                format!("\"{}\" is no configuration: it does not end in .toml", want.path);
+            return refuse(self.sources, message);
+        }
         // As it is written from the main file's folder.
         let relative = folder.join(&want.path);
         let path = self.main.join(&relative);

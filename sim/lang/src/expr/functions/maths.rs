@@ -48,6 +48,14 @@ pub(crate) const TABLE: &[Function] = &[
         doc: "3.14159...",
         body: Body::Special(|c, _| Ok(Value::scalar(c.dag.constant(PI), Unit::Any))),
     },
+    Function {
+        name: "inf",
+        params: &[],
+        gives: "1",
+        rule: Rule::Fixed("any"),
+        doc: "infinity: min(x, inf) is x",
+        body: Body::Special(|c, _| Ok(Value::scalar(c.dag.constant(f64::INFINITY), Unit::Any))),
+    },
     reduction!("sum", Rule::Shared, "sum of the components", |d, x| d.sum(x)),
     reduction!("mean", Rule::Shared, "mean of the components", |d, x| {
         let (sum, n) = (d.sum(x), d.constant(x.len() as f64));

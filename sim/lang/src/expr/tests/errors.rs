@@ -237,6 +237,21 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("1 + 2«)»", "this bracket closes nothing", ""),
     ("1 «2»", "expected an operator or the end, found the number 2", ""),
     ("abs(1 «2»)", "expected `,` or `)`, found the number 2", ""),
+    (
+        "1 «if» time > 1 else 0",
+        "expected an operator or the end, found `if`",
+        "a choice is written condition ? a : b, or if(condition, a, b)",
+    ),
+    (
+        "abs(1 «if» time > 1 else 0)",
+        "expected `,` or `)`, found `if`",
+        "a choice is written condition ? a : b, or if(condition, a, b)",
+    ),
+    (
+        "exp_kernel(qvel, std«=»0.5)",
+        "arguments have no names here",
+        "they go by place: exp_kernel(x, 0.5)",
+    ),
     ("«2x» + 1", "`2x` is not a number", "for a product write 2 * x"),
     ("«1e99»", "1e99 is too large", "numbers are 32-bit floats, at most 3.4e38"),
     ("pos(«\"torso»", "this quoted name does not end", "close it with \""),

@@ -14,6 +14,7 @@ pub type Formula = fn(&View<'_>) -> Vec<f64>;
 // foot_1, foot_2; qpos: 7 of the free joint, hip_1, hip_2, rail; qvel: 6, then those.
 const GOLDEN: &[(&str, Formula)] = &[
     ("pi * 2", |_| vec![2.0 * PI]),
+    ("min(2, inf)", |_| vec![2.0]),
     ("qpos", |v| v.q(0..10)),
     ("qpos[-3:]", |v| v.q(7..10)),
     ("qvel[1:4]", |v| v.dq(1..4)),

@@ -143,7 +143,8 @@ impl Assets<'_> {
         let mut grid = [1.0; 2];
         e.array("gridsize", &mut grid)?;
         let [rows, columns] = grid.map(|n| n as usize);
-        if rows * columns == 0 || rows * columns > 12 {
+        // As large numbers as a file may have wrap where they are multiplied.
+        if rows == 0 || columns == 0 || rows.saturating_mul(columns) > 12 {
             let why = "gridsize has rows and columns, at most 12 squares in all";
             return Err(Fault::new(at("gridsize"), why));
         }

@@ -55,6 +55,7 @@ fn textures_that_cannot_be_shown_are_named_and_their_shapes_keep_their_colour() 
         ("fileup=\"good.png\" filedown=\"wide.png\"", "filedown is 4 x 2"),
         ("file=\"good.png\" gridsize=\"2 1\"", "2 rows and 1 columns"),
         ("file=\"good.png\" gridsize=\"20 1\"", "at most 12"),
+        ("file=\"good.png\" gridsize=\"1e30 1e30\"", "at most 12"),
         ("file=\"good.png\" gridsize=\"2 2\" gridlayout=\"RX..\"", "gridlayout"),
         ("type=\"3d\"", "is not one of 2d, cube, skybox"),
         ("builtin=\"flat\"", "width"),

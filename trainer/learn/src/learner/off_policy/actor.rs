@@ -216,10 +216,19 @@ impl ActorNet {
     /// # Errors
     /// libtorch refuses.
     pub(crate) fn forward_now(&self, x: &Inputs, space: &ActorSpace) -> Result<(), TchError> {
-        self.pass_over(self.now(x), space, true)
+        self.forward_on(self.now(x), space)
     }
 
-    fn now<'a>(&self, x: &'a Inputs) -> &'a Tensor {
+    /// The same for inputs as those of [`now`](Self::now).
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(super) fn forward_on(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+        self.pass_over(x, space, true)
+    }
+
+    /// The inputs of a batch that pass together.
+    pub(super) fn now<'a>(&self, x: &'a Inputs) -> &'a Tensor {
         if self.body.joint() { &x.all_obs } else { &x.obs }
     }
 
@@ -292,7 +301,15 @@ impl ActorNet {
     /// # Errors
     /// libtorch refuses.
     pub(crate) fn backward(&self, x: &Inputs, space: &ActorSpace) -> Result<(), TchError> {
-        let (x, all) = (self.now(x), &space.all);
+        self.backward_on(self.now(x), space)
+    }
+
+    /// The same after [`forward_on`](Self::forward_on).
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(super) fn backward_on(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+        let all = &space.all;
         let (features, d_features) = (space.body.output(x), space.body.d_output());
         self.mean.backward(features, &all.d_mean)?;
         if let Some(d) = d_features {

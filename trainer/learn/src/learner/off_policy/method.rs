@@ -42,6 +42,10 @@ pub(crate) trait Method: std::fmt::Debug {
         section: &mut Section,
     ) -> Result<(), TchError>;
 
+    /// What the actor gave for the batch of [`actor_loss`](Self::actor_loss), before squashing
+    /// `[B,A]`.
+    fn mean(&self) -> &Tensor;
+
     /// After a step of the critics.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod critics;
 mod inputs;
 mod learner;
 mod method;
+mod mirror;
 mod noise;
 mod registered;
 mod replica;
@@ -41,6 +42,7 @@ use config::Common;
 use critics::Critics;
 use inputs::Inputs;
 use method::{Method, Nets};
+use mirror::Mirror;
 use ostler_collector::Rollout;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind, Transform};
 use ostler_collector::transfer::{brought, host_doubles};
@@ -72,6 +74,9 @@ pub struct OffPolicy {
     critic_adam: Adam,
     actor: Section,
     critic: Section,
+    /// Numbers of the actor's own in its section.
+    own: usize,
+    mirror: Option<Mirror>,
     inputs: Inputs,
     replay: ReplayConfig,
     layout: Layout,
@@ -220,6 +225,8 @@ impl OffPolicy {
             crossed: device::Counts::default(),
             actor: Section::new(own, limit, device)?,
             critic: critic_section,
+            own,
+            mirror: None,
             common,
             nets,
             method,
@@ -318,6 +325,9 @@ impl OffPolicy {
         if (self.counts.steps.get() + 1).is_multiple_of(every) {
             let x = &self.inputs;
             self.method.actor_loss(&self.nets, x, &mut self.actor)?;
+            if let Some(mirror) = &self.mirror {
+                mirror.add(&self.nets.policy, (x, self.method.mean()), &mut self.actor)?;
+            }
             let policy = &mut self.nets.policy;
             self.actor.step(&mut self.actor_adam, &mut policy.params)?;
             policy.net.project()?;
@@ -370,6 +380,7 @@ impl OffPolicy {
             q_mean: critic.own[0],
             alpha: if drawn { at(3).exp() } else { f64::NAN },
             actor_grad_norm: actor.norm,
+            mirror: self.mirrored(&actor.own),
             remembered: self.remembered() as u64,
             gradient_steps: self.counts.steps.get(),
             ..UpdateStats::none()

@@ -3,7 +3,6 @@
 use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
-use crate::learner::symmetry::Reflect;
 use crate::learner::{Learner, TrainedPolicy, error::LearnError};
 use ostler_sim::config::ConfigError;
 
@@ -109,9 +108,8 @@ fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Lea
         seed: plan.seed,
     };
     let mut learner = OffPolicy::new(&own, plan.spec, plan.device)?;
-    if let Some(reflection) = &plan.spec.reflection {
-        let reflect = Reflect::new(reflection, plan.spec.critic, plan.device)?;
-        learner.add_transform(Box::new(reflect));
+    if let (Some(reflection), Some(symmetry)) = (&plan.spec.reflection, &plan.config.symmetry) {
+        learner = learner.with_symmetry(reflection, symmetry, plan.spec.critic)?;
     }
     Ok(Box::new(learner))
 }

@@ -194,6 +194,10 @@ impl Method for Sac {
         }
     }
 
+    fn mean(&self) -> &Tensor {
+        &self.actor.mean
+    }
+
     fn td_error(&self) -> &Tensor {
         &self.td_error
     }

@@ -94,6 +94,10 @@ impl Method for Td3 {
         nets.policy.net.backward(x, &self.actor)
     }
 
+    fn mean(&self) -> &Tensor {
+        &self.actor.mean
+    }
+
     fn td_error(&self) -> &Tensor {
         &self.td_error
     }

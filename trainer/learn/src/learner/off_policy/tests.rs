@@ -1,5 +1,6 @@
-//! Gradient steps equal PyTorch's; snapshots of a learner with a replay buffer.
+//! Gradient steps equal PyTorch's; the mirror loss; snapshots of a learner with a replay buffer.
 
+mod mirror;
 mod reference;
 mod state;
 

@@ -12,6 +12,7 @@ mod discriminator;
 mod windows;
 
 pub use config::AmpConfig;
+use config::AmpRecipe;
 
 use super::Ppo;
 use crate::learner::State;
@@ -208,7 +209,7 @@ impl Amp {
         for at in (0..total).step_by(CHUNK as usize) {
             let rows = CHUNK.min(total - at);
             let x = self.normalized(&x.f_narrow(0, at, rows)?)?;
-            let style = self.discriminator.judge(&x)?.f_softplus()?;
+            let style = self.discriminator.reward(&x, self.config.recipe)?;
             flat.f_narrow(0, at, rows)?.f_copy_(&style)?;
         }
         let _ = flat.shallow_clone().f_mul_(&weight)?.f_mul_scalar_(self.config.weight)?;
@@ -321,7 +322,8 @@ impl Amp {
 
     fn gradient(&mut self, both: &Tensor, weight: &Tensor) -> Result<(), TchError> {
         let x = self.normalized(both)?;
-        let said = self.discriminator.gradient(&x, weight, self.config.gradient_penalty)?;
+        let tamed = (self.config.gradient_penalty, self.config.recipe);
+        let said = self.discriminator.gradient(&x, weight, tamed)?;
         // One over it is not finite where no transition has weight.
         self.section.losses(&weight.f_sum(Kind::Float)?.f_reciprocal()?, &said.loss)?;
         self.section.own(0, &said.penalty)?;

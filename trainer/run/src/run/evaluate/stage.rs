@@ -118,8 +118,16 @@ impl<E: Environments + ?Sized> Stage<E> {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(mut env: Box<E>) -> Result<Self, RunError> {
-        env.set_noise(false);
+    pub fn new(env: Box<E>) -> Result<Self, RunError> {
+        Self::noisy(env, false)
+    }
+
+    /// The same with the noise of training, or without.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn noisy(mut env: Box<E>, noise: bool) -> Result<Self, RunError> {
+        env.set_noise(noise);
         let spec = env.spec();
         let (n, width) = (spec.rows(), spec.action.width());
         let tensor = |k: usize| Tensor::f_zeros([n as i64, k as i64], (Kind::Float, Device::Cpu));

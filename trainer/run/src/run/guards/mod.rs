@@ -2,6 +2,7 @@
 //! who is told.
 
 pub(crate) mod health;
+mod learning;
 mod suspects;
 mod trouble;
 mod watch;

@@ -1,5 +1,6 @@
 //! Warnings about faults that are no errors: each is given once.
 
+use super::learning::Learning;
 use super::suspects::Suspects;
 use ostler_learn::learner::UpdateStats;
 use ostler_sim::EpisodeStats;
@@ -25,6 +26,9 @@ pub(crate) struct Watch {
     unsolved_said: bool,
     starts_said: bool,
     suspects: Suspects,
+    learning: Learning,
+    /// Broken environments by cause, as [`EnvSpec::cause_names`] has them.
+    causes: Vec<u64>,
 }
 
 impl Watch {
@@ -33,19 +37,33 @@ impl Watch {
         (self.broken, self.skipped)
     }
 
+    /// What environments broke of, the most frequent first.
+    pub(crate) fn causes(&self, spec: &EnvSpec) -> String {
+        causes(&spec.cause_names, &self.causes)
+    }
+
     /// Events of the task that broke environments, a sentence each.
     pub(crate) fn suspects(&self, spec: &EnvSpec) -> Vec<String> {
         self.suspects.lines(spec)
     }
 
-    /// Looks at one iteration: its update, its episodes, its number of control steps.
+    /// Looks at one iteration: its update, its episodes, its number of control steps. The actions'
+    /// standard deviation began at `init_std`.
     pub(crate) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
         (steps, spec): (u64, &EnvSpec),
+        init_std: f64,
     ) {
+        for line in self.learning.look(iteration, update, stats, init_std) {
+            tracing::warn!("iteration {iteration}: {line}");
+        }
+        self.causes.resize(spec.cause_names.len(), 0);
+        for (sum, count) in self.causes.iter_mut().zip(&stats.causes) {
+            *sum += count;
+        }
         for line in self.suspects.add(stats, steps, spec) {
             tracing::warn!(
                 "iteration {iteration}: {line}; Guard/event/NAME counts on. Narrower numbers of the \
@@ -68,7 +86,10 @@ impl Watch {
                     "They raise, end or give numbers that are not finite: log.txt says more",
                 ),
                 false => {
-                    (kinds(faults), "A smaller sim.dt, weaker actions or a gentler reset may help")
+                    let parts = causes(&spec.cause_names, &stats.causes);
+                    let advice = advice(&parts);
+                    let all = [kinds(faults), parts].into_iter().filter(|text| !text.is_empty());
+                    (all.collect::<Vec<_>>().join("; "), advice)
                 }
             };
             tracing::warn!(
@@ -118,6 +139,25 @@ impl Watch {
     }
 }
 
+/// `joint_vel/knee 9, joint_vel/hip 3`: the three most frequent.
+fn causes(names: &[String], counts: &[u64]) -> String {
+    let mut seen: Vec<_> = names.iter().zip(counts).filter(|c| *c.1 > 0).collect();
+    seen.sort_by_key(|c| std::cmp::Reverse(*c.1));
+    seen.iter().take(3).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A remedy for the most frequent of such causes.
+fn advice(causes: &str) -> &'static str {
+    let of = |what: &str| causes.split('/').nth(1) == Some(what);
+    if of("reward") || of("observation") || of("native") {
+        "That term is not a number there: look for a division by zero, a root or a logarithm"
+    } else if of("action") {
+        "The policy's output is not a number: see Guard/non_finite_params and the learning rate"
+    } else {
+        "A smaller sim.dt, weaker actions or a gentler reset may help"
+    }
+}
+
 /// `speed 12, position 3`.
 fn kinds(faults: &[u64]) -> String {
     let seen = fault::NAMES.iter().zip(faults).filter(|f| *f.1 > 0);
@@ -131,5 +171,15 @@ mod tests {
     #[test]
     fn kinds_that_occurred_are_named_with_their_numbers() {
         assert_eq!(kinds(&[0, 3, 1]), "speed 3, position 1");
+    }
+
+    #[test]
+    fn parts_that_broke_most_often_are_named_first() {
+        let names = ["a", "b", "c", "d", "e"].map(String::from);
+        assert_eq!(causes(&names, &[1, 0, 5, 2, 9]), "e 9, c 5, d 2");
+        assert_eq!(causes(&names, &[0; 5]), "");
+        assert!(advice("nan/reward/track 3, nan/joint/knee 1").contains("division by zero"));
+        assert!(advice("nan/joint/knee 3, nan/reward/track 1").contains("sim.dt"));
+        assert!(advice("").contains("sim.dt"));
     }
 }

@@ -97,7 +97,8 @@ impl Report {
         }
         let samples = run.setup.config().samples();
         let size = (samples, &run.setup.spec);
-        self.watch.look(iteration, done.update, stats, size);
+        let init_std = run.setup.config().actor.init_std;
+        self.watch.look(iteration, done.update, stats, size, init_std);
     }
 
     /// Adds an evaluation to what was logged of the last iteration.
@@ -169,6 +170,11 @@ impl Report {
     /// The learning curve's picture, if one was drawn.
     pub(crate) fn curve(&self) -> Option<&Path> {
         self.curve.as_deref()
+    }
+
+    /// What environments broke of in this process, the most frequent first.
+    pub(crate) fn causes(&self, run: &Setup) -> String {
+        self.watch.causes(&run.spec)
     }
 
     /// Events that environments broke after in this process, a sentence each.

@@ -47,4 +47,45 @@ impl CheckpointError {
             _ => None,
         }
     }
+
+    /// What to do where a checkpoint could not be written.
+    pub fn remedy(&self) -> &'static str {
+        use std::io::ErrorKind::{
+            NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle,
+            StorageFull,
+        };
+        let Self::File { source, .. } = self else { return "see to its cause" };
+        match source.kind() {
+            StorageFull | QuotaExceeded => "free some space",
+            StaleNetworkFileHandle | NotFound => {
+                "the folder is no longer what it was: mount it again or move it back"
+            }
+            PermissionDenied | ReadOnlyFilesystem => "make the folder writable",
+            _ if source.raw_os_error() == Some(libc::EIO) => {
+                "the disk or its connection failed (dmesg says more): move the run to another one"
+            }
+            _ => "see to its cause",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_disk_asks_for_space() {
+        let remedy = |code: i32| {
+            let source = std::io::Error::from_raw_os_error(code);
+            CheckpointError::File { action: "write", path: "x".into(), source }.remedy()
+        };
+        for code in [libc::ENOSPC, libc::EDQUOT] {
+            assert_eq!(remedy(code), "free some space");
+        }
+        for (code, said) in
+            [(libc::EIO, "failed"), (libc::ESTALE, "mount"), (libc::EROFS, "writable")]
+        {
+            assert!(remedy(code).contains(said), "{code}: {}", remedy(code));
+        }
+    }
 }

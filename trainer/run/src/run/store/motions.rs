@@ -19,9 +19,11 @@ pub(super) fn copy(run: &Path, task: &mut TaskConfig) -> Result<(), RunError> {
         make(&run.join(&folder))?;
         term.files.clear();
         for (place, file) in files.iter().enumerate() {
-            // Files of several folders may have one name.
+            // Files of several folders may have one name. A run that goes on has its own copies.
             let name = Path::new(&file.name).file_name().unwrap_or_default().to_string_lossy();
-            let copy = folder.join(format!("{place:05}_{name}"));
+            let first = format!("{place:05}_");
+            let name = name.strip_prefix(&first).unwrap_or(&name);
+            let copy = folder.join(format!("{first}{name}"));
             write_if_other(&run.join(&copy), &file.bytes)?;
             term.files.push(copy.to_string_lossy().into_owned());
         }

@@ -21,6 +21,7 @@ use ostler_sim::Groups;
 use ostler_sim::Model;
 use ostler_sim::config::{Backend, CommandKind, Resample};
 use ostler_sim::env::{BatchEnv, EnvSpec, ObsRow};
+use ostler_sim::model::summary::short;
 use ostler_sim::physics::native;
 use ostler_sim::task::expr::Type;
 use std::path::PathBuf;
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
             Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
         }
     }
-    for note in notes {
+    for note in notes.iter().chain(&env.spec().doubts) {
         outln!("note: {note}");
     }
     for file in &loaded.files {
@@ -198,12 +199,38 @@ fn parts(m: &Model) {
     for line in &m.added {
         outln!("  added {line}");
     }
+    if let Some(line) = priorities(m) {
+        outln!("  {line}");
+    }
     for line in m.lacks() {
         outln!("  {line}");
     }
     for line in m.ignored_lines() {
         outln!("  ignored {line}");
     }
+}
+
+/// Geoms whose friction counts in contacts with others, whatever these have.
+fn priorities(m: &Model) -> Option<String> {
+    const MOST: usize = 4;
+    let highest = m.geoms.iter().map(|g| g.priority).max()?;
+    let first: Vec<_> = m.geoms.iter().filter(|g| g.priority == highest).collect();
+    if first.len() == m.geoms.len() {
+        return None;
+    }
+    let shown: Vec<String> = first
+        .iter()
+        .take(MOST)
+        .map(|g| format!("{} (sliding friction {})", g.name, short(g.friction[0])))
+        .collect();
+    let more = match first.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "contacts have the friction of the geom of higher priority, whatever the other's is: {}{more}",
+        shown.join(", ")
+    ))
 }
 
 /// The table of observations: of several agents, of the first of each policy.

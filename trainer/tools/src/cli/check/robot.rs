@@ -6,6 +6,7 @@ use ostler_run::log::outln;
 use ostler_sim::Model;
 use ostler_sim::config::{ActionKind, DelayConfig};
 use ostler_sim::env::{ActionSpace, BatchEnv};
+use ostler_sim::model::summary::short;
 use ostler_sim::model::{Delay, JointKind};
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
@@ -92,7 +93,11 @@ fn laws(model: &Model) {
         let unit = a.joint().map_or("", |j| model.joints[j].kind.force_unit());
         let law = a.law(unit);
         // Ranges of controls stand with the names.
-        let law = law.split("; control ").next().unwrap_or_default().to_string();
+        let mut law = law.split("; control ").next().unwrap_or_default().to_string();
+        if let Some([low, high]) = a.joint().and_then(|j| model.joints[j].actfrcrange) {
+            let [low, high] = [low, high].map(short);
+            law += &format!("; all actuators of the joint together within {low} .. {high}");
+        }
         match laws.iter_mut().find(|(known, _)| *known == law) {
             Some((_, names)) => names.push(&a.name),
             None => laws.push((law, vec![&a.name])),

@@ -18,18 +18,18 @@ struct Fixture {
 }
 
 #[derive(Deserialize)]
-struct Case {
+pub(super) struct Case {
     name: String,
     own_critic_obs: bool,
     #[serde(default)]
     reach: Vec<f32>,
-    config: serde_json::Value,
+    pub config: serde_json::Value,
     #[serde(default = "actor")]
     actor: ActorConfig,
     #[serde(default = "network")]
     critic: CriticConfig,
-    params: Named,
-    batches: Vec<Named>,
+    pub params: Named,
+    pub batches: Vec<Named>,
     stats: Vec<Named>,
     expected: Named,
 }
@@ -41,7 +41,7 @@ fn close(what: &str, got: &Tensor, expected: &Tensor) {
 }
 
 /// Puts recorded numbers where a batch would have put them.
-fn fill(x: &mut Inputs, b: &Named, own: bool) {
+pub(super) fn fill(x: &mut Inputs, b: &Named, own: bool) {
     let of = |name: &str| b[name].tensor();
     let column = |name: &str| of(name).view([-1, 1]);
     x.obs.copy_(&of("obs"));
@@ -67,7 +67,7 @@ fn network() -> CriticConfig {
     CriticConfig { hidden_dims: vec![8, 6], activation: Activation::Elu, ..CriticConfig::default() }
 }
 
-fn actor() -> ActorConfig {
+pub(super) fn actor() -> ActorConfig {
     ActorConfig {
         hidden_dims: vec![8, 6],
         activation: Activation::Elu,
@@ -77,8 +77,14 @@ fn actor() -> ActorConfig {
     }
 }
 
+/// A case of PyTorch's.
+pub(super) fn recorded(name: &str) -> Case {
+    let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
+    fixture.cases.into_iter().find(|c| c.name == name).unwrap()
+}
+
 /// A learner of a recorded case, with its weights.
-fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPolicy {
+pub(super) fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPolicy {
     let plan = OffPolicyArgs {
         algorithm,
         actor,
@@ -100,7 +106,7 @@ fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPol
 }
 
 /// Takes one gradient step on a recorded batch.
-fn take(learner: &mut OffPolicy, case: &Case, batch: &Named) {
+pub(super) fn take(learner: &mut OffPolicy, case: &Case, batch: &Named) {
     fill(&mut learner.inputs, batch, case.own_critic_obs);
     learner.critic.begin().unwrap();
     learner.actor.begin().unwrap();

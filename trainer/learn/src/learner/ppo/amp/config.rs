@@ -30,6 +30,20 @@ pub struct AmpConfig {
     pub hidden_dims: Vec<i64>,
     /// Consecutive observations that are judged together, 2 to 16.
     pub steps: usize,
+    /// Whose decay of weights and bound of the reward.
+    pub recipe: AmpRecipe,
+}
+
+/// What tames a discriminator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AmpRecipe {
+    /// amp-rsl-rl's: a decay of 1e-3, of the last layer 0.1.
+    #[default]
+    AmpRslRl,
+    /// skrl's: a decay of 2e-4 of weights, of the last layer's 0.1 more, five times the loss, and a
+    /// reward of at most 9.21.
+    Skrl,
 }
 
 impl Default for AmpConfig {
@@ -41,6 +55,7 @@ impl Default for AmpConfig {
             gradient_penalty: 10.0,
             hidden_dims: vec![512, 256],
             steps: 2,
+            recipe: AmpRecipe::AmpRslRl,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The discriminator: hidden layers with ReLU, one output, and its gradients by hand.
 //!
-//! Source: amp-rsl-rl 2.2.3, `amp_rsl_rl/networks/discriminator.py`.
+//! Source: amp-rsl-rl 2.2.3, `amp_rsl_rl/networks/discriminator.py`; skrl 2.1.1,
+//! `skrl/agents/torch/amp/amp.py`, with the scales of its `amp_cfg.py`.
 
+use super::AmpRecipe;
 use crate::learner::error::LearnError;
 use crate::learner::nn::{Layout, Linear, Params, init};
 use tch::{Device, Kind, TchError, Tensor};
@@ -9,6 +11,11 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Decay of all parameters but the last layer's, added to their gradient, and of the last's:
 /// amp-rsl-rl's.
 const DECAYS: [f64; 2] = [1e-3, 1e-1];
+/// skrl's `discriminator_weight_decay_scale`, `discriminator_logit_regularization_scale` and
+/// `discriminator_loss_scale`: squares of all weights, of the last layer's, and the whole.
+const SKRL: [f64; 3] = [1e-4, 0.05, 5.0];
+/// The least probability of being the policy's that skrl's reward knows.
+const LEAST: f64 = 1e-4;
 /// First stream of the initial weights: those of the other networks are below.
 const STREAM: u32 = 3 << 16;
 
@@ -79,6 +86,19 @@ impl Discriminator {
         Ok((inputs, x))
     }
 
+    /// The reward for `x [B,I]`, `[B,1]`.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(super) fn reward(&self, x: &Tensor, recipe: AmpRecipe) -> Result<Tensor, TchError> {
+        let style = self.judge(x)?.f_softplus()?;
+        match recipe {
+            AmpRecipe::AmpRslRl => Ok(style),
+            // -ln(max(1 - sigmoid(z), LEAST)).
+            AmpRecipe::Skrl => style.f_clamp_max(-LEAST.ln()),
+        }
+    }
+
     /// Its output for `x [B,I]`, `[B,1]`.
     ///
     /// # Errors
@@ -89,7 +109,8 @@ impl Discriminator {
 
     /// The gradient of the loss of the policy's transitions and as many of the reference's behind
     /// them, `x [2 B,I]`, with `weight [B,1]` for each of the policy's: cross-entropy, and
-    /// `penalty / 2` times the squared gradient of the output with respect to the reference's.
+    /// `penalty / 2` times the squared gradient of the output with respect to the reference's, and
+    /// the decay.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -97,7 +118,7 @@ impl Discriminator {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        penalty: f64,
+        (penalty, recipe): (f64, AmpRecipe),
     ) -> Result<Said, TchError> {
         let rows = weight.size2()?.0;
         let (inputs, out) = self.pass(x)?;
@@ -121,13 +142,33 @@ impl Discriminator {
             }
         }
         let penalty = self.add_penalty(&inputs[1..], rows, penalty)?;
-        for (from, len, decay) in
-            [(0, self.front, DECAYS[0]), (self.front, self.params.len() - self.front, DECAYS[1])]
-        {
-            let theta = self.params.theta.f_narrow(0, from, len)?;
-            let _ = self.params.grad.f_narrow(0, from, len)?.f_add_(&theta.f_mul_scalar(decay)?)?;
-        }
+        self.add_decay(recipe)?;
         Ok(Said { loss, penalty, scores })
+    }
+
+    fn add_decay(&self, recipe: AmpRecipe) -> Result<(), TchError> {
+        let (theta, grad) = (&self.params.theta, &self.params.grad);
+        match recipe {
+            AmpRecipe::AmpRslRl => {
+                let last = self.params.len() - self.front;
+                for (from, len, decay) in
+                    [(0, self.front, DECAYS[0]), (self.front, last, DECAYS[1])]
+                {
+                    let theta = theta.f_narrow(0, from, len)?.f_mul_scalar(decay)?;
+                    let _ = grad.f_narrow(0, from, len)?.f_add_(&theta)?;
+                }
+            }
+            AmpRecipe::Skrl => {
+                let [all, of_last, scale] = SKRL;
+                for (i, (layer, d)) in self.layers.iter().zip(&self.d_weights).enumerate() {
+                    let last = if i + 1 == self.layers.len() { of_last } else { 0.0 };
+                    let decay = layer.weight().f_mul_scalar(2.0 * (all + last))?;
+                    let _ = d.shallow_clone().f_add_(&decay)?;
+                }
+                let _ = grad.shallow_clone().f_mul_scalar_(scale)?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds the gradient of the penalty. The output's gradient is a product of weights, of which

@@ -136,13 +136,16 @@ fn steps_are_amp_rsl_rls() {
 
 #[test]
 fn gradients_are_those_of_automatic_differentiation() {
-    for widths in [vec![7], vec![16, 8], vec![9, 5, 4]] {
+    use AmpRecipe::{AmpRslRl, Skrl};
+    let recipes = [(vec![7], AmpRslRl), (vec![16, 8], AmpRslRl), (vec![9, 5, 4], AmpRslRl)];
+    let skrls = [(vec![7], Skrl), (vec![16, 8], Skrl)];
+    for (widths, recipe) in recipes.into_iter().chain(skrls) {
         tch::set_num_threads(1);
         let net = Discriminator::new(6, &widths, 5, Device::Cpu).unwrap();
         let (x, weight) =
             (normals(70, &[22, 6]), Tensor::ones([11, 1], (Kind::Float, Device::Cpu)));
         let _ = weight.get(4).fill_(0.0);
-        let said = net.gradient(&x, &weight, 10.0).unwrap();
+        let said = net.gradient(&x, &weight, (10.0, recipe)).unwrap();
         let theta = net.params.theta.to_kind(Kind::Double).set_requires_grad(true);
         let judge = |x: &Tensor| {
             let (mut x, mut at, mut before) = (x.shallow_clone(), 0, 6);
@@ -165,12 +168,24 @@ fn gradients_are_those_of_automatic_differentiation() {
             0.5 * (kept.softplus().mean(Kind::Double) + (-&real).softplus().mean(Kind::Double));
         let slope = &Tensor::run_backward(&[real.sum(Kind::Double)], &[&other], true, true)[0];
         let penalty: Tensor = 5.0 * slope.square().sum(Kind::Double) / 11.0;
-        let both = &loss + &penalty;
+        let mut both = &loss + &penalty;
+        if recipe == Skrl {
+            // Squares of weights alone, as skrl adds them up; all of it five times.
+            let (mut at, mut before) = (0, 6);
+            for (i, &width) in widths.iter().chain(&[1]).enumerate() {
+                let square = theta.narrow(0, at, width * before).square().sum(Kind::Double);
+                let last = if i == widths.len() { 0.05 } else { 0.0 };
+                both += square * (1e-4 + last);
+                (at, before) = (at + width * before + width, width);
+            }
+            both *= 5.0;
+        }
         let mut wanted = Tensor::run_backward(&[both], &[&theta], false, false).remove(0);
         let head = widths.last().unwrap() + 1;
         let front = theta.size()[0] - head;
+        let decays = if recipe == Skrl { [0.0; 2] } else { [1e-3, 0.1] };
         tch::no_grad(|| {
-            for (from, len, decay) in [(0, front, 1e-3), (front, head, 0.1)] {
+            for (from, len, decay) in [(0, front, decays[0]), (front, head, decays[1])] {
                 let _ = wanted.narrow(0, from, len).g_add_(&(theta.narrow(0, from, len) * decay));
             }
         });
@@ -183,6 +198,20 @@ fn gradients_are_those_of_automatic_differentiation() {
         let size = wanted.abs().max().double_value(&[]);
         assert!(off < 1e-5 * size, "{widths:?}: {off:e} of {size:e}");
     }
+}
+
+#[test]
+fn rewards_are_the_recipes() {
+    let net = Discriminator::new(3, &[8], 5, Device::Cpu).unwrap();
+    let _ = net.params.theta.shallow_clone().g_mul_scalar_(30.0);
+    let x = normals(3, &[200, 3]) * 5.0;
+    let z = net.judge(&x).unwrap();
+    let [own, skrls] =
+        [AmpRecipe::AmpRslRl, AmpRecipe::Skrl].map(|recipe| net.reward(&x, recipe).unwrap());
+    close("softplus", &own, &z.softplus());
+    let least = (-z.to_kind(Kind::Double).sigmoid() + 1.0).clamp_min(1e-4);
+    close("skrl's", &skrls.to_kind(Kind::Double), &-least.log());
+    assert!(own.max().double_value(&[]) > 9.3, "none is that sure");
 }
 
 /// Stretches and weights of a rollout, written out.

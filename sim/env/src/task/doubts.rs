@@ -1,0 +1,68 @@
+//! What a task can do and nobody wants: lines for who starts a run, one of each kind.
+
+use super::Task;
+use super::action::Law;
+use ostler_model::{JointKind, Model};
+
+/// A joint this far (rad, m) beyond its limits is beyond them.
+const BEYOND: f64 = 1e-4;
+/// Names of one line.
+const MOST: usize = 4;
+
+impl Task {
+    /// A default pose outside of limits, and outputs of 0 that are clipped.
+    pub fn doubts(&self, model: &Model) -> Vec<String> {
+        let out_of_limits = out_of_limits(model, self);
+        out_of_limits.into_iter().chain(out_of_reach(model, self)).collect()
+    }
+}
+
+fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
+    let beyond = model.joints.iter().filter_map(|joint| {
+        let ([low, high], at) = (joint.range?, *task.pose.qpos.get(joint.qpos_adr)?);
+        let (by, unit) = ((low - at).max(at - high), unit(joint.kind)?);
+        (by > BEYOND).then(|| format!("{} by {by:.4} {unit}", joint.name))
+    });
+    let names = listed(&beyond.collect::<Vec<_>>())?;
+    Some(format!(
+        "the default pose ({}) has joints beyond their limits, which push them back: {names}; \
+         another task.default_pose, or other values in [[task.reset]], lies within",
+        task.pose.name
+    ))
+}
+
+fn out_of_reach(model: &Model, task: &Task) -> Option<String> {
+    let clipped = task.actions.drives.iter().filter_map(|drive| {
+        let Law::Affine { offset, position: true, .. } = drive.law else { return None };
+        let actuator = &model.actuators[drive.actuator];
+        let ([low, high], gear) = (drive.ctrlrange.map(f64::from), actuator.gear[0].abs());
+        let by = (low - f64::from(offset)).max(f64::from(offset) - high);
+        let unit = unit(model.joints[actuator.joint()?].kind)?;
+        (by > BEYOND * gear).then(|| format!("{} by {:.4} {unit}", actuator.name, by / gear))
+    });
+    let names = listed(&clipped.collect::<Vec<_>>())?;
+    Some(format!(
+        "targets are clipped to the actuators' control ranges, and that of an output of 0 lies \
+         beyond them: {names}; another pose or `offset`, or a wider ctrlrange, reaches it"
+    ))
+}
+
+/// Of a position; none where that is not one number.
+fn unit(kind: JointKind) -> Option<&'static str> {
+    match kind {
+        JointKind::Hinge => Some("rad"),
+        JointKind::Slide => Some("m"),
+        JointKind::Ball | JointKind::Free => None,
+    }
+}
+
+/// The first few; none of none.
+fn listed(names: &[String]) -> Option<String> {
+    let more = names.len().saturating_sub(MOST);
+    let text = names[..names.len() - more].join(", ");
+    match (names.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(text),
+        (_, more) => Some(format!("{text} and {more} more")),
+    }
+}

@@ -1,0 +1,161 @@
+//! Warnings about learning that stands still: each is given once.
+
+use ostler_learn::learner::UpdateStats;
+use ostler_sim::EpisodeStats;
+
+/// Share of the standard deviation at the start below which a policy hardly explores.
+const COLLAPSED: f64 = 0.15;
+/// Times that standard deviation above which it does little else.
+const EXPLODED: f64 = 3.0;
+/// Iterations without a higher return that are worth a warning then.
+const STILL: u64 = 200;
+/// A higher return is higher by this share of the best.
+const HIGHER: f64 = 0.01;
+/// Weight of an iteration's return in their running mean.
+const RECENT: f64 = 0.1;
+/// Share of what the terms of a reward add up to that clipping may take away or give.
+const CLIPPED: f64 = 0.5;
+
+/// What learning has come to.
+#[derive(Debug, Default)]
+pub(super) struct Learning {
+    /// Running mean of returns.
+    recent: Option<f64>,
+    /// The highest so far, and when.
+    best: Option<(f64, u64)>,
+    collapsed_said: bool,
+    exploded_said: bool,
+    clipped_said: bool,
+}
+
+impl Learning {
+    /// Looks at one iteration of a policy whose standard deviation began at `init_std`; what is to
+    /// be said for the first time.
+    pub(super) fn look(
+        &mut self,
+        iteration: u64,
+        update: &UpdateStats,
+        stats: &EpisodeStats,
+        init_std: f64,
+    ) -> Vec<String> {
+        let mut said = Vec::new();
+        let episodes = stats.episodes as f64;
+        if stats.episodes > 0 {
+            self.returned(iteration, stats.return_sum / episodes);
+        }
+        let still = match self.best {
+            Some((_, at)) => iteration.saturating_sub(at),
+            None => 0,
+        };
+        // NaN without a distribution that has one.
+        let std = update.mean_std;
+        if std < COLLAPSED * init_std && still >= STILL && !self.collapsed_said {
+            self.collapsed_said = true;
+            said.push(format!(
+                "the actions' standard deviation is down to {std:.2} from {init_std}, and for \
+                 {still} iterations the return has not risen: the policy hardly explores any more. \
+                 If the task is not learnt yet, actor.min_std = {:.2} or a larger ppo.entropy_coef \
+                 help (docs/not-learning.md)",
+                0.25 * init_std
+            ));
+        }
+        if std > EXPLODED * init_std && !self.exploded_said {
+            self.exploded_said = true;
+            said.push(format!(
+                "the actions' standard deviation is up to {std:.2} from {init_std}: noise costs \
+                 nothing. A smaller ppo.entropy_coef, a penalty of action_rate, or actor.max_std \
+                 help (docs/not-learning.md)"
+            ));
+        }
+        // Of several agents, not all have all terms.
+        if stats.agent_return_sums.is_empty() && stats.episodes > 0 && !self.clipped_said {
+            let [terms, given] =
+                [stats.reward_sums.iter().sum::<f64>(), stats.return_sum].map(|x| x / episodes);
+            if (terms - given).abs() > CLIPPED * terms.abs().max(given.abs()) {
+                self.clipped_said = true;
+                said.push(format!(
+                    "the terms of the reward add up to {terms:.3} in an episode, and \
+                     task.rewards.clip makes {given:.3} of them: the policy cannot learn from what \
+                     is clipped. Smaller penalties or wider limits help"
+                ));
+            }
+        }
+        said
+    }
+
+    fn returned(&mut self, iteration: u64, now: f64) {
+        let recent = self.recent.map_or(now, |r| r + RECENT * (now - r));
+        self.recent = Some(recent);
+        let higher = |(best, _): (f64, u64)| recent > best + HIGHER * best.abs();
+        if self.best.is_none_or(higher) {
+            self.best = Some((recent, iteration));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn iteration(ret: f64, terms: f64) -> EpisodeStats {
+        EpisodeStats {
+            episodes: 2,
+            return_sum: 2.0 * ret,
+            reward_sums: vec![1.5 * terms, 0.5 * terms],
+            ..EpisodeStats::default()
+        }
+    }
+
+    fn update(mean_std: f64) -> UpdateStats {
+        UpdateStats { mean_std, ..UpdateStats::none() }
+    }
+
+    #[test]
+    fn a_policy_that_stopped_exploring_is_told_once_where_its_return_stands_still() {
+        let mut learning = Learning::default();
+        let mut said = Vec::new();
+        for i in 1..=500 {
+            // Rises until 150.
+            let stats = iteration(i.min(150) as f64, i.min(150) as f64);
+            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0);
+            said.extend(lines.into_iter().map(|line| (i, line)));
+        }
+        assert_eq!(said.len(), 1, "{said:?}");
+        let (at, line) = &said[0];
+        assert!((350..400).contains(at), "{at}");
+        assert!(line.contains("down to 0.03 from 1") && line.contains("actor.min_std = 0.25"));
+    }
+
+    #[test]
+    fn nothing_is_said_of_one_that_explores_or_still_rises() {
+        let mut learning = Learning::default();
+        for i in 1..=500 {
+            let ret = i as f64;
+            assert_eq!(learning.look(i, &update(0.01), &iteration(ret, ret), 1.0), [""; 0]);
+        }
+        for i in 501..=900 {
+            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0, 0.0), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0, 0.0), 1.0), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn noise_that_grows_is_told() {
+        let mut learning = Learning::default();
+        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0, 1.0), 1.0), [""; 0]);
+        let said = learning.look(2, &update(3.1), &iteration(1.0, 1.0), 1.0);
+        assert!(said[0].contains("up to 3.10 from 1"), "{said:?}");
+        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0, 1.0), 1.0), [""; 0]);
+    }
+
+    #[test]
+    fn a_reward_that_is_clipped_away_is_told() {
+        let mut learning = Learning::default();
+        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 3.5), 1.0), [""; 0]);
+        let said = learning.look(2, &update(1.0), &iteration(0.5, -53.0), 1.0);
+        assert!(
+            said[0].contains("add up to -53.000") && said[0].contains("makes 0.500"),
+            "{said:?}"
+        );
+    }
+}
