@@ -98,17 +98,18 @@ impl Keys {
         words.filter_map(|(word, docs)| Some((word.as_str()?, docs))).collect()
     }
 
-    /// Whether a value has one of the forms, and its numbers are finite.
-    pub(super) fn fits(&self, node: &Node, schema: &Json) -> bool {
+    /// Whether a value has one of the forms, and its numbers are finite unless `open` says that they
+    /// need not be.
+    pub(super) fn fits(&self, node: &Node, schema: &Json, open: bool) -> bool {
         let least = schema["minimum"].as_f64().unwrap_or(f64::NEG_INFINITY);
         let target = self.resolve(schema);
         if let Some(forms) = self.forms(schema) {
             let enough = !matches!(node.value, Value::Int(i) if (i as f64) < least);
-            return enough && forms.iter().any(|form| self.fits(node, form));
+            return enough && forms.iter().any(|form| self.fits(node, form, open));
         }
         match (type_of(target), &node.value) {
             ("anything", _) | ("number", Value::Int(_)) | ("boolean", Value::Bool(_)) => true,
-            ("number", Value::Float(x)) => x.is_finite(),
+            ("number", Value::Float(x)) => x.is_finite() || (open && !x.is_nan()),
             ("integer", Value::Int(i)) => beyond(target, *i).is_none(),
             ("string", Value::Str(text)) => {
                 let words = self.words(schema);
@@ -116,10 +117,11 @@ impl Keys {
             }
             ("array", Value::Array(items)) => {
                 let length = target["minItems"].as_u64().is_none_or(|n| n == items.len() as u64);
-                length && items.iter().all(|item| self.fits(item, &target["items"]))
+                length && items.iter().all(|item| self.fits(item, &target["items"], open))
             }
             ("object", Value::Table(entries)) => entries.iter().all(|entry| {
-                self.key(schema, &entry.key).is_some_and(|inner| self.fits(&entry.node, inner))
+                self.key(schema, &entry.key)
+                    .is_some_and(|inner| self.fits(&entry.node, inner, open))
             }),
             _ => false,
         }

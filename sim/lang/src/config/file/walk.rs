@@ -89,7 +89,9 @@ impl Walk<'_> {
         let target = keys.resolve(schema);
         if let Some(forms) = keys.forms(schema) {
             // What a table lacks, and a mistake within one, is named there.
-            if !matches!(node.value, Value::Table(_)) && keys.fits(node, schema) {
+            if !matches!(node.value, Value::Table(_))
+                && keys.fits(node, schema, path.ends_with("clip"))
+            {
                 return;
             }
             let mut forms = forms.iter();

@@ -94,7 +94,8 @@ fn laws(model: &Model) {
         let law = a.law(unit);
         // Ranges of controls stand with the names.
         let mut law = law.split("; control ").next().unwrap_or_default().to_string();
-        if let Some([low, high]) = a.joint().and_then(|j| model.joints[j].actfrcrange) {
+        let range = a.joint().and_then(|j| model.joints[j].actfrcrange);
+        if let Some([low, high]) = range.filter(|_| a.forcerange != range) {
             let [low, high] = [low, high].map(short);
             law += &format!("; all actuators of the joint together within {low} .. {high}");
         }
