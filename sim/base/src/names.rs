@@ -42,6 +42,16 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// `hip, knee and 7 more`: at most `shown` of them by name.
+pub fn few<S: AsRef<str>>(names: &[S], shown: usize) -> String {
+    let first = &names[..names.len().min(shown)];
+    let text = first.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len() - first.len() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
 /// Indices of the elements that fit `pattern`, in the model's order.
 ///
 /// # Errors
@@ -73,12 +83,19 @@ pub fn select<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{few, nearest};
 
     #[test]
     fn offers_the_near_name_and_nothing_far() {
         assert_eq!(nearest("torzo", ["foot", "torso"]), Some("torso"));
         assert_eq!(nearest("xyz", ["foot", "torso"]), None);
+    }
+
+    #[test]
+    fn some_names_stand_for_many() {
+        assert_eq!(few(&["a", "b"], 2), "a, b");
+        assert_eq!(few(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+        assert_eq!(few::<&str>(&[], 2), "");
     }
 
     /// Compared, these would take hours.

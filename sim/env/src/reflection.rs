@@ -48,6 +48,12 @@ pub struct Reflection {
 }
 
 impl Reflection {
+    /// Of the `critic` columns that the critic sees, where it has its own: groups that it does not
+    /// see stand behind them.
+    pub fn seen(&self, critic: Option<usize>) -> Option<Signed> {
+        self.critic.as_ref().zip(critic).map(|(rows, width)| rows.narrowed(width))
+    }
+
     /// One that reflects nothing: for tests of what takes one.
     pub fn nothing() -> Self {
         let proof =

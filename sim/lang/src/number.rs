@@ -18,26 +18,34 @@ pub fn exact(value: f64, path: &str) -> Result<f64, ConfigError> {
 }
 
 /// `[low, high]` with `low <= high`, both finite.
-pub fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
-    let pair = [number(low, path)?, number(high, path)?];
+pub fn range(ends: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    ordered(ends, path, number)
+}
+
+/// `[low, high]` to clip to, with `low <= high`; an end that is infinite clips nothing there.
+pub fn clip_range(ends: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    let [low, high] = ends;
+    if low == f64::INFINITY || high == f64::NEG_INFINITY {
+        let why = format!("nothing lies within [{low}, {high}]");
+        return Err(ConfigError::new(path, why).help("[-inf, inf] clips nothing"));
+    }
+    ordered(ends, path, |end, path| match end.is_infinite() {
+        true => Ok(end as f32),
+        false => number(end, path),
+    })
+}
+
+fn ordered(
+    [low, high]: [f64; 2],
+    path: &str,
+    end: fn(f64, &str) -> Result<f32, ConfigError>,
+) -> Result<[f32; 2], ConfigError> {
+    let pair = [end(low, path)?, end(high, path)?];
     if pair[0] > pair[1] {
         return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
             .help(format!("write [{high}, {low}]")));
     }
     Ok(pair)
-}
-
-/// `[low, high]` to clip to, with `low <= high`; an end that is infinite clips nothing there.
-pub fn clip_range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
-    if low == f64::INFINITY || high == f64::NEG_INFINITY {
-        let why = format!("nothing lies within [{low}, {high}]");
-        return Err(ConfigError::new(path, why).help("[-inf, inf] clips nothing"));
-    }
-    if low.is_finite() && high.is_finite() {
-        return range([low, high], path);
-    }
-    let end = |end: f64| if end.is_infinite() { Ok(end as f32) } else { number(end, path) };
-    Ok([end(low)?, end(high)?])
 }
 
 #[cfg(test)]

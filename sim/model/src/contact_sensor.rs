@@ -1,6 +1,7 @@
 //! Contact sensors: what a task reads of the contacts between two sets of geoms.
 
 use super::Model;
+use ostler_base::names::few;
 
 /// A reading of the contacts between two sets of geoms, over a control step.
 ///
@@ -96,13 +97,7 @@ impl Model {
                 }
             }
         }
-        let more = names.len().saturating_sub(SHOWN);
-        names.truncate(SHOWN);
-        match (names.len(), more) {
-            (0, _) => "no geom".into(),
-            (_, 0) => names.join(", "),
-            (_, more) => format!("{} and {more} more", names.join(", ")),
-        }
+        if names.is_empty() { "no geom".into() } else { few(&names, SHOWN) }
     }
 
     /// Numbers that contact sensors read.

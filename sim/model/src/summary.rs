@@ -17,6 +17,15 @@ impl JointKind {
         }
     }
 
+    /// Unit of a position that is one number: none of others.
+    pub fn scalar_unit(self) -> Option<&'static str> {
+        match self {
+            Self::Slide => Some("m"),
+            Self::Hinge => Some("rad"),
+            Self::Free | Self::Ball => None,
+        }
+    }
+
     /// Unit of the joint's velocities.
     pub fn velocity_unit(self) -> &'static str {
         match self {

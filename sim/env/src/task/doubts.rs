@@ -2,7 +2,8 @@
 
 use super::Task;
 use super::action::Law;
-use ostler_model::{JointKind, Model};
+use ostler_base::names::few;
+use ostler_model::Model;
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
 const BEYOND: f64 = 1e-4;
@@ -20,15 +21,18 @@ impl Task {
 fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
     let beyond = model.joints.iter().filter_map(|joint| {
         let ([low, high], at) = (joint.range?, *task.pose.qpos.get(joint.qpos_adr)?);
-        let (by, unit) = ((low - at).max(at - high), unit(joint.kind)?);
+        let (by, unit) = ((low - at).max(at - high), joint.kind.scalar_unit()?);
         (by > BEYOND).then(|| format!("{} by {by:.4} {unit}", joint.name))
     });
-    let names = listed(&beyond.collect::<Vec<_>>())?;
-    Some(format!(
-        "the default pose ({}) has joints beyond their limits, which push them back: {names}; \
-         another task.default_pose, or other values in [[task.reset]], lies within",
-        task.pose.name
-    ))
+    let beyond: Vec<_> = beyond.collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "the default pose ({}) has joints beyond their limits, which push them back: {}; \
+             another task.default_pose, or other values in [[task.reset]], lies within",
+            task.pose.name,
+            few(&beyond, MOST)
+        )
+    })
 }
 
 fn out_of_reach(model: &Model, task: &Task) -> Option<String> {
@@ -37,32 +41,15 @@ fn out_of_reach(model: &Model, task: &Task) -> Option<String> {
         let actuator = &model.actuators[drive.actuator];
         let ([low, high], gear) = (drive.ctrlrange.map(f64::from), actuator.gear[0].abs());
         let by = (low - f64::from(offset)).max(f64::from(offset) - high);
-        let unit = unit(model.joints[actuator.joint()?].kind)?;
+        let unit = model.joints[actuator.joint()?].kind.scalar_unit()?;
         (by > BEYOND * gear).then(|| format!("{} by {:.4} {unit}", actuator.name, by / gear))
     });
-    let names = listed(&clipped.collect::<Vec<_>>())?;
-    Some(format!(
-        "targets are clipped to the actuators' control ranges, and that of an output of 0 lies \
-         beyond them: {names}; another pose or `offset`, or a wider ctrlrange, reaches it"
-    ))
-}
-
-/// Of a position; none where that is not one number.
-fn unit(kind: JointKind) -> Option<&'static str> {
-    match kind {
-        JointKind::Hinge => Some("rad"),
-        JointKind::Slide => Some("m"),
-        JointKind::Ball | JointKind::Free => None,
-    }
-}
-
-/// The first few; none of none.
-fn listed(names: &[String]) -> Option<String> {
-    let more = names.len().saturating_sub(MOST);
-    let text = names[..names.len() - more].join(", ");
-    match (names.len(), more) {
-        (0, _) => None,
-        (_, 0) => Some(text),
-        (_, more) => Some(format!("{text} and {more} more")),
-    }
+    let clipped: Vec<_> = clipped.collect();
+    (!clipped.is_empty()).then(|| {
+        format!(
+            "targets are clipped to the actuators' control ranges, and that of an output of 0 lies \
+             beyond them: {}; another pose or `offset`, or a wider ctrlrange, reaches it",
+            few(&clipped, MOST)
+        )
+    })
 }

@@ -210,9 +210,8 @@ fn brings_in(text: &str) -> Option<(usize, String)> {
 }
 
 /// Lines as the preprocessor has them, with their numbers: continued ones are joined, comments
-/// are a space.
+/// are a space, and of texts in quotes the opening ones are left.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
-    #[derive(PartialEq)]
     enum In {
         Code,
         Line,
@@ -250,14 +249,15 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
                 at = In::Block;
             }
             (In::Text(_), '\\') => {
-                line.push(c);
                 let next = rest.chars().next().filter(|c| *c != '\n');
                 rest = &rest[next.map_or(0, char::len_utf8)..];
             }
             (In::Text(quote), _) if c == *quote => {
-                line.push(c);
+                line.push(' ');
                 at = In::Code;
             }
+            (In::Text(_), _) => {}
+            (In::Code, '\'') if in_number(&line) => {}
             (In::Code, '"' | '\'') => {
                 line.push(c);
                 at = In::Text(c);
@@ -267,6 +267,12 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
     }
     lines.push((first, line));
     lines
+}
+
+/// Whether code ends within a number, where `'` separates digits.
+fn in_number(code: &str) -> bool {
+    let word = code.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next();
+    word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// What a line includes.
@@ -340,6 +346,7 @@ mod tests {
             ("int x;\n__asm__ volatile(\"nop\");", 2),
             ("const char* s = R\"(\" /* \")\";\n#import \"x\"", 1),
             ("/* \" */ %:import \"x\"", 1),
+            ("int a = 1'0; const char* s = \"' /* \";\n#import \"x\"", 2),
         ] {
             assert_eq!(brings_in(text).map(|found| found.0), Some(line), "{text}");
         }
@@ -347,6 +354,7 @@ mod tests {
             "#include \"a.h\"\n  #  include\"b.h\" // asm\n",
             "// #import\n/* asm\n%:include \"x\" */ int plasma;",
             "#pragma once\n#define A \\\n  1\nfloat x = 'a' + \"/*\"[0];\n",
+            "const char *s = \"asm in VR\", *t = \"R\"; int n = 1'000'000; char c = u8'\"';",
         ] {
             assert_eq!(brings_in(text), None, "{text}");
         }

@@ -117,18 +117,16 @@ impl ReferenceTerm {
 }
 
 impl TaskConfig {
-    /// The task as a policy is judged in it: where training begins at others' failures, episodes
-    /// begin anywhere; with `begin` all follow their motions from the first frame.
-    pub fn judged(&self, begin: bool) -> Self {
-        let mut task = self.clone();
-        for term in &mut task.reference {
+    /// Becomes the task as a policy is judged in it: where training begins at others' failures,
+    /// episodes begin anywhere; with `begin` all follow their motions from the first frame.
+    pub fn begin_evenly(&mut self, begin: bool) {
+        for term in &mut self.reference {
             if begin {
                 term.start = Some(FollowFrom::Begin);
             } else if term.start == Some(FollowFrom::Adaptive) {
                 term.start = Some(FollowFrom::Uniform);
             }
         }
-        task
     }
 }
 

@@ -91,8 +91,8 @@ impl Reflect {
             Ok(())
         };
         add(&[names::OBS, names::NEXT_OBS], &of.policy)?;
-        if let (Some(rows), Some(width)) = (&of.critic, critic) {
-            add(&[names::CRITIC_OBS, names::NEXT_CRITIC_OBS], &rows.narrowed(width))?;
+        if let Some(rows) = of.seen(critic) {
+            add(&[names::CRITIC_OBS, names::NEXT_CRITIC_OBS], &rows)?;
         }
         add(&[names::ACTION], &of.action)?;
         Ok(Self { fields })

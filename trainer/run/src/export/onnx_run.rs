@@ -215,9 +215,8 @@ impl OnnxModel {
 
 /// Notes which values nobody needs after each node: neither a later one nor the outputs.
 fn forget(nodes: &mut [Node], outputs: &[String]) {
-    let made = nodes.iter().map(|n| &n.output);
+    let made: HashSet<String> = nodes.iter().map(|n| n.output.clone()).collect();
     let mut seen: HashSet<String> = outputs.iter().cloned().collect();
-    let made: HashSet<String> = made.cloned().collect();
     for node in nodes.iter_mut().rev() {
         let own = std::iter::once(&node.output).chain(&node.inputs);
         let last: Vec<String> = own.filter(|name| made.contains(*name)).cloned().collect();

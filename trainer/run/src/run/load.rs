@@ -178,8 +178,8 @@ impl LoadedRun {
     }
 
     /// Brings the task's numbers to where the curriculum had them at this checkpoint, and starts to
-    /// where a policy is [judged](ostler_sim::config::TaskConfig::judged); the numbers, by their
-    /// keys. For before [`settle`](Self::settle).
+    /// where a policy is [judged](ostler_sim::config::TaskConfig::begin_evenly); the numbers, by
+    /// their keys. For before [`settle`](Self::settle).
     pub fn enter_stage(&mut self, begin: bool) -> Vec<(String, f64)> {
         let meta = &self.checkpoint.meta;
         let values = schedules::stage(&self.loaded.config, meta.iteration, &meta.schedules);
@@ -188,7 +188,7 @@ impl LoadedRun {
         if !values.is_empty() {
             *task = with_values(task, changes);
         }
-        *task = task.judged(begin);
+        task.begin_evenly(begin);
         self.config.task.clone_from(task);
         values
     }

@@ -218,7 +218,7 @@ fn evaluator(
         return Ok(None);
     }
     let mut loaded = loaded.clone();
-    loaded.config.task = loaded.config.task.judged(false);
+    loaded.config.task.begin_evenly(false);
     let (loaded, config) = (&loaded, &loaded.config);
     // Returns of several agents are added up where episodes are counted: on the host.
     if config.agents.is_none() {

@@ -11,6 +11,7 @@ use ostler_run::log::errln;
 use ostler_run::run::stage::Agent;
 use ostler_run::run::{RunError, build_envs, judged_env, load_run, no_robot, plan, settle_here};
 use ostler_sim::config::Backend;
+use ostler_sim::names::few;
 use ostler_sim::referee::worlds::Failure;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
@@ -283,14 +284,8 @@ fn engine(loaded: &Loaded, name: &'static str) -> &'static str {
 
 /// Says which stage of a curriculum a policy is shown in.
 fn staged(iteration: u64, values: &[(String, f64)]) -> Option<String> {
-    const MOST: usize = 4;
-    let shown: Vec<String> =
-        values.iter().take(MOST).map(|(key, value)| format!("{key} = {value}")).collect();
-    let more = match values.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let line = || format!("curriculum as at iteration {iteration}: {}{more}", shown.join(", "));
+    let shown: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let line = || format!("curriculum as at iteration {iteration}: {}", few(&shown, 4));
     (!values.is_empty()).then(line)
 }
 

@@ -240,11 +240,7 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let (names, units) = observed(stage, e);
     group("Observations", names, units);
     let single = model.joints.iter().filter_map(|j| {
-        let unit = match j.kind {
-            JointKind::Slide => "m",
-            JointKind::Hinge => "rad",
-            JointKind::Free | JointKind::Ball => return None,
-        };
+        let unit = j.kind.scalar_unit()?;
         Some(Joint {
             name: j.name.clone(),
             unit,

@@ -3,7 +3,7 @@
 use super::super::Task;
 use super::super::action::{Law, limits};
 use super::Deployment;
-use ostler_model::{Actuator, Dynamics, JointKind, Model, MotorLaw, Transmission};
+use ostler_model::{Actuator, Dynamics, Model, MotorLaw, Transmission};
 
 /// How a control follows from an output.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,11 +127,7 @@ pub(super) fn control(task: &Task, model: &Model, u: usize, mapping: Mapping) ->
 /// A joint, if it is a hinge or slide.
 fn joint(task: &Task, model: &Model, j: usize) -> Option<DeployedJoint> {
     let joint = &model.joints[j];
-    let unit = match joint.kind {
-        JointKind::Hinge => "rad",
-        JointKind::Slide => "m",
-        JointKind::Ball | JointKind::Free => return None,
-    };
+    let unit = joint.kind.scalar_unit()?;
     Some(DeployedJoint {
         name: joint.name.clone(),
         unit,

@@ -79,6 +79,11 @@ struct Walk<'a> {
     missing: Vec<Diagnostic>,
 }
 
+/// Whether the numbers of a key may be infinite: what is clipped may be open at an end.
+fn is_open(path: &str) -> bool {
+    path.ends_with("clip")
+}
+
 impl Walk<'_> {
     fn node(&mut self, node: &Node, schema: &Json, path: &str) {
         // One more than are shown, so that it is known that there are more.
@@ -89,9 +94,7 @@ impl Walk<'_> {
         let target = keys.resolve(schema);
         if let Some(forms) = keys.forms(schema) {
             // What a table lacks, and a mistake within one, is named there.
-            if !matches!(node.value, Value::Table(_))
-                && keys.fits(node, schema, path.ends_with("clip"))
-            {
+            if !matches!(node.value, Value::Table(_)) && keys.fits(node, schema, is_open(path)) {
                 return;
             }
             let mut forms = forms.iter();
@@ -136,7 +139,7 @@ impl Walk<'_> {
             ("number", Value::Float(x)) if x.is_nan() => {
                 self.wrong(node, format!("{path} cannot be nan"));
             }
-            ("number", Value::Float(x)) if x.is_infinite() && !path.ends_with("clip") => {
+            ("number", Value::Float(x)) if x.is_infinite() && !is_open(path) => {
                 self.wrong(node, format!("{path} has to be finite"));
             }
             ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => {}

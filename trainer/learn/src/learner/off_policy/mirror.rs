@@ -10,7 +10,6 @@ use super::inputs::Inputs;
 use super::method::{squash_slope, weighted};
 use super::section::Section;
 use crate::learner::error::LearnError;
-use crate::learner::policy::CriticNorm;
 use crate::learner::symmetry::{Reflect, SymmetryConfig};
 use crate::learner::turn::Turn;
 use ostler_sim::env::mirror::{Reflection, Signed};
@@ -73,23 +72,15 @@ impl OffPolicy {
         let _no_grad = tch::no_grad_guard();
         let device = self.device;
         let turn = |of: &Signed| Turn::new(of, device);
-        // Groups that the critic does not see stand behind its columns.
-        let seen = of.critic.as_ref().zip(critic).map(|(rows, width)| rows.narrowed(width));
         let policy = &mut self.nets.policy;
-        if let Some(own) = &mut policy.norm.actor {
-            own.reflect(turn(&of.policy)?)?;
-        }
-        if let CriticNorm::Own(own) = &mut policy.norm.critic {
-            own.reflect(turn(seen.as_ref().unwrap_or(&of.policy))?)?;
-        }
+        policy.norm.reflect(&of.policy, of.seen(critic).as_ref(), device)?;
         if config.augmentation {
             self.add_transform(Box::new(Reflect::new(of, critic, device)?));
         }
         if config.mirror_loss > 0.0 {
             let policy = &self.nets.policy;
-            let place = self.own;
-            self.own += 1;
-            self.actor = Section::new(self.own, self.common.max_grad_norm, device)?;
+            let place = self.actor.owns();
+            self.actor = Section::new(place + 1, self.common.max_grad_norm, device)?;
             self.mirror = Some(Mirror {
                 weight: config.mirror_loss,
                 obs: turn(&of.policy)?,

@@ -74,8 +74,6 @@ pub struct OffPolicy {
     critic_adam: Adam,
     actor: Section,
     critic: Section,
-    /// Numbers of the actor's own in its section.
-    own: usize,
     mirror: Option<Mirror>,
     inputs: Inputs,
     replay: ReplayConfig,
@@ -225,7 +223,6 @@ impl OffPolicy {
             crossed: device::Counts::default(),
             actor: Section::new(own, limit, device)?,
             critic: critic_section,
-            own,
             mirror: None,
             common,
             nets,

@@ -104,6 +104,11 @@ impl Section {
         })
     }
 
+    /// Numbers of the network's own.
+    pub(crate) fn owns(&self) -> usize {
+        self.entries.len() - OWN
+    }
+
     /// Before an update.
     ///
     /// # Errors

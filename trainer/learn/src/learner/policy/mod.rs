@@ -15,6 +15,7 @@ use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
 use super::{Network, State, TrainedPolicy, error::LearnError};
 use crate::learner::tensors::zeros;
+use crate::learner::turn::Turn;
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
 use ostler_collector::{
@@ -23,6 +24,7 @@ use ostler_collector::{
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
+use ostler_sim::env::mirror::Signed;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Actor and critic with their normalisers.
@@ -191,6 +193,26 @@ impl Norms {
             critic: critic_norm,
             returns: None,
         })
+    }
+
+    /// Observations count with their reflections from now on: `policy` of the actor's, `critic` of
+    /// the critic's where it has its own.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub(super) fn reflect(
+        &mut self,
+        policy: &Signed,
+        critic: Option<&Signed>,
+        device: Device,
+    ) -> Result<(), TchError> {
+        if let Some(own) = &mut self.actor {
+            own.reflect(Turn::new(policy, device)?)?;
+        }
+        if let CriticNorm::Own(own) = &mut self.critic {
+            own.reflect(Turn::new(critic.unwrap_or(policy), device)?)?;
+        }
+        Ok(())
     }
 
     /// Enters all statistics into a state. Returns that are not normalised are what no

@@ -4,7 +4,6 @@ use super::Ppo;
 use super::batch::Samples;
 use super::mirrored::{Mirrored, Reflected};
 use crate::learner::error::LearnError;
-use crate::learner::policy::CriticNorm;
 use crate::learner::state::Holds;
 use crate::learner::symmetry::SymmetryConfig;
 use crate::learner::tensors::zeros;
@@ -28,15 +27,8 @@ impl Ppo {
         let _no_grad = tch::no_grad_guard();
         let device = self.policy.device;
         let turn = |of: &Signed| Turn::new(of, device);
-        // Groups that the critic does not see stand behind its columns.
-        let critic = of.critic.as_ref().zip(critic).map(|(rows, width)| rows.narrowed(width));
-        let norm = &mut self.policy.norm;
-        if let Some(own) = &mut norm.actor {
-            own.reflect(turn(&of.policy)?)?;
-        }
-        if let CriticNorm::Own(own) = &mut norm.critic {
-            own.reflect(turn(critic.as_ref().unwrap_or(&of.policy))?)?;
-        }
+        let critic = of.seen(critic);
+        self.policy.norm.reflect(&of.policy, critic.as_ref(), device)?;
         if config.mirror_loss > 0.0 {
             self.columns.target = self.columns.dist;
         }

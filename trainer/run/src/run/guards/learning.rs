@@ -29,24 +29,21 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    /// Looks at one iteration of a policy whose standard deviation began at `init_std`; what is to
-    /// be said for the first time.
+    /// Looks at one iteration of a policy whose standard deviation began at `init_std`, for rewards
+    /// that are `clipped` or not; what is to be said for the first time.
     pub(super) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
-        init_std: f64,
+        (init_std, clipped): (f64, bool),
     ) -> Vec<String> {
         let mut said = Vec::new();
         let episodes = stats.episodes as f64;
         if stats.episodes > 0 {
             self.returned(iteration, stats.return_sum / episodes);
         }
-        let still = match self.best {
-            Some((_, at)) => iteration.saturating_sub(at),
-            None => 0,
-        };
+        let still = self.best.map_or(0, |(_, at)| iteration.saturating_sub(at));
         // NaN without a distribution that has one.
         let std = update.mean_std;
         if std < COLLAPSED * init_std && still >= STILL && !self.collapsed_said {
@@ -68,7 +65,8 @@ impl Learning {
             ));
         }
         // Of several agents, not all have all terms.
-        if stats.agent_return_sums.is_empty() && stats.episodes > 0 && !self.clipped_said {
+        let one = stats.agent_return_sums.is_empty();
+        if clipped && one && stats.episodes > 0 && !self.clipped_said {
             let [terms, given] =
                 [stats.reward_sums.iter().sum::<f64>(), stats.return_sum].map(|x| x / episodes);
             if (terms - given).abs() > CLIPPED * terms.abs().max(given.abs()) {
@@ -117,7 +115,8 @@ mod tests {
         for i in 1..=500 {
             // Rises until 150.
             let stats = iteration(i.min(150) as f64, i.min(150) as f64);
-            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0);
+            let lines =
+                learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, (1.0, true));
             said.extend(lines.into_iter().map(|line| (i, line)));
         }
         assert_eq!(said.len(), 1, "{said:?}");
@@ -131,28 +130,33 @@ mod tests {
         let mut learning = Learning::default();
         for i in 1..=500 {
             let ret = i as f64;
-            assert_eq!(learning.look(i, &update(0.01), &iteration(ret, ret), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(0.01), &iteration(ret, ret), (1.0, true)), [""; 0]);
         }
         for i in 501..=900 {
-            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0, 0.0), 1.0), [""; 0]);
-            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0, 0.0), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0, 0.0), (1.0, true)), [""; 0]);
+            assert_eq!(
+                learning.look(i, &update(f64::NAN), &iteration(0.0, 0.0), (1.0, true)),
+                [""; 0]
+            );
         }
     }
 
     #[test]
     fn noise_that_grows_is_told() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0, 1.0), 1.0), [""; 0]);
-        let said = learning.look(2, &update(3.1), &iteration(1.0, 1.0), 1.0);
+        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0, 1.0), (1.0, true)), [""; 0]);
+        let said = learning.look(2, &update(3.1), &iteration(1.0, 1.0), (1.0, true));
         assert!(said[0].contains("up to 3.10 from 1"), "{said:?}");
-        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0, 1.0), 1.0), [""; 0]);
+        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0, 1.0), (1.0, true)), [""; 0]);
     }
 
     #[test]
     fn a_reward_that_is_clipped_away_is_told() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 3.5), 1.0), [""; 0]);
-        let said = learning.look(2, &update(1.0), &iteration(0.5, -53.0), 1.0);
+        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 3.5), (1.0, true)), [""; 0]);
+        // Environments of other programs give no terms, and nothing is clipped of theirs.
+        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 0.0), (1.0, false)), [""; 0]);
+        let said = learning.look(2, &update(1.0), &iteration(0.5, -53.0), (1.0, true));
         assert!(
             said[0].contains("add up to -53.000") && said[0].contains("makes 0.500"),
             "{said:?}"

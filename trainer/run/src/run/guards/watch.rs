@@ -2,6 +2,7 @@
 
 use super::learning::Learning;
 use super::suspects::Suspects;
+use ostler_learn::config::Config;
 use ostler_learn::learner::UpdateStats;
 use ostler_sim::EpisodeStats;
 use ostler_sim::env::EnvSpec;
@@ -47,17 +48,17 @@ impl Watch {
         self.suspects.lines(spec)
     }
 
-    /// Looks at one iteration: its update, its episodes, its number of control steps. The actions'
-    /// standard deviation began at `init_std`.
+    /// Looks at one iteration: its update, its episodes, its number of control steps.
     pub(crate) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
         (steps, spec): (u64, &EnvSpec),
-        init_std: f64,
+        config: &Config,
     ) {
-        for line in self.learning.look(iteration, update, stats, init_std) {
+        let asked = (config.actor.init_std, config.task.rewards.clip.is_some());
+        for line in self.learning.look(iteration, update, stats, asked) {
             tracing::warn!("iteration {iteration}: {line}");
         }
         self.causes.resize(spec.cause_names.len(), 0);
@@ -139,7 +140,7 @@ impl Watch {
     }
 }
 
-/// `joint_vel/knee 9, joint_vel/hip 3`: the three most frequent.
+/// `nan/joint/knee 9, speed/joint/hip 3`: the three most frequent.
 fn causes(names: &[String], counts: &[u64]) -> String {
     let mut seen: Vec<_> = names.iter().zip(counts).filter(|c| *c.1 > 0).collect();
     seen.sort_by_key(|c| std::cmp::Reverse(*c.1));

@@ -95,10 +95,9 @@ impl Report {
         if self.line.due() {
             self.line.show(&self.snapshot(run));
         }
-        let samples = run.setup.config().samples();
-        let size = (samples, &run.setup.spec);
-        let init_std = run.setup.config().actor.init_std;
-        self.watch.look(iteration, done.update, stats, size, init_std);
+        let config = run.setup.config();
+        let size = (config.samples(), &run.setup.spec);
+        self.watch.look(iteration, done.update, stats, size, config);
     }
 
     /// Adds an evaluation to what was logged of the last iteration.

@@ -21,7 +21,9 @@ use ostler_sim::Groups;
 use ostler_sim::Model;
 use ostler_sim::config::{Backend, CommandKind, Resample};
 use ostler_sim::env::{BatchEnv, EnvSpec, ObsRow};
+use ostler_sim::model::Geom;
 use ostler_sim::model::summary::short;
+use ostler_sim::names::few;
 use ostler_sim::physics::native;
 use ostler_sim::task::expr::Type;
 use std::path::PathBuf;
@@ -212,25 +214,15 @@ fn parts(m: &Model) {
 
 /// Geoms whose friction counts in contacts with others, whatever these have.
 fn priorities(m: &Model) -> Option<String> {
-    const MOST: usize = 4;
     let highest = m.geoms.iter().map(|g| g.priority).max()?;
     let first: Vec<_> = m.geoms.iter().filter(|g| g.priority == highest).collect();
-    if first.len() == m.geoms.len() {
-        return None;
-    }
-    let shown: Vec<String> = first
-        .iter()
-        .take(MOST)
-        .map(|g| format!("{} (sliding friction {})", g.name, short(g.friction[0])))
-        .collect();
-    let more = match first.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!(
-        "contacts have the friction of the geom of higher priority, whatever the other's is: {}{more}",
-        shown.join(", ")
-    ))
+    let shown = |g: &&Geom| format!("{} (sliding friction {})", g.name, short(g.friction[0]));
+    (first.len() < m.geoms.len()).then(|| {
+        format!(
+            "contacts have the friction of the geom of higher priority, whatever the other's is: {}",
+            few(&first.iter().map(shown).collect::<Vec<_>>(), 4)
+        )
+    })
 }
 
 /// The table of observations: of several agents, of the first of each policy.

@@ -6,8 +6,9 @@ use ostler_run::log::outln;
 use ostler_sim::Model;
 use ostler_sim::config::{ActionKind, DelayConfig};
 use ostler_sim::env::{ActionSpace, BatchEnv};
+use ostler_sim::model::Delay;
 use ostler_sim::model::summary::short;
-use ostler_sim::model::{Delay, JointKind};
+use ostler_sim::names::few;
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
 use ostler_sim::task::pose::Pose;
@@ -108,12 +109,7 @@ fn laws(model: &Model) {
         if i == 0 {
             outln!("\nlaws of actuators, in every physics step");
         }
-        let shown = names[..names.len().min(4)].join(", ");
-        let more = match names.len().saturating_sub(4) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        outln!("  {shown}{more}\n      {law}");
+        outln!("  {}\n      {law}", few(names, 4));
     }
 }
 
@@ -164,13 +160,9 @@ pub(super) fn events(env: &BatchEnv) {
 /// The pose that position targets and `joint_pos_rel` are relative to.
 pub(super) fn pose(model: &Model, pose: &Pose) {
     outln!("\ndefault pose: {}", pose.name);
-    let unit = |kind: JointKind| match kind {
-        JointKind::Hinge => Some("rad"),
-        JointKind::Slide => Some("m"),
-        JointKind::Ball | JointKind::Free => None,
-    };
     let joints = model.joints.iter();
-    let scalar = joints.filter_map(|j| Some((&j.name, pose.qpos[j.qpos_adr], unit(j.kind)?)));
+    let scalar =
+        joints.filter_map(|j| Some((&j.name, pose.qpos[j.qpos_adr], j.kind.scalar_unit()?)));
     let (away, zero): (Vec<_>, Vec<_>) = scalar.partition(|(_, q, _)| *q != 0.0);
     for (name, q, unit) in &away {
         outln!("  {name:20} {q:>8.4} {unit}");
