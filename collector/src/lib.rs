@@ -17,6 +17,7 @@ pub mod gymnasium;
 pub mod hidden;
 pub mod memory;
 mod noise;
+pub mod peers;
 pub mod pipes;
 pub mod policy;
 pub mod replay;
@@ -73,6 +74,9 @@ pub enum CollectError {
     /// A signal or a time limit wants the end, and what was in the making has taken too long.
     #[error("stopped before it was done")]
     Stopped,
+    /// One of several processes that train together.
+    #[error("process {rank} of this training: {why}")]
+    Peer { rank: usize, why: String },
     /// Saved state that does not fit.
     #[error(
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
@@ -121,6 +125,7 @@ impl CollectError {
             | Self::NotReplicable
             | Self::Stopped
             | Self::Gymnasium(_)
+            | Self::Peer { .. }
             | Self::Worker { .. } => None,
         }
     }

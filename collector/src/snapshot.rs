@@ -1,9 +1,9 @@
 //! A collector's state: a record of its own, then that of the environments.
 
 use crate::CollectError;
-use ostler_sim::Groups;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::snapshot::{self, Bytes};
+use ostler_sim::{BatchEnv, Groups};
 use serde::{Deserialize, Serialize};
 
 const OF: &str = "collectors";
@@ -35,6 +35,22 @@ impl Snapshot {
     /// The bytes of a captured state.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// Whether the next state may be captured where the environments are.
+    pub fn stays(&self) -> bool {
+        self.may_stay
+    }
+
+    /// Whether it was.
+    pub fn stayed(&self) -> bool {
+        self.stayed
+    }
+
+    /// It was captured where the environments are: there are no bytes here.
+    pub fn stay(&mut self) {
+        self.bytes.clear();
+        self.stayed = true;
     }
 
     /// To be written anew.
@@ -97,6 +113,23 @@ pub(crate) fn write_joined(out: &mut Vec<u8>, parts: &[Saved<'_>]) -> Result<(),
     }
     let groups = joined.each_ref().map(|g| Bytes(g));
     write(out, &Record { step, groups })
+}
+
+/// The captured state of the whole batch of which these are parts, in the order of their
+/// environments; the policy sees observations so wide and has `hidden` states so wide.
+///
+/// # Errors
+/// They are not parts of one batch at one time; there is no memory.
+pub fn join(parts: &[&[u8]], widths: &Groups<usize>, hidden: i64) -> Result<Vec<u8>, CollectError> {
+    let mut out = Vec::new();
+    let parts: Vec<Saved<'_>> = parts
+        .iter()
+        .map(|bytes| Saved::read(bytes, widths, hidden, None))
+        .collect::<Result<_, _>>()?;
+    write_joined(&mut out, &parts)?;
+    let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
+    BatchEnv::join(&envs, &mut out)?;
+    Ok(out)
 }
 
 /// The environments' part of a captured state.

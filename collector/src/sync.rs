@@ -16,6 +16,8 @@ pub struct SyncCollector<E: ?Sized = BatchEnv> {
     buffers: Buffers,
     stats: EpisodeStats,
     times: CollectTimes,
+    /// The number of its first environment in the batch.
+    first: usize,
 }
 
 impl<E: Environments + ?Sized> SyncCollector<E> {
@@ -41,12 +43,26 @@ impl<E: Environments + ?Sized> SyncCollector<E> {
         spread: bool,
         stepping: Stepping,
     ) -> Result<Self, CollectError> {
+        Self::part(env, steps, policy, seed, spread, stepping, 0)
+    }
+
+    /// The same of environments of which the first is number `first` of a batch.
+    pub fn part(
+        env: Box<E>,
+        steps: usize,
+        policy: &dyn Policy,
+        seed: u64,
+        spread: bool,
+        stepping: Stepping,
+        first: usize,
+    ) -> Result<Self, CollectError> {
         let spec = env.spec();
         let buffers = Buffers::new(spec, steps, policy.widths())?;
         let stats = EpisodeStats::with_room(spec)?;
-        let mut stepper = Stepper::new(env, policy.widths(), policy.noise(), seed, 0, stepping)?;
+        let mut stepper =
+            Stepper::new(env, policy.widths(), policy.noise(), seed, first as u32, stepping)?;
         stepper.reset(spread)?;
-        Ok(Self { stepper, buffers, stats, times: CollectTimes::default() })
+        Ok(Self { stepper, buffers, stats, times: CollectTimes::default(), first })
     }
 
     /// The environments.
@@ -104,6 +120,6 @@ impl<E: Environments + ?Sized> Collector for SyncCollector<E> {
     }
 
     fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
-        self.stepper.restore_range(from.on_host()?, 0, spread)
+        self.stepper.restore_range(from.on_host()?, self.first, spread)
     }
 }

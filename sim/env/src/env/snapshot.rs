@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 const OF: &str = "environments";
+const EPISODES: &str = "episodes";
 /// Beyond so many (the last number that doubles count to) no count is believed:
 /// neither a step more nor a sum over all causes may overflow.
 const MOST: u64 = 1 << 53;
@@ -189,6 +190,54 @@ impl<'a> Stats<'a> {
         s.finished_metrics.extend(metrics.take(most).map(pod_read_unaligned::<f32>));
         s.breaks.clear();
         s.breaks.extend_from_slice(&self.breaks);
+    }
+}
+
+impl EpisodeStats {
+    /// Appends all numbers, for another process.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        let own = Stats::of(self);
+        let room = own.size();
+        snapshot::write(EPISODES, &(own, self.shortfalls), room, out)
+    }
+
+    /// Adds the numbers that another process [wrote](Self::write) of environments of which the
+    /// first is number `first` here and which are `count`.
+    ///
+    /// # Errors
+    /// They are of other environments.
+    pub fn add_written(
+        &mut self,
+        bytes: &[u8],
+        first: u32,
+        count: usize,
+    ) -> Result<(), SnapshotError> {
+        let ((written, shortfalls), _) =
+            snapshot::read::<(Stats<'_>, Shortfalls)>(EPISODES, bytes)?;
+        written.check(self, count)?;
+        written.add_to(self, first);
+        self.shortfalls.contact_overflow += shortfalls.contact_overflow;
+        self.shortfalls.unsolved += shortfalls.unsolved;
+        Ok(())
+    }
+
+    /// As one batch of `num_envs` environments would have them: after others were added.
+    pub fn as_one(&mut self, num_envs: usize) {
+        if !self.has_metrics() {
+            self.finished_metrics.clear();
+        }
+        // Each with its metrics, in order of (step, environment).
+        let width = self.finished_metrics.len() / self.finished.len().max(1);
+        let mut order: Vec<usize> = (0..self.finished.len()).collect();
+        order.sort_by_key(|&i| (self.finished[i].step, self.finished[i].env));
+        order.truncate(num_envs);
+        let metrics = order.iter().flat_map(|&i| &self.finished_metrics[i * width..][..width]);
+        self.finished_metrics = metrics.copied().collect();
+        self.finished = order.iter().map(|&i| self.finished[i]).collect();
+        self.breaks.sort_unstable_by_key(|b| (b.step, b.env));
     }
 }
 

@@ -116,16 +116,17 @@ pub fn with_values<'a>(
             *slot = Value::Float(value);
         }
     }
-    match TaskConfig::deserialize(changed) {
-        // Not part of the table.
-        Ok(changed) => TaskConfig {
-            agents: task.agents.clone(),
-            native_code: task.native_code.clone(),
-            tile_files: task.tile_files.clone(),
-            motion_files: task.motion_files.clone(),
-            ..changed
-        },
-        Err(_) => task.clone(),
+    TaskConfig::deserialize(changed).map_or_else(|_| task.clone(), |c| with_files_of(c, task))
+}
+
+/// A task that was read from a table, with what of `task` is not part of it: what its files hold.
+pub fn with_files_of(read: TaskConfig, task: &TaskConfig) -> TaskConfig {
+    TaskConfig {
+        agents: task.agents.clone(),
+        native_code: task.native_code.clone(),
+        tile_files: task.tile_files.clone(),
+        motion_files: task.motion_files.clone(),
+        ..read
     }
 }
 

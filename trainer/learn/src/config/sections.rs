@@ -41,6 +41,12 @@ pub struct RunnerConfig {
     pub supervise: bool,
     /// Restarts in a row that may go by without a new checkpoint; 0: none at all.
     pub max_restarts: u32,
+    /// Of several processes (`--nproc`, `torchrun`, `srun`): how long each waits until all have
+    /// come (s).
+    pub peers_start_s: f64,
+    /// Of several processes: one that has said nothing for so long is gone (s). The others end,
+    /// with a code that supervisors and `torchrun` start again on.
+    pub peers_silence_s: f64,
 }
 
 impl Default for RunnerConfig {
@@ -57,6 +63,8 @@ impl Default for RunnerConfig {
             init_at_random_ep_len: true,
             supervise: true,
             max_restarts: 3,
+            peers_start_s: 300.0,
+            peers_silence_s: 30.0,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::registry::LearnerArgs;
 use super::self_play::SelfPlay;
 use super::{Learner, TrainedPolicy, team};
 use crate::config::Config;
+use ostler_collector::peers::Group;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use tch::Device;
@@ -20,7 +21,11 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    let group = &Group::current();
+    if !group.is_alone() {
+        in_one_process(config)?;
+    }
+    let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
     let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
         match config.self_play.is_on() {
             true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
@@ -47,7 +52,8 @@ pub fn build_policy(
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = LearnerArgs { config, spec, seed: config.seed, device };
+    let group = &Group::default();
+    let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
     if !is_team(config, spec)? {
         return method.policy(&plan);
     }
@@ -56,6 +62,24 @@ pub fn build_policy(
         method.policy(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
+}
+
+/// Refuses what several processes cannot learn together.
+fn in_one_process(config: &Config) -> Result<(), ConfigError> {
+    let refuse = |key: &str, why: &str, help: &str| {
+        Err(ConfigError::new(key, why).help(format!("{help}, or one process: --nproc 1")))
+    };
+    if !config.runner.algorithm.shares() {
+        let name = config.runner.algorithm.name();
+        let why = format!("several processes cannot learn with \"{name}\" together");
+        return refuse("runner.algorithm", &why, "\"ppo\"");
+    }
+    match config.self_play.is_on() {
+        true => {
+            refuse("self_play.window", "several processes cannot keep one past", "leave it out")
+        }
+        false => Ok(()),
+    }
 }
 
 /// Whether several policies learn, which not every learner can.

@@ -2,6 +2,7 @@
 
 use super::state::{Holds, State};
 use super::turn::Turn;
+use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Added to the standard deviation, so that an entry that hardly moves is not blown up; the
@@ -38,6 +39,8 @@ pub struct Normalizer {
     memory: f64,
     /// Observations come with their reflections.
     reflection: Option<Turn>,
+    /// Whose observations count.
+    group: Group,
 }
 
 impl Normalizer {
@@ -53,6 +56,7 @@ impl Normalizer {
             scale: Tensor::f_ones([width], (Kind::Float, device))?,
             memory: 1.0,
             reflection: None,
+            group: Group::default(),
         };
         this.derive()?;
         Ok(this)
@@ -62,6 +66,11 @@ impl Normalizer {
     /// it.
     pub fn forgetting(self, memory: f64) -> Self {
         Self { memory, ..self }
+    }
+
+    /// From now on the observations of all these processes count, in each of them.
+    pub(crate) fn join(&mut self, group: &Group) {
+        self.group = group.clone();
     }
 
     /// From now on every observation counts with its reflection, so that reflecting and normalising
@@ -119,6 +128,7 @@ impl Normalizer {
             let x = x.f_to_kind(Kind::Double)?.f_mul(&w)?;
             let _ = sum.f_add_(&x.f_sum_dim_intlist(&[0i64][..], false, Kind::Double)?)?;
         }
+        let [n, sum] = self.group.totals([n, sum])?;
         let some = n.f_clamp_min(1.0)?;
         let mean = sum.f_div(&some)?;
         let mut squares = self.mean.f_zeros_like()?;
@@ -128,6 +138,7 @@ impl Normalizer {
             let x = x.f_mul(&x)?.f_mul(&w)?;
             let _ = squares.f_add_(&x.f_sum_dim_intlist(&[0i64][..], false, Kind::Double)?)?;
         }
+        let squares = self.group.total(squares)?;
         let count = self.count.f_mul_scalar(self.memory)?;
         let total = count.f_add(&n)?;
         let at_least_1 = total.f_clamp_min(1.0)?;

@@ -4,6 +4,7 @@
 use super::{ActorConfig, CriticConfig, Learner, TrainedPolicy, error::LearnError};
 use super::{ars, off_policy, ppo};
 use crate::config::Config;
+use ostler_collector::peers::Group;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -68,6 +69,11 @@ pub trait Method: Sync {
         false
     }
 
+    /// Whether several processes can learn with it together.
+    fn shares(&self) -> bool {
+        false
+    }
+
     /// Whether it can leave out the agents that earlier versions of its policy move:
     /// `self_play.window`.
     fn self_play(&self) -> bool {
@@ -106,6 +112,8 @@ pub struct LearnerArgs<'a> {
     pub seed: u64,
     /// Where it learns.
     pub device: Device,
+    /// The processes that it learns with.
+    pub group: &'a Group,
 }
 
 impl LearnerArgs<'_> {

@@ -8,6 +8,7 @@ use super::error::LearnError;
 use super::nn::Linear;
 use super::normalizer::Normalizer;
 use super::tensors::find;
+use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Starts the names in a checkpoint.
@@ -42,6 +43,11 @@ impl ReturnNormalizer {
     /// The statistics, to be saved and kept.
     pub fn stats(&self) -> &Normalizer {
         &self.stats
+    }
+
+    /// From now on the returns of all these processes count.
+    pub(crate) fn join(&mut self, group: &Group) {
+        self.stats.join(group);
     }
 
     /// Computes the values that derive from the statistics.

@@ -8,6 +8,7 @@
 use super::error::LearnError;
 use super::fault::UpdateTarget;
 use super::tensors::{NamedTensors, find, host_copy, zeros};
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::{host_integer, host_number};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -252,6 +253,24 @@ impl State {
         }
         for counter in &self.counters {
             counter.live.store(counter.captured.load(Relaxed), Relaxed);
+        }
+        Ok(())
+    }
+
+    /// All processes take the numbers of the first; derived values follow by
+    /// [`renew`](super::Learner::renew).
+    ///
+    /// # Errors
+    /// Another process is gone.
+    pub fn share(&self, group: &Group) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        for block in &self.blocks {
+            group.share(&block.live)?;
+        }
+        for counter in &self.counters {
+            let bits = Tensor::f_from_slice(&[counter.live.load(Relaxed) as i64])?;
+            group.share(&bits)?;
+            counter.live.store(bits.f_int64_value(&[0])? as u64, Relaxed);
         }
         Ok(())
     }

@@ -96,6 +96,7 @@ update_stats! {
     amp_policy: Option<f64> = known ("Loss/amp_policy", ON_POLICY) "Mean probability of being the reference's that it gives the policy's transitions";
     amp_reference: Option<f64> = known ("Loss/amp_reference", ON_POLICY) "The same of the reference's own";
     amp_reward: Option<f64> = known ("Policy/amp_reward", ON_POLICY) "Mean reward per step for moving as the reference does, with its weight";
+    waited_s: Option<f64> = known ("Perf/wait_for_processes", ALL) "Time of the update in which this process waited for the others and their sums (s)";
 
     minibatches: u64 = sum "Minibatches in all";
     gae_s: f64 = sum "Time for values, advantages and other work before the first minibatch (s)";

@@ -7,6 +7,7 @@
 pub mod cuda;
 mod device;
 mod library;
+pub mod peers;
 mod pinned;
 mod precision;
 mod process;
@@ -42,6 +43,20 @@ pub enum TorchError {
     /// The reserve could not be set aside.
     #[error(transparent)]
     Memory(#[from] ostler_sim::memory::MemoryError),
+    /// A process of several did not come.
+    #[error(
+        "process {rank} of {size} did not come within {seconds} s (runner.peers_start_s): start it, or fewer ({why})"
+    )]
+    Absent {
+        /// Its number.
+        rank: usize,
+        /// How many were to come.
+        size: usize,
+        /// How long was waited.
+        seconds: u64,
+        /// What libtorch says.
+        why: String,
+    },
     /// A thread count that libtorch cannot take.
     #[error("learner.threads = {0} is not possible: use 1 to 1024")]
     Threads(usize),

@@ -3,6 +3,7 @@
 use super::need::Need;
 use super::probe::{self, ProbeError};
 use crate::run::{Machine, Options, RunError, demonstrations, one_env, plan, reflection};
+use ostler_collector::peers::Group;
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_machine::memory::{FreeMemory, Here, Process};
 use ostler_sim::Model;
@@ -240,6 +241,7 @@ pub fn foresee(
     let (_, more) = probe::sizes(config.runner.num_steps_per_env);
     let small = Need::with_state(&with_envs(config, more), &spec, state).total();
     let worth_it = options.resume.is_none()
+        && Group::current().is_alone()
         && config.runner.supervise
         && needs.check(free).is_ok()
         && config.env.num_envs > more

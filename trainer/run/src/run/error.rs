@@ -4,6 +4,7 @@ use super::store::error::CheckpointError;
 use crate::export::error::{ExportError, PolicyFileError};
 use ostler_collector::CollectError;
 use ostler_collector::memory::out_of_memory_text;
+use ostler_collector::peers::is_lost;
 use ostler_collector::replay::ReplayError;
 use ostler_learn::config::{ConfigErrors, Diagnostic, NoGpu};
 use ostler_learn::environments::EnvironmentsError;
@@ -32,6 +33,9 @@ pub const POISONED: i32 = 75;
 /// supervises it, which goes on in a fresh one with as many environments as were said
 /// last.
 pub const CROWDED: i32 = 76;
+/// Exit code of a process whose training lost another of its processes: only for whoever
+/// supervises it, which starts all again.
+pub const LOST: i32 = 77;
 /// Exit code: the disk that the run writes to was nearly full (`memory.disk_act_mib`), so
 /// it was stopped, after saving.
 pub const DISK_FULL: i32 = 74;
@@ -299,6 +303,15 @@ impl RunError {
         ];
         let text = self.to_string();
         text.contains("CUDA") && STICKY.iter().any(|s| text.contains(s))
+    }
+
+    /// Whether another process of this training is gone.
+    pub fn process_is_lost(&self) -> bool {
+        match self {
+            Self::Collect(CollectError::Peer { .. })
+            | Self::Learn(LearnError::Host(CollectError::Peer { .. })) => false,
+            e => is_lost(&e.to_string()),
+        }
     }
 
     /// Exit code of the process.

@@ -25,6 +25,7 @@ mod guards;
 mod load;
 mod pace;
 mod parts;
+pub mod peers;
 mod recover;
 mod report;
 mod saving;

@@ -14,6 +14,31 @@ use std::time::Duration;
 /// Signals that end a run.
 const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
+/// Whether a signal asked this process to end.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Asks this process to end because another that trains with it was asked to, unless it was
+/// asked itself.
+pub(super) fn pass_on() {
+    if !ASKED.swap(true, Ordering::SeqCst) {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
+    }
+}
+
+/// Signals only leave a mark: another process decides.
+///
+/// # Errors
+/// The system refuses the handlers or the thread.
+pub(super) fn noted() -> std::io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in STOP {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    leave_to_a_thread()?;
+    Ok(flag)
+}
+
 /// The process that passes signals on to this one; 0: none does.
 static FORWARDER: AtomicI32 = AtomicI32::new(0);
 
@@ -154,6 +179,7 @@ impl StopFlag {
         // SAFETY: signal takes two numbers; nothing else here handles this signal.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         never_give_up();
+        let own = std::process::id() as i32;
         let flag = Self::default();
         flag.0.quiet.store(quiet, Ordering::Relaxed);
         flag.0.phase.store(BEGINNING, Ordering::SeqCst);
@@ -167,7 +193,8 @@ impl StopFlag {
                 let from = FORWARDER.load(Ordering::Relaxed);
                 // SAFETY: every signal has the field, zero where nobody sent it.
                 let sender = unsafe { info.si_pid() };
-                asked.stop(place, from != 0 && sender == from);
+                ASKED.store(true, Ordering::SeqCst);
+                asked.stop(place, (from != 0 && sender == from) || sender == own);
                 give_up_after(PATIENCE);
             };
             // SAFETY: the handler touches atomics, and calls clock_gettime, write and _exit,

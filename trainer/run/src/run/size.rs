@@ -4,7 +4,9 @@
 use super::Run;
 use super::error::RunError;
 use super::parts::{IterationStart, Parts, release};
+use super::peers::tell_to_drop;
 use crate::supervise::Message;
+use ostler_collector::peers::Group;
 use ostler_learn::drill::Phase;
 use ostler_learn::learner::NamedTensors;
 use ostler_machine::memory::Level;
@@ -209,6 +211,7 @@ impl Run {
         let replay = parts.learner.memory().and_then(|m| m.slot().take());
         // All else goes before any of the new comes.
         drop(parts);
+        tell_to_drop(&Group::current());
         release(self.config());
         let mut to = to;
         let mut parts = loop {

@@ -1,7 +1,7 @@
 //! Consequences of the end of a training process.
 
 use super::process::{End, Ended, signal_name};
-use crate::run::error::{CROWDED, POISONED};
+use crate::run::error::{CROWDED, LOST, POISONED};
 use ostler_learn::config::BackOffConfig;
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ impl Death {
     fn restartable(&self) -> bool {
         match self.ended.end {
             End::Signal(s) => RESTARTABLE.contains(&s),
-            End::Code(c) => [POISONED, CROWDED].contains(&c),
+            End::Code(c) => [POISONED, CROWDED, LOST].contains(&c),
         }
     }
 
@@ -128,7 +128,9 @@ impl Death {
         let large =
             self.limit.is_some_and(|limit| self.ended.peak as f64 >= self.warn * limit as f64);
         let tight = self.oom_killed || self.share >= self.warn || large;
-        (killed.contains(&self.ended.end) && tight) || self.ended.end == End::Code(CROWDED)
+        // Of several processes another may have been the one.
+        let other = self.ended.end == End::Code(LOST) && self.oom_killed;
+        (killed.contains(&self.ended.end) && tight) || self.ended.end == End::Code(CROWDED) || other
     }
 
     /// `died of SIGKILL, with memory at 97 % of its limit`.
@@ -136,6 +138,7 @@ impl Death {
         let how = match self.ended.end {
             End::Signal(s) => format!("died of {}", signal_name(s)),
             End::Code(POISONED) => "lost its GPU".into(),
+            End::Code(LOST) => "lost another of its processes".into(),
             End::Code(CROWDED) => "could not use the memory that it had freed".into(),
             End::Code(c) => format!("ended with code {c}"),
         };
@@ -182,7 +185,7 @@ mod tests {
         for end in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT].map(End::Signal) {
             assert_eq!(restarts.after(&death(end, None)), Next::Pass(end));
         }
-        for end in RESTARTABLE.map(End::Signal).into_iter().chain([End::Code(POISONED)]) {
+        for end in RESTARTABLE.map(End::Signal).into_iter().chain([POISONED, LOST].map(End::Code)) {
             let next = allowing(3).after(&death(end, None));
             assert!(matches!(next, Next::Restart { max_envs: None, .. }), "{next:?}");
         }
@@ -226,7 +229,12 @@ mod tests {
         let by_word = Death { share: 0.9, ..plain.clone() };
         let mut by_size = plain.clone();
         by_size.ended.peak = 90 << 20;
-        for d in [&by_kernel, &by_word, &by_size] {
+        let other = Death {
+            ended: Ended { end: End::Code(LOST), ..plain.ended },
+            oom_killed: true,
+            ..plain.clone()
+        };
+        for d in [&by_kernel, &by_word, &by_size, &other] {
             assert_eq!(envs(d), Some(496));
             assert!(d.what().contains("memory"), "{}", d.what());
         }

@@ -30,7 +30,7 @@ pub struct Ended {
 }
 
 /// The two sides of a [`fork`].
-pub(super) enum Forked {
+pub(crate) enum Forked {
     /// The new process.
     Child,
     /// The old one, with the new one's number.
@@ -38,7 +38,7 @@ pub(super) enum Forked {
 }
 
 /// Threads of this process; `None` where the system does not say.
-pub(super) fn threads() -> Option<usize> {
+pub(crate) fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
@@ -120,7 +120,7 @@ pub(super) fn wait_for(signals: &Signals, pipe: Option<BorrowedFd<'_>>, millis: 
 ///
 /// # Errors
 /// The system has no process or memory left.
-pub(super) fn fork() -> Result<Forked> {
+pub(crate) fn fork() -> Result<Forked> {
     // Buffered output would be written twice.
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: the caller has one thread, see above, so the child is a whole copy.

@@ -4,16 +4,19 @@ use super::config::ConfigArgs;
 use super::time;
 use clap::Args;
 use ostler_learn::config::ALLOW_NATIVE;
-use ostler_learn::config::{Device, Override, load};
+use ostler_learn::config::{Config, Device, Override, load};
 use ostler_machine::memory::gpu_names;
+use ostler_machine::torch::peers::Patience;
 use ostler_run::log::progress::{duration, thousands};
 use ostler_run::log::{errln, outln};
 use ostler_run::run::dir::CONFIG;
-use ostler_run::run::error::{DISK_FULL, FAILED, OK, POISONED};
+use ostler_run::run::error::{DISK_FULL, FAILED, LOST, OK, POISONED};
+use ostler_run::run::peers::{self, Launch};
 pub(crate) use ostler_run::run::{
     Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished,
 };
 use ostler_run::supervise::{Attempt, Wish, supervise};
+use ostler_sim::config::Auto;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +44,10 @@ pub(crate) struct TrainArgs {
     max_time: Option<Duration>,
     #[arg(long, value_name = "FAULT", help = INJECT)]
     inject: Vec<String>,
+    /// Train with so many processes on this machine as one [default: 1, or those of torchrun
+    /// and srun]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nproc: Option<u32>,
     /// No progress, no summary
     #[arg(long, short)]
     quiet: bool,
@@ -67,16 +74,85 @@ pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, Ru
         quiet: args.quiet,
         ..Options::default()
     };
-    if args.resume.as_deref() == Some(Path::new("auto")) && find_run(&mut options)? {
+    let launched = peers::of_environment(&|name| std::env::var(name).ok());
+    let launched = match (launched.map_err(RunError::Usage)?, args.nproc) {
+        (_, Some(1)) => None,
+        (Some(launch), Some(n)) => {
+            return Err(RunError::Usage(format!(
+                "--nproc {n} starts processes on one machine, and this is already one of {} that \
+                 torchrun or srun has started: leave --nproc out, or --nproc 1 trains alone",
+                launch.meeting.size
+            )));
+        }
+        (launched, _) => launched,
+    };
+    let first = launched.as_ref().is_none_or(|l| l.meeting.rank == 0);
+    // What torchrun starts again goes on with what it has.
+    let again = launched.as_ref().is_some_and(|l| l.restarts > 0);
+    let auto = args.resume.as_deref() == Some(Path::new("auto"));
+    if first && (auto || (again && options.resume.is_none())) && find_run(&mut options)? {
         return Ok(OK);
     }
-    if options.resume.is_none() {
+    if options.resume.is_none() && first {
         measure_num_envs(&mut options)?;
     }
-    match wish(&options) {
-        Some(wish) => Ok(supervise(wish, &|attempt| train(&of_attempt(&options, attempt)))),
-        None => Ok(train(&options)),
+    let here = launched.as_ref().map_or(args.nproc.unwrap_or(1) as usize, |l| l.here);
+    divide_threads(&mut options, here);
+    let go = |options: &Options| match (&launched, args.nproc) {
+        (Some(launch), _) => train_as(options, launch),
+        (None, Some(n)) if n > 1 => match peers::fork(n as usize) {
+            Ok(launch) => train_as(options, &launch),
+            Err(e) => {
+                errln!("error: {n} processes cannot be started: {e}");
+                FAILED
+            }
+        },
+        _ => train(options),
+    };
+    match wish(&options).filter(|_| launched.is_none()) {
+        Some(wish) => Ok(supervise(wish, &|attempt| go(&of_attempt(&options, attempt)))),
+        None => Ok(go(&options)),
     }
+}
+
+/// Of `here` processes on this machine each has its share of the cores, where the configuration
+/// leaves their number open.
+fn divide_threads(options: &mut Options, here: usize) {
+    let Some(path) = options.config.as_deref().filter(|_| here > 1) else {
+        return;
+    };
+    // What is wrong with it is said where it is used.
+    let Ok(loaded) = load(path, &options.overrides) else {
+        return;
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let config = &loaded.config;
+    let open = [("sim.threads", config.sim.threads), ("learner.threads", config.learner.threads)];
+    for (key, _) in open.into_iter().filter(|(_, threads)| matches!(threads, Auto::Auto(_))) {
+        let threads = (cores / here).max(1);
+        options.overrides.push(Override::flag("several processes", key, threads));
+    }
+}
+
+/// One of several processes: the first trains, the others follow; returns the exit code.
+fn train_as(options: &Options, launch: &Launch) -> i32 {
+    let runner = config_of(options).map(|c| c.runner).unwrap_or_default();
+    let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
+    let patience =
+        Patience { start: seconds(runner.peers_start_s), silence: seconds(runner.peers_silence_s) };
+    let group = match peers::meet(&launch.meeting, patience) {
+        Ok(group) => group,
+        Err(e) => {
+            errln!("error: {e}");
+            return e.exit_code();
+        }
+    };
+    if group.rank() > 0 {
+        return peers::follow(options, &group);
+    }
+    let code = train(options);
+    peers::part();
+    code
 }
 
 /// `--resume auto`; whether nothing is left to do.
@@ -136,18 +212,23 @@ fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
 /// The configuration's part about supervision. One that cannot be read is complained
 /// about where it is used.
 fn wish(options: &Options) -> Option<Wish> {
-    let own = |run: &PathBuf| Some(find_run_of(run).ok()?.0.join(CONFIG));
-    let path = match (&options.config, &options.resume) {
-        (Some(path), _) => path.clone(),
-        (None, run) => own(run.as_ref()?)?,
-    };
-    let config = load(&path, &options.overrides).ok()?.config;
+    let config = config_of(options)?;
     config.runner.supervise.then_some(Wish {
         max_restarts: config.runner.max_restarts,
         back_off: config.back_off,
         warn: config.memory.warn,
         format: config.log.format,
     })
+}
+
+/// The configuration, where it can be read.
+fn config_of(options: &Options) -> Option<Config> {
+    let own = |run: &PathBuf| Some(find_run_of(run).ok()?.0.join(CONFIG));
+    let path = match (&options.config, &options.resume) {
+        (Some(path), _) => path.clone(),
+        (None, run) => own(run.as_ref()?)?,
+    };
+    Some(load(&path, &options.overrides).ok()?.config)
 }
 
 /// The options of a start after a death: the same run goes on in its folder.
@@ -207,6 +288,12 @@ fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
 
 /// Says why it failed and where the report is; returns the exit code.
 fn failed(run: &mut Run, e: &RunError, supervised: bool) -> i32 {
+    // What is gone says why itself, and the run goes on.
+    if e.process_is_lost() {
+        tracing::warn!("{e}");
+        errln!("error: {e}");
+        return LOST;
+    }
     // Not even why is written into another one's folder.
     if let RunError::Taken(_) = e {
         errln!("error: {e}");

@@ -17,6 +17,7 @@ use super::{Network, State, TrainedPolicy, error::LearnError};
 use crate::learner::tensors::zeros;
 use crate::learner::turn::Turn;
 use net::{Net, NetSpace};
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::brought;
 use ostler_collector::{
     Act, Hidden, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise,
@@ -244,6 +245,19 @@ impl Norms {
             normalizer.merge(&rows(&rollout.critic(&rollout.obs)?)?, &valid)?;
         }
         Ok(())
+    }
+
+    /// From now on what all these processes see counts.
+    pub(super) fn join(&mut self, group: &Group) {
+        if let Some(normalizer) = &mut self.actor {
+            normalizer.join(group);
+        }
+        if let CriticNorm::Own(normalizer) = &mut self.critic {
+            normalizer.join(group);
+        }
+        if let Some(returns) = &mut self.returns {
+            returns.join(group);
+        }
     }
 
     /// Computes the values that derive from the statistics.

@@ -10,15 +10,18 @@ use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
 use super::mirrored::Targets;
 use super::sequences::Sequences;
+use super::share::Part;
 use crate::learner::error::LearnError;
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::half::Half;
 use crate::learner::nn::host::kernels::{LossBlock, LossShape, LossTerms};
 use crate::learner::policy::block::{BlockNet, BlockSpace, HalfNet, Pass};
+use ostler_collector::peers::Group;
 use ostler_sim::memory::{MemoryError, zeroed};
 use ostler_sim::physics::pool::{Pool, worker};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use tch::TchError;
 
 /// Samples of a block; a multiple of every vector's length.
 const ROWS: usize = 256;
@@ -45,7 +48,7 @@ pub(crate) struct Blocks {
     pool: Pool,
     /// One for each thread.
     spaces: Vec<Mutex<BlockSpace>>,
-    parts: Vec<RwLock<Part>>,
+    parts: Vec<RwLock<Piece>>,
     /// The gradient in chunks.
     sums: Vec<Mutex<Vec<f32>>>,
     sequences: Sequences,
@@ -53,8 +56,12 @@ pub(crate) struct Blocks {
     sides: usize,
     /// Where the policy's own reflection is its target.
     pub(super) targets: Option<Targets>,
-    /// An order of the samples or sequences, drawn anew each epoch.
+    /// Which of all processes' they are.
+    share: Part,
+    /// An order of the samples or sequences of all processes, drawn anew each epoch.
     order: Vec<i64>,
+    /// This one's of the present minibatch, and how many all have.
+    taken: (Vec<i64>, usize),
     /// Samples of the present minibatch, block by block.
     index: Vec<i64>,
     /// Sequences of a block, of all sides.
@@ -65,7 +72,7 @@ pub(crate) struct Blocks {
 
 /// Sums over the samples of one part.
 #[derive(Debug)]
-struct Part {
+struct Piece {
     grad: Vec<f32>,
     stats: [f64; STATS],
 }
@@ -98,18 +105,19 @@ impl Blocks {
         net: BlockNet,
         config: &PpoConfig,
         columns: Columns,
-        ((sequences, minibatches, same), sides): ((Sequences, usize, bool), usize),
+        ((share, minibatches, same), sides): ((Part, usize, bool), usize),
         (parameters, actor): (usize, usize),
         (threads, half): (usize, Option<Half>),
     ) -> Result<Self, LearnError> {
-        let most = sequences.count().div_ceil(minibatches) * sides;
+        let sequences = share.own;
+        let most = share.most(share.all.count().div_ceil(minibatches)) * sides;
         let (rows, parts) = (most * sequences.steps, parts_of(most, sequences.steps));
         let threads = threads.clamp(1, parts);
         let packed = columns.total() as usize;
         let stride = round_up(rows.min(rows_of(sequences.steps, sides)));
         let space = |_| Ok(Mutex::new(net.space(stride, same, packed, half.is_some())?));
         let part = |_| -> Result<_, MemoryError> {
-            Ok(RwLock::new(Part {
+            Ok(RwLock::new(Piece {
                 grad: zeroed("gradients of a part", parameters)?,
                 stats: [0.0; STATS],
             }))
@@ -128,7 +136,9 @@ impl Blocks {
             shape: columns.shape(config),
             net,
             columns,
-            order: in_order(sequences.count())?,
+            order: in_order(share.all.count())?,
+            taken: (zeroed("a minibatch's samples", most / sides)?, 0),
+            share,
             index: zeroed("a minibatch's samples", rows)?,
             both: zeroed("a block's sequences", rows_of(sequences.steps, sides) / sequences.steps)?,
             sequences,
@@ -153,7 +163,9 @@ impl Blocks {
     /// Takes a range of the present order as the next minibatch.
     pub(crate) fn take(&mut self, range: Range<usize>) {
         let (sequences, steps) = (self.sequences, self.sequences.steps);
-        let taken = &self.order[range];
+        self.taken.1 = range.len() * self.sides * steps;
+        self.share.of(&self.order[range], &mut self.taken.0);
+        let taken = &self.taken.0;
         let parts = parts_of(taken.len() * self.sides, steps);
         self.index.clear();
         for i in 0..parts {
@@ -182,14 +194,20 @@ impl Blocks {
         &self.index
     }
 
-    /// How many samples count, and how their advantages are normalised.
-    pub(crate) fn terms(
+    /// How many samples means are over, and how their advantages are normalised; and how many of
+    /// this process's count. Of several processes means are over all samples of the minibatch,
+    /// unless it is known before how many of them count.
+    ///
+    /// # Errors
+    /// Another process is gone.
+    pub(super) fn terms(
         &self,
         config: &PpoConfig,
         [value_clip, imitation_coef]: [f32; 2],
         inputs: Inputs<'_>,
-        index: &[i64],
-    ) -> LossTerms {
+        group: &Group,
+    ) -> Result<(LossTerms, f32), TchError> {
+        let index = &self.index;
         let width = self.columns.total() as usize;
         let tail = |i: &i64| {
             let end = (*i as usize + 1) * width;
@@ -203,15 +221,20 @@ impl Blocks {
             n += f64::from(valid);
             sum += f64::from(advantage * valid);
         }
+        let counted = n as f32;
         let (mut mean, mut scale) = (0.0, 1.0);
         if config.normalize_advantage == AdvantageNorm::MiniBatch {
+            [n, sum] = group.add([n, sum])?;
             mean = (sum / n) as f32;
             let off = index.iter().map(tail);
             let squares: f64 = off.map(|[a, v]| f64::from((a - mean).powi(2) * v)).sum();
+            let [squares] = group.add([squares])?;
             let deviation = (squares / (n - 1.0).max(1.0)).sqrt();
             scale = (1.0 / (deviation + 1e-8)) as f32;
+        } else if !group.is_alone() {
+            n = self.taken.1 as f64;
         }
-        LossTerms {
+        let terms = LossTerms {
             clip: config.clip_param as f32,
             value_clip,
             value_coef: config.value_loss_coef as f32,
@@ -220,7 +243,8 @@ impl Blocks {
             samples: n as f32,
             advantage_mean: mean,
             advantage_scale: scale,
-        }
+        };
+        Ok((terms, counted))
     }
 
     /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
@@ -289,7 +313,7 @@ impl Blocks {
         terms: &LossTerms,
         policy: bool,
         space: &mut BlockSpace,
-        part: &mut Part,
+        part: &mut Piece,
     ) {
         let rows = index.len();
         let stride = space.stride();

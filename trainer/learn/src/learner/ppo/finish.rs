@@ -8,6 +8,7 @@ use super::{Ppo, PpoConfig, Schedule};
 use crate::learner::error::LearnError;
 use crate::learner::nn::HostAdam;
 use ostler_collector::memory::HostRows;
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::host_number;
 use tch::{TchError, Tensor};
 
@@ -35,13 +36,15 @@ pub(super) struct Host {
 impl Host {
     /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value may
     /// move, and how much a teacher counts. Without `policy` only the value part is computed.
+    /// Returns how many of them count, and the number that the means were divided by.
     pub(super) fn run(
         &mut self,
         blocks: &mut Blocks,
         config: &PpoConfig,
         policy: bool,
         limits: [f32; 2],
-    ) -> Result<(), LearnError> {
+        group: &Group,
+    ) -> Result<(f32, f32), LearnError> {
         let inputs = Inputs {
             theta: self.theta.all()?,
             x_actor: self.x_actor.all()?,
@@ -54,10 +57,10 @@ impl Host {
         };
         blocks.pack(inputs.theta);
         let index = blocks.samples();
-        let terms = blocks.terms(config, limits, inputs, index);
+        let (terms, counted) = blocks.terms(config, limits, inputs, group)?;
         let out = (self.grad.all_mut()?, self.stats.all_mut()?);
         blocks.run(inputs, index, &terms, policy, out);
-        Ok(())
+        Ok((counted, terms.samples))
     }
 
     /// Whether the policy has not stopped.

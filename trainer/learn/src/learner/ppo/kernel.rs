@@ -9,6 +9,7 @@ use crate::learner::nn::device::{Entry, LearnKernels, address};
 use crate::learner::nn::host::kernels::{Columns, LossShape};
 use crate::learner::nn::shared::LossArgs;
 use crate::learner::tensors::zeros;
+use ostler_collector::peers::Group;
 use tch::{Kind, TchError, Tensor};
 
 /// The kernel, loaded, and room for its results for every sample.
@@ -102,7 +103,7 @@ impl LossKernel {
         let (mean, scale) = match config.normalize_advantage {
             AdvantageNorm::MiniBatch => {
                 let mean = mb.advantage.f_mul(&mb.valid)?.f_sum(Kind::Float)?.f_div(&n)?;
-                let (_, deviation) = centred(&mb.advantage, &mb.valid)?;
+                let (_, deviation) = centred(&mb.advantage, &mb.valid, &Group::default())?;
                 (mean, deviation.f_add_scalar(1e-8)?.f_reciprocal()?)
             }
             _ => (self.plain[0].shallow_clone(), self.plain[1].shallow_clone()),

@@ -2,6 +2,7 @@
 //! actions, normalised advantages. The loss itself is `trainer/kernels/loss.cuh`.
 
 use crate::learner::nn::shared;
+use ostler_collector::peers::Group;
 use tch::{Kind, TchError, Tensor};
 
 /// `ln(2 pi) / 2`.
@@ -36,17 +37,21 @@ pub(crate) fn old_log_prob(
 
 /// Shifts and scales `x` to mean 0 and standard deviation 1 over the samples that are valid.
 pub(crate) fn standardize(x: &Tensor, valid: &Tensor) -> Result<Tensor, TchError> {
-    let (centred, deviation) = centred(x, valid)?;
+    let (centred, deviation) = centred(x, valid, &Group::default())?;
     centred.f_div(&deviation.f_add_scalar(1e-8)?)
 }
 
-/// `x` without its mean over the samples that are valid, and its standard deviation, without
-/// dimensions. The variance is that of a sample (n - 1), as in rsl_rl.
-pub(crate) fn centred(x: &Tensor, valid: &Tensor) -> Result<(Tensor, Tensor), TchError> {
-    let n = valid.f_sum(Kind::Float)?;
-    let mean = x.f_mul(valid)?.f_sum(Kind::Float)?.f_div(&n)?;
-    let centred = x.f_sub(&mean)?;
-    let squares = centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Float)?;
+/// `x` without its mean over the samples of all processes that are valid, and its standard
+/// deviation, without dimensions. The variance is that of a sample (n - 1), as in rsl_rl.
+pub(crate) fn centred(
+    x: &Tensor,
+    valid: &Tensor,
+    group: &Group,
+) -> Result<(Tensor, Tensor), TchError> {
+    let sums = [valid.f_sum(Kind::Float)?, x.f_mul(valid)?.f_sum(Kind::Float)?];
+    let [n, sum] = group.totals(sums)?;
+    let centred = x.f_sub(&sum.f_div(&n)?)?;
+    let squares = group.total(centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Float)?)?;
     let var = squares.f_div(&n.f_sub_scalar(1.0)?.f_clamp_min(1.0)?)?;
     Ok((centred, var.f_sqrt()?))
 }

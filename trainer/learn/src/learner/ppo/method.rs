@@ -96,6 +96,10 @@ impl Method for PpoMethod {
         true
     }
 
+    fn shares(&self) -> bool {
+        true
+    }
+
     fn self_play(&self) -> bool {
         true
     }
@@ -121,7 +125,7 @@ impl Method for PpoMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerArgs { config, spec, seed, device } = *plan;
+        let LearnerArgs { config, spec, seed, device, group } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let mut ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
@@ -136,6 +140,7 @@ impl Method for PpoMethod {
             ppo = ppo.with_demonstrations(&config.amp, spec, demonstrations)?;
         }
         let half = Half::of(config)?;
+        let ppo = ppo.with_group(group, config.env.num_envs)?;
         Ok(Box::new(ppo.on_processor(config.learner_threads(), half)?))
     }
 

@@ -24,6 +24,7 @@ mod reference;
 mod reflect;
 mod rnd;
 mod sequences;
+mod share;
 mod stale;
 mod state;
 mod stats;
@@ -65,6 +66,7 @@ use priority::Priorities;
 use range::RewardRange;
 use rnd::Rnd;
 use sequences::Sequences;
+use share::{Part, Share};
 use stats::Accumulator;
 use std::ops::Range;
 use std::time::Instant;
@@ -81,6 +83,10 @@ pub struct Ppo {
     path: Path,
     /// Units that minibatches are drawn from.
     sequences: Sequences,
+    /// Which of all processes' they are.
+    part: Part,
+    /// Those that learn together.
+    share: Share,
     teacher: Option<Teacher>,
     /// Reflections of samples, where they are learnt from.
     mirrored: Option<Mirrored>,
@@ -248,6 +254,8 @@ impl Ppo {
             columns,
             path: Path::None,
             sequences,
+            part: Part::whole(sequences),
+            share: Share::default(),
             teacher: None,
             mirrored: None,
             rnd,
@@ -277,7 +285,7 @@ impl Ppo {
         };
         let parameters = (params.len() as usize, actor);
         let parts = self.config.num_mini_batches;
-        let drawn = (self.sequences, parts, self.same_inputs);
+        let drawn = (self.part, parts, self.same_inputs);
         let net = self.places();
         let mut blocks = Blocks::new(
             net,
@@ -465,7 +473,8 @@ impl Ppo {
         if let Path::Blocks(blocks) = &mut self.path {
             blocks.take(range);
             let limits = [self.host_value_clip, target as f32];
-            host.run(blocks, &self.config, policy, limits)?;
+            let counted = host.run(blocks, &self.config, policy, limits, &self.share.group)?;
+            self.pool(counted.0, counted.1)?;
         }
         let policy = host.policy_goes_on()?;
         self.poison(FaultTime::Judged)?;
@@ -575,7 +584,7 @@ impl Ppo {
     /// First sample or sequence of an epoch's minibatches, and how many each has.
     fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let parts = self.config.num_mini_batches as i64;
-        let total = self.sequences.count() as i64;
+        let total = self.part.all.count() as i64;
         (0..parts).map(move |i| batch::part(total, parts, i))
     }
 }

@@ -6,6 +6,7 @@
 //! them enters its own targets. Source: Andrychowicz et al., "Hindsight experience replay",
 //! 2017, section 4.1, which clips targets for this reason.
 
+use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// The range of rewards that a run has seen, 0 included.
@@ -27,14 +28,20 @@ impl RewardRange {
         &self.seen
     }
 
-    /// Takes in the rewards `[T,N]` of samples with 1 in `valid [T,N]`; numbers that are not
+    /// Takes in the rewards `[T,N]` of all processes' samples with 1 in `valid [T,N]`; numbers that are not
     /// finite count as 0.
-    pub(crate) fn merge(&mut self, reward: &Tensor, valid: &Tensor) -> Result<(), TchError> {
+    pub(crate) fn merge(
+        &mut self,
+        reward: &Tensor,
+        valid: &Tensor,
+        group: &Group,
+    ) -> Result<(), TchError> {
         let counted = reward.f_mul(valid)?.f_nan_to_num(0.0, 0.0, 0.0)?;
         let (low, high) = counted.f_aminmax(None, false)?;
-        let now = Tensor::f_stack(&[low, high], 0)?.f_to_kind(Kind::Double)?;
+        let now = Tensor::f_stack(&[low.f_neg()?, high], 0)?.f_to_kind(Kind::Double)?;
+        let now = group.largest(now)?;
         let (mut low, mut high) = (self.seen.f_get(0)?, self.seen.f_get(1)?);
-        low.f_copy_(&low.f_minimum(&now.f_get(0)?)?)?;
+        low.f_copy_(&low.f_minimum(&now.f_get(0)?.f_neg()?)?)?;
         high.f_copy_(&high.f_maximum(&now.f_get(1)?)?)
     }
 
@@ -63,12 +70,12 @@ mod tests {
     #[test]
     fn values_stay_within_what_the_largest_and_smallest_rewards_allow() {
         let mut range = RewardRange::new(Device::Cpu).unwrap();
-        let all = rows(&[1.0; 4]);
-        range.merge(&rows(&[1.0, 2.0, 0.5, f32::INFINITY]), &all).unwrap();
-        range.merge(&rows(&[-0.25, 1.0, 1.0, f32::NAN]), &all).unwrap();
+        let (all, alone) = (rows(&[1.0; 4]), Group::default());
+        range.merge(&rows(&[1.0, 2.0, 0.5, f32::INFINITY]), &all, &alone).unwrap();
+        range.merge(&rows(&[-0.25, 1.0, 1.0, f32::NAN]), &all, &alone).unwrap();
         // Not valid, and so not seen.
         let none = rows(&[0.0; 4]);
-        range.merge(&rows(&[50.0, -50.0, 0.0, 0.0]), &none).unwrap();
+        range.merge(&rows(&[50.0, -50.0, 0.0, 0.0]), &none, &alone).unwrap();
         let value = rows(&[1e30, -1e30, 7.0, f32::NAN]);
         range.hold(&value, 0.99).unwrap();
         let got: Vec<f32> = Vec::try_from(value.view([-1])).unwrap();

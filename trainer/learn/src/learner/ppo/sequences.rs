@@ -24,6 +24,11 @@ impl Sequences {
         Self { steps, envs: envs.max(1), count: total / steps }
     }
 
+    /// Rows of a step.
+    pub(crate) fn rows(self) -> usize {
+        self.envs
+    }
+
     /// How many there are.
     pub(crate) fn count(self) -> usize {
         self.count

@@ -8,6 +8,7 @@ use crate::learner::nn::host::kernels::TallyShape;
 use crate::learner::nn::shared::{self, PpoFinishArgs};
 use crate::learner::{UpdateStats, error::LearnError};
 use ostler_collector::memory::HostRows;
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::host_doubles;
 use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
@@ -108,9 +109,10 @@ impl Accumulator {
         &self.losses
     }
 
-    /// Starts an update. All `[M,1]` but `std [M,A]`.
+    /// Starts an update, of all processes' samples. All `[M,1]` but `std [M,A]`.
     pub(crate) fn begin(
         &mut self,
+        group: &Group,
         valid: &Tensor,
         returns: &Tensor,
         advantage: &Tensor,
@@ -120,23 +122,29 @@ impl Accumulator {
         let _ = self.passed.f_zero_()?;
         let _ = self.end.f_zero_()?;
         let _ = self.end.f_get(2)?.f_fill_(f64::NAN)?;
-        let n = valid.f_sum(Kind::Double)?;
-        let variance = |x: &Tensor| -> Result<Tensor, TchError> {
-            let mean = x.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)?;
-            let centred = x.f_sub(&mean)?;
-            centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)
+        let sum = |x: &Tensor| x.f_mul(valid)?.f_sum(Kind::Double);
+        let rows = valid.f_ones_like()?.f_sum(Kind::Double)?;
+        let deviations = match std {
+            Some(std) => std.f_sum(Kind::Double)?,
+            None => rows.f_zeros_like()?,
         };
+        let sums = [valid.f_sum(Kind::Double)?, sum(returns)?, sum(advantage)?, rows, deviations];
+        let [n, of_returns, of_advantages, rows, deviations] = group.totals(sums)?;
+        let squares = |x: &Tensor, sum: &Tensor| -> Result<Tensor, TchError> {
+            let centred = x.f_sub(&sum.f_div(&n)?)?;
+            centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Double)
+        };
+        let squares = [squares(returns, &of_returns)?, squares(advantage, &of_advantages)?];
         // return - value is the advantage.
-        let total = variance(returns)?;
-        let unexplained = variance(advantage)?.f_div(&total)?;
+        let [total, unexplained] = group.totals(squares)?;
+        let (total, unexplained) = (total.f_div(&n)?, unexplained.f_div(&n)?);
+        let unexplained = unexplained.f_div(&total)?;
         // Nothing is to be explained where all returns are the same.
         let unexplained = unexplained.f_masked_fill(&total.f_eq(0.0)?, 1.0)?;
         let explained = unexplained.f_neg()?.f_add_scalar(1.0)?;
-        let deviation = match std {
-            Some(std) => std.f_mean(Kind::Double)?,
-            None => n.f_zeros_like()?,
-        };
-        let invalid = n.f_neg()?.f_add_scalar(valid.numel() as f64)?;
+        let width = std.map_or(1, |std| std.numel() / valid.numel().max(1));
+        let deviation = deviations.f_div(&rows.f_mul_scalar(width as f64)?)?;
+        let invalid = rows.f_sub(&n)?;
         self.before = Tensor::f_stack(&[explained, deviation, invalid], 0)?;
         Ok(())
     }

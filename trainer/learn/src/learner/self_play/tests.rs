@@ -53,7 +53,8 @@ fn config() -> Config {
 
 fn self_play(config: &Config, spec: &EnvSpec) -> SelfPlay {
     let method = methods().next().unwrap();
-    let plan = LearnerArgs { config, spec, seed: 7, device: Device::Cpu };
+    let plan =
+        LearnerArgs { config, spec, seed: 7, device: Device::Cpu, group: &Default::default() };
     SelfPlay::new(&*method, &plan).unwrap()
 }
 

@@ -40,11 +40,22 @@ pub fn build_env(
     num_envs: usize,
     seed: u64,
 ) -> Result<BatchEnv, RunError> {
+    build_part(loaded, config, model, (0, num_envs), seed)
+}
+
+/// The same for some of a larger batch: the number of the first, and how many.
+pub(super) fn build_part(
+    loaded: &Loaded,
+    config: &Config,
+    model: &Arc<Model>,
+    (first, num_envs): (usize, usize),
+    seed: u64,
+) -> Result<BatchEnv, RunError> {
     if loaded.foreign.is_some() {
         return Err(no_robot("this"));
     }
     let env = EnvConfig { num_envs, ..config.env.clone() };
-    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed)
+    BatchEnv::shard(model.clone(), &config.sim, &env, &config.task, seed, first as u32)
         .map_err(|e| explained(loaded, e))
 }
 

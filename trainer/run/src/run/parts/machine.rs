@@ -1,13 +1,14 @@
 //! Where a run's environments, policy and learner compute, and the collector that
 //! belongs there.
 
-use crate::run::engine::{build_envs, explained};
+use crate::run::engine::{build_envs, build_part, explained};
 use crate::run::error::RunError;
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
     Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
 use ostler_collector::env::Environments;
+use ostler_collector::peers::Group;
 use ostler_collector::{
     AsyncCollector, CollectError, Collector, DeviceCollector, Policy, Stepping, SyncCollector,
 };
@@ -84,7 +85,16 @@ impl Machine {
         let config = &loaded.config;
         match self.sim.is_some() || config.is_async() {
             true => Ok(None),
-            false => build_envs(loaded, config, model, config.env.num_envs, config.seed).map(Some),
+            false => {
+                let (n, seed, group) = (config.env.num_envs, config.seed, Group::current());
+                match group.is_alone() {
+                    true => build_envs(loaded, config, model, n, seed).map(Some),
+                    false => {
+                        let part = build_part(loaded, config, model, group.shard(n), seed)?;
+                        Ok(Some(Box::new(part)))
+                    }
+                }
+            }
         }
     }
 
@@ -135,7 +145,8 @@ impl Machine {
         Ok(match (envs, &self.sim, self.queue(config)) {
             (None, None, _) => asynchronous(self, loaded, model, policy)?,
             (Some(env), _, None) => {
-                let env = SyncCollector::stepping(env, steps, policy, seed, spread, stepping)?;
+                let first = Group::current().shard(config.env.num_envs).0;
+                let env = SyncCollector::part(env, steps, policy, seed, spread, stepping, first)?;
                 (Box::new(env), None)
             }
             (_, _, Some(_)) if !plain => return Err(on_host(loaded)),

@@ -16,7 +16,9 @@ pub use teacher::check_teacher;
 use super::error::RunError;
 use crate::forecast::Need;
 use crate::run::engine::one_env;
+use crate::run::peers::{LeadCollector, LeadLearner, built, tell_to_build};
 use ostler_collector::env::Environments;
+use ostler_collector::peers::Group;
 use ostler_collector::{CollectError, Collector, Snapshot};
 use ostler_learn::config::Loaded;
 use ostler_learn::drill::Drill;
@@ -69,7 +71,28 @@ impl Parts {
     /// The task has a mistake, or memory does not suffice.
     pub fn build(loaded: &Loaded, model: &Arc<Model>, spec: &EnvSpec) -> Result<Self, RunError> {
         let machine = Machine::of(&loaded.config)?;
-        ostler_machine::torch::returnable(|| Self::build_on(&machine, loaded, model, spec))
+        let group = Group::current();
+        if !group.is_alone() {
+            in_one_process(loaded)?;
+        }
+        tell_to_build(&group, &loaded.config, model)?;
+        let build = || Self::build_on(&machine, loaded, model, spec);
+        let own = ostler_machine::torch::returnable(build);
+        let others = built(&group);
+        let own = own?;
+        others?;
+        own.lead(&group)
+    }
+
+    /// Of process 0 of several: what it asks of these parts the others do, too.
+    fn lead(self, group: &Group) -> Result<Self, RunError> {
+        if group.is_alone() || group.rank() > 0 {
+            return Ok(self);
+        }
+        let hidden = self.learner.policy().hidden_width();
+        let collector = LeadCollector::new(self.collector, group, &self.spec, hidden)?;
+        let learner = LeadLearner::new(self.learner, group);
+        Ok(Self { collector: Box::new(collector), learner: Box::new(learner), ..self })
     }
 
     /// The same on a machine that is not as the configuration has it, for tests.
@@ -83,7 +106,9 @@ impl Parts {
         if !machine.has_gpu() {
             // The system grants more than there is and later kills whoever touches it; a
             // GPU refuses.
-            Need::of(config, spec).check(machine.free.host())?;
+            let mut own = config.clone();
+            own.env.num_envs = Group::current().shard(config.env.num_envs).1;
+            Need::of(&own, spec).check(machine.free.host())?;
         }
         let mut envs = machine.envs(loaded, model)?;
         let (mut own, physics_notes) = match &envs {
@@ -109,6 +134,8 @@ impl Parts {
                 .map_err(|e| in_fault(loaded, e))?;
         }
         let (collector, workers) = machine.collector(envs, loaded, model, learner.policy())?;
+        // What a checkpoint says it is of, whoever has them.
+        let spec = EnvSpec { num_envs: config.env.num_envs, ..spec };
         Ok(Self {
             collector,
             workers,
@@ -179,6 +206,26 @@ impl Parts {
             start.collector = bytes.into();
         }
         Ok(start)
+    }
+}
+
+/// Refuses what several processes cannot do together.
+fn in_one_process(loaded: &Loaded) -> Result<(), RunError> {
+    let config = &loaded.config;
+    let refused = [
+        (config.gpu().is_some(), "device", "\"cpu\""),
+        (config.is_async(), "collector.kind", "\"sync\": each process collects for itself"),
+        (loaded.foreign.is_some() && config.gymnasium.is_some(), "gymnasium.env", "a robot"),
+        (loaded.foreign.is_some(), "custom.env", "a robot"),
+        (config.env.num_envs < Group::current().size(), "env.num_envs", "one for each process"),
+    ];
+    match refused.into_iter().find(|r| r.0) {
+        Some((_, key, help)) => {
+            let why = "several processes cannot train with it together";
+            let error = ConfigError::new(key, why).help(format!("{help}, or one process"));
+            Err(loaded.places.explain(&error).into())
+        }
+        None => Ok(()),
     }
 }
 

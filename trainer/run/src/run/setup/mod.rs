@@ -15,6 +15,7 @@ pub(crate) use plan::{Plan, fresh};
 pub use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
+pub(super) use same_run::differing;
 pub(super) use unchanged::hash;
 
 use super::counters::Counters;

@@ -18,6 +18,8 @@ pub const MAY_CHANGE: &[&str] = &[
     "runner.eval_episodes",
     "runner.supervise",
     "runner.max_restarts",
+    "runner.peers_silence_s",
+    "runner.peers_start_s",
     "log",
     "memory",
     // What a run did, and what it does about the next trouble.
@@ -68,7 +70,7 @@ pub(crate) fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), Run
 }
 
 /// What differs, but for keys that may change: a key with both values, each.
-pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
+pub(in crate::run) fn differing(old: &Value, new: &Value) -> Vec<String> {
     let mut all = Vec::new();
     compare(old, new, "", &mut all);
     all

@@ -1,0 +1,283 @@
+//! Processes that train as one: what each tells the others.
+//!
+//! [`Group`] is what everybody else holds; of a process alone it does nothing. Sums are the same
+//! bits in every process, so what follows from them is, too.
+
+use crate::CollectError;
+use ostler_sim::memory::MemoryError;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// How an error of libtorch begins that says that another process is gone.
+const LOST: &str = "another process of this training is gone";
+
+/// How processes reach one another. Tensors are contiguous and lie on the host; all processes call
+/// the same functions in the same order, with tensors of the same size.
+pub trait Peers: std::fmt::Debug + Send {
+    /// The number of this process, from 0.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn size(&self) -> usize;
+
+    /// `tensor` becomes the sum over all processes.
+    ///
+    /// # Errors
+    /// Another process is gone.
+    fn sum(&self, tensor: &Tensor) -> Result<(), TchError>;
+
+    /// `tensor` becomes, entry by entry, the largest of all processes.
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    fn largest(&self, tensor: &Tensor) -> Result<(), TchError>;
+
+    /// `tensor` becomes that of process `root`.
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<(), TchError>;
+
+    /// Gives `tensor` to process `to`, which [receives](Self::receive) it.
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    fn send(&self, tensor: &Tensor, to: usize) -> Result<(), TchError>;
+
+    /// Waits for what process `from` [sends](Self::send).
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    fn receive(&self, tensor: &Tensor, from: usize) -> Result<(), TchError>;
+}
+
+/// The processes that this one trains with, if there are any.
+#[derive(Debug, Clone, Default)]
+pub struct Group(Option<Arc<Joined>>);
+
+#[derive(Debug)]
+struct Joined {
+    rank: usize,
+    size: usize,
+    /// Messages keep their order, whichever thread of this process sends them.
+    peers: Mutex<Box<dyn Peers>>,
+    /// Time that sums took since it was asked for (ns), most of it waiting for the slowest.
+    waited: AtomicU64,
+}
+
+impl Joined {
+    fn peers(&self) -> MutexGuard<'_, Box<dyn Peers>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Group> = RefCell::default();
+}
+
+impl Group {
+    /// With these.
+    pub fn of(peers: Box<dyn Peers>) -> Self {
+        let (rank, size) = (peers.rank(), peers.size());
+        match size {
+            1 => Self::default(),
+            _ => Self(Some(Arc::new(Joined {
+                rank,
+                size,
+                peers: Mutex::new(peers),
+                waited: AtomicU64::default(),
+            }))),
+        }
+    }
+
+    /// The group of this thread, which [`enter`](Self::enter) set; alone without it.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Self::clone)
+    }
+
+    /// From now on it is that of this thread.
+    pub fn enter(&self) {
+        CURRENT.set(self.clone());
+    }
+
+    /// Whether there is no other process.
+    pub fn is_alone(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The number of this process, from 0.
+    pub fn rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |g| g.rank)
+    }
+
+    /// How many there are.
+    pub fn size(&self) -> usize {
+        self.0.as_ref().map_or(1, |g| g.size)
+    }
+
+    /// Which of so many `environments` is the first of process `rank`.
+    pub fn first(&self, environments: usize, rank: usize) -> usize {
+        (environments as u128 * rank as u128 / self.size() as u128) as usize
+    }
+
+    /// Which of so many `environments` are this process's: the first, and how many.
+    pub fn shard(&self, environments: usize) -> (usize, usize) {
+        let [from, to] = [0, 1].map(|more| self.first(environments, self.rank() + more));
+        (from, to - from)
+    }
+
+    /// The sum of `tensor` over all processes; of one alone the tensor itself.
+    ///
+    /// # Errors
+    /// Another process is gone.
+    pub fn total(&self, tensor: Tensor) -> Result<Tensor, TchError> {
+        self.reduced(tensor, |peers, tensor| peers.sum(tensor))
+    }
+
+    /// The same of several tensors, in one message: their kinds are the same.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn totals<const N: usize>(&self, tensors: [Tensor; N]) -> Result<[Tensor; N], TchError> {
+        if self.is_alone() {
+            return Ok(tensors);
+        }
+        let flat: Vec<Tensor> =
+            tensors.iter().map(|t| t.f_reshape([-1])).collect::<Result<_, _>>()?;
+        let sums = self.total(Tensor::f_cat(&flat, 0)?)?;
+        let mut at = 0;
+        for (t, flat) in tensors.iter().zip(&flat) {
+            let n = flat.size1()?;
+            t.shallow_clone().f_copy_(&sums.f_narrow(0, at, n)?.f_view_as(t)?)?;
+            at += n;
+        }
+        Ok(tensors)
+    }
+
+    /// The largest of all processes, entry by entry.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn largest(&self, tensor: Tensor) -> Result<Tensor, TchError> {
+        self.reduced(tensor, |peers, tensor| peers.largest(tensor))
+    }
+
+    fn reduced(
+        &self,
+        tensor: Tensor,
+        by: impl Fn(&dyn Peers, &Tensor) -> Result<(), TchError>,
+    ) -> Result<Tensor, TchError> {
+        let Some(group) = &self.0 else {
+            return Ok(tensor);
+        };
+        let tensor = tensor.f_contiguous()?;
+        let begun = Instant::now();
+        by(&**group.peers(), &tensor).map_err(|e| lost(&e))?;
+        group.waited.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
+        Ok(tensor)
+    }
+
+    /// The sums of a few numbers.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn add<const N: usize>(&self, numbers: [f64; N]) -> Result<[f64; N], TchError> {
+        if self.is_alone() {
+            return Ok(numbers);
+        }
+        let sums = Vec::<f64>::try_from(self.total(Tensor::f_from_slice(&numbers)?)?)?;
+        Ok(std::array::from_fn(|i| sums[i]))
+    }
+
+    /// All take the numbers of process 0, in place.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn share(&self, tensor: &Tensor) -> Result<(), TchError> {
+        match &self.0 {
+            Some(group) => group.peers().broadcast(tensor, 0).map_err(|e| lost(&e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the bytes of process 0 to all; others give none and get them.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total); there is no memory.
+    pub fn tell(&self, bytes: &[u8]) -> Result<Vec<u8>, CollectError> {
+        let length = Tensor::f_from_slice(&[bytes.len() as i64])?;
+        self.share(&length)?;
+        let text = match self.rank() {
+            0 => Tensor::f_from_slice(bytes)?,
+            _ => room(length.f_int64_value(&[0])?)?,
+        };
+        if text.numel() > 0 {
+            self.share(&text)?;
+        }
+        into_bytes(&text)
+    }
+
+    /// Gives bytes to another process.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn send(&self, bytes: &[u8], to: usize) -> Result<(), CollectError> {
+        let Some(group) = &self.0 else {
+            return Ok(());
+        };
+        let give = |tensor: &Tensor| group.peers().send(tensor, to).map_err(|e| lost(&e));
+        give(&Tensor::f_from_slice(&[bytes.len() as i64])?)?;
+        if !bytes.is_empty() {
+            give(&Tensor::f_from_slice(bytes)?)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what another process sends.
+    ///
+    /// # Errors
+    /// As [`tell`](Self::tell).
+    pub fn receive(&self, from: usize) -> Result<Vec<u8>, CollectError> {
+        let Some(group) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        let take = |tensor: &Tensor| group.peers().receive(tensor, from).map_err(|e| lost(&e));
+        let length = Tensor::f_zeros([1], (Kind::Int64, Device::Cpu))?;
+        take(&length)?;
+        let text = room(length.f_int64_value(&[0])?)?;
+        if text.numel() > 0 {
+            take(&text)?;
+        }
+        into_bytes(&text)
+    }
+
+    /// Time that sums took since this was asked last (s).
+    pub fn take_waited(&self) -> f64 {
+        self.0.as_ref().map_or(0.0, |g| g.waited.swap(0, Relaxed) as f64 * 1e-9)
+    }
+}
+
+fn room(bytes: i64) -> Result<Tensor, TchError> {
+    Tensor::f_zeros([bytes.max(0)], (Kind::Uint8, Device::Cpu))
+}
+
+fn into_bytes(text: &Tensor) -> Result<Vec<u8>, CollectError> {
+    let (what, bytes) = ("a message".to_string(), text.numel());
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes).map_err(|_| MemoryError { what, bytes })?;
+    out.resize(bytes, 0);
+    text.f_copy_data_u8(&mut out, bytes)?;
+    Ok(out)
+}
+
+fn lost(e: &TchError) -> TchError {
+    TchError::Torch(format!("{LOST}: {e}"))
+}
+
+/// Whether an error, put into words, says that another process is gone.
+pub fn is_lost(why: &str) -> bool {
+    why.contains(LOST)
+}

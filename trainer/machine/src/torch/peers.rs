@@ -1,0 +1,505 @@
+//! Processes that train as one, over libtorch's c10d: a store where they meet (TCPStore), sums
+//! and messages by Gloo. A thread of each process says that it lives, and ends the process when
+//! another has said nothing for too long: nobody waits for the dead.
+
+use super::{TorchError, call, exit_fast};
+use ostler_collector::peers::Peers;
+use std::ffi::{CString, c_char, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tch::{TchError, Tensor};
+
+unsafe extern "C" {
+    fn ostler_store_open(
+        store: *mut *mut c_void,
+        host: *const c_char,
+        port: u16,
+        serve: i32,
+        socket: i32,
+        timeout_ms: i64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_store_part(
+        from: *mut c_void,
+        prefix: *const c_char,
+        store: *mut *mut c_void,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_store_set(
+        store: *mut c_void,
+        key: *const c_char,
+        value: *const u8,
+        size: usize,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_store_get(
+        store: *mut c_void,
+        key: *const c_char,
+        value: *mut u8,
+        size: usize,
+        held: *mut usize,
+        timeout_ms: i64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_store_close(store: *mut c_void);
+    fn ostler_peers_open(
+        peers: *mut *mut c_void,
+        store: *mut c_void,
+        rank: i32,
+        size: i32,
+        address: *const c_char,
+        timeout_ms: i64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_peers_reduce(
+        peers: *mut c_void,
+        tensor: *const c_void,
+        largest: i32,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_peers_broadcast(
+        peers: *mut c_void,
+        tensor: *const c_void,
+        root: i32,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_peers_pass(
+        peers: *mut c_void,
+        tensor: *const c_void,
+        other: i32,
+        receive: i32,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_peers_close(peers: *mut c_void);
+}
+
+/// One operation of Gloo's takes at most so long: only of processes that say that they live
+/// is anybody waited for.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// How often a process says that it lives.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// Where processes meet, and which this one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meeting {
+    /// The number of this process, from 0.
+    pub rank: usize,
+    /// How many there are.
+    pub size: usize,
+    /// The store's host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whether somebody else holds the store: `torchrun`'s agent. Else process 0 does.
+    pub held: bool,
+    /// A listening socket for process 0, where whoever started it opened one.
+    pub socket: Option<i32>,
+    /// Starts of these processes before this one: what they left in the store is of no use.
+    pub attempt: u64,
+    /// Whether all are on this machine.
+    pub here: bool,
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Patience {
+    /// Until all have come.
+    pub start: Duration,
+    /// For a process that says nothing.
+    pub silence: Duration,
+}
+
+/// A connection to the store.
+struct Store(NonNull<c_void>);
+
+// SAFETY: c10d's client of a store guards its connection by a lock of its own; this value alone
+// frees it.
+unsafe impl Send for Store {}
+
+impl Store {
+    fn open(meeting: &Meeting, patience: Duration) -> Result<Self, TorchError> {
+        let host = text(&meeting.host);
+        let serve = i32::from(meeting.rank == 0 && !meeting.held);
+        let socket = meeting.socket.unwrap_or(-1);
+        Self::made(|store, error, size| {
+            // SAFETY: the host is terminated, the place for the result lives across the call,
+            // and `call` hands over a buffer together with its length.
+            unsafe {
+                let (host, port) = (host.as_ptr(), meeting.port);
+                ostler_store_open(store, host, port, serve, socket, millis(patience), error, size)
+            }
+        })
+    }
+
+    /// Another connection, to keys below a prefix.
+    fn part(&self, prefix: &str) -> Result<Self, TorchError> {
+        let prefix = text(prefix);
+        Self::made(|store, error, size| {
+            // SAFETY: as above; this value holds the store.
+            unsafe { ostler_store_part(self.0.as_ptr(), prefix.as_ptr(), store, error, size) }
+        })
+    }
+
+    fn made(
+        by: impl FnOnce(*mut *mut c_void, *mut c_char, usize) -> i32,
+    ) -> Result<Self, TorchError> {
+        let mut store = std::ptr::null_mut();
+        call(MEET, |error, size| by(&mut store, error, size))?;
+        NonNull::new(store).map(Self).ok_or_else(|| refused(MEET, "nothing was made"))
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<(), TorchError> {
+        let key = text(key);
+        // SAFETY: the key is terminated, the value given with its length, and `call` hands over
+        // a buffer together with its length; this value holds the store.
+        call(MEET, |error, size| unsafe {
+            let (value, len) = (value.as_ptr(), value.len());
+            ostler_store_set(self.0.as_ptr(), key.as_ptr(), value, len, error, size)
+        })
+    }
+
+    /// Waits for a key that holds a number.
+    fn number(&self, key: &str, patience: Duration) -> Result<u64, TorchError> {
+        let key = text(key);
+        let (mut value, mut held) = ([0_u8; 8], 0);
+        // SAFETY: as in `set`, with room for so many bytes.
+        call(MEET, |error, size| unsafe {
+            ostler_store_get(
+                self.0.as_ptr(),
+                key.as_ptr(),
+                value.as_mut_ptr(),
+                value.len(),
+                &mut held,
+                millis(patience),
+                error,
+                size,
+            )
+        })?;
+        Ok(u64::from_le_bytes(value))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // SAFETY: made by the shim and freed by this value alone.
+        unsafe { ostler_store_close(self.0.as_ptr()) };
+    }
+}
+
+const MEET: &str = "meet the other processes";
+
+/// Processes that reach one another by Gloo.
+pub struct Gloo {
+    peers: NonNull<c_void>,
+    rank: usize,
+    size: usize,
+    watch: Arc<Watch>,
+    /// Held by process 0, to whom the others' threads are connected.
+    _store: Store,
+}
+
+// SAFETY: c10d's group guards its queue by locks of its own, and takes calls from any thread; this
+// value alone frees it.
+unsafe impl Send for Gloo {}
+
+impl std::fmt::Debug for Gloo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gloo").field("rank", &self.rank).field("size", &self.size).finish()
+    }
+}
+
+/// What the thread that watches is told.
+#[derive(Debug, Default)]
+struct Watch {
+    /// The process ends: nobody is missed any more.
+    over: AtomicBool,
+}
+
+impl Gloo {
+    /// Meets the others and waits until all have come.
+    ///
+    /// # Errors
+    /// One does not come in time; the port is in use.
+    pub fn meet(meeting: &Meeting, patience: Patience, lost: i32) -> Result<Self, TorchError> {
+        let store = Store::open(meeting, patience.start)?;
+        let own = format!("ostler/{}", meeting.attempt);
+        let (rank, size) = (meeting.rank, meeting.size);
+        let beats = store.part(&own)?;
+        beats.set(&beat_of(rank), &0_u64.to_le_bytes())?;
+        let since = Instant::now();
+        for other in (0..size).filter(|&other| rank == 0 || other == 0) {
+            let left = patience.start.saturating_sub(since.elapsed());
+            beats.number(&beat_of(other), left.max(BEAT)).map_err(|e| match e {
+                TorchError::Call { .. } => TorchError::Absent {
+                    rank: other,
+                    size,
+                    seconds: patience.start.as_secs(),
+                    why: e.to_string(),
+                },
+                e => e,
+            })?;
+        }
+        let gloo = store.part(&format!("{own}/gloo"))?;
+        let address = text(if meeting.here { "127.0.0.1" } else { "" });
+        let mut peers = std::ptr::null_mut();
+        // SAFETY: the store and the address live across the call, which has a place for its
+        // result; `call` hands over a buffer together with its length. The group keeps the
+        // store's connection alive by itself.
+        call(MEET, |error, len| unsafe {
+            ostler_peers_open(
+                &mut peers,
+                gloo.0.as_ptr(),
+                rank as i32,
+                size as i32,
+                address.as_ptr(),
+                millis(LONGEST),
+                error,
+                len,
+            )
+        })?;
+        let peers = NonNull::new(peers).ok_or_else(|| refused(MEET, "nothing was made"))?;
+        let watch = Arc::new(Watch::default());
+        let told = Arc::clone(&watch);
+        let listen = move || listen(&beats, (rank, size), patience.silence, lost, &told);
+        std::thread::Builder::new()
+            .name("peers".into())
+            .spawn(listen)
+            .map_err(|e| refused("watch over the other processes", &e.to_string()))?;
+        Ok(Self { peers, rank, size, watch, _store: store })
+    }
+
+    fn reduce(&self, tensor: &Tensor, largest: bool) -> Result<(), TchError> {
+        let own = tensor.as_ptr();
+        // SAFETY: this value holds the group; the tensor lives across the call, and `call` hands
+        // over a buffer together with its length.
+        call("add numbers up", |error, size| unsafe {
+            let peers = self.peers.as_ptr();
+            ostler_peers_reduce(peers, own.cast(), i32::from(largest), error, size)
+        })
+        .map_err(TorchError::into_tch)
+    }
+
+    fn pass(&self, tensor: &Tensor, other: usize, receive: bool) -> Result<(), TchError> {
+        let own = tensor.as_ptr();
+        // SAFETY: as in `reduce`.
+        call("pass a message", |error, size| unsafe {
+            let (peers, receive) = (self.peers.as_ptr(), i32::from(receive));
+            ostler_peers_pass(peers, own.cast(), other as i32, receive, error, size)
+        })
+        .map_err(TorchError::into_tch)
+    }
+}
+
+impl Peers for Gloo {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn sum(&self, tensor: &Tensor) -> Result<(), TchError> {
+        self.reduce(tensor, false)
+    }
+
+    fn largest(&self, tensor: &Tensor) -> Result<(), TchError> {
+        self.reduce(tensor, true)
+    }
+
+    fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<(), TchError> {
+        let own = tensor.as_ptr();
+        // SAFETY: as in `reduce`.
+        call("tell all", |error, size| unsafe {
+            ostler_peers_broadcast(self.peers.as_ptr(), own.cast(), root as i32, error, size)
+        })
+        .map_err(TorchError::into_tch)
+    }
+
+    fn send(&self, tensor: &Tensor, to: usize) -> Result<(), TchError> {
+        self.pass(tensor, to, false)
+    }
+
+    fn receive(&self, tensor: &Tensor, from: usize) -> Result<(), TchError> {
+        self.pass(tensor, from, true)
+    }
+}
+
+impl Drop for Gloo {
+    fn drop(&mut self) {
+        self.watch.over.store(true, Relaxed);
+        // SAFETY: made by the shim and freed by this value alone.
+        unsafe { ostler_peers_close(self.peers.as_ptr()) };
+    }
+}
+
+/// Says that this process lives, and ends it when another no longer does: process 0 looks at all
+/// others, the others at process 0.
+fn listen(
+    beats: &Store,
+    (rank, size): (usize, usize),
+    silence: Duration,
+    lost: i32,
+    watch: &Watch,
+) {
+    let others: Vec<usize> = (0..size).filter(|&r| r != rank && (rank == 0 || r == 0)).collect();
+    let mut heard: Vec<(u64, Instant)> = vec![(0, Instant::now()); others.len()];
+    for beat in 1_u64.. {
+        std::thread::sleep(BEAT);
+        if watch.over.load(Relaxed) {
+            return;
+        }
+        let mut missing = beats.set(&beat_of(rank), &beat.to_le_bytes()).err().map(|_| 0);
+        for (other, (last, since)) in others.iter().zip(&mut heard) {
+            match beats.number(&beat_of(*other), silence) {
+                Ok(now) if now != *last => (*last, *since) = (now, Instant::now()),
+                Ok(_) if since.elapsed() < silence => {}
+                _ => missing = Some(*other),
+            }
+        }
+        // Both ends of what is gone say so: it may have been this one's wish.
+        if let Some(other) = missing
+            && !watch.over.load(Relaxed)
+        {
+            eprintln!(
+                "error: process {other} of {size} has said nothing for {} s \
+                 (runner.peers_silence_s): process {rank} ends",
+                silence.as_secs()
+            );
+            exit_fast(lost);
+        }
+    }
+}
+
+fn beat_of(rank: usize) -> String {
+    format!("beat/{rank}")
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// As C has it: up to a zero.
+fn text(text: &str) -> CString {
+    let clean: Vec<u8> = text.bytes().take_while(|&b| b != 0).collect();
+    CString::new(clean).unwrap_or_default()
+}
+
+fn refused(operation: &'static str, why: &str) -> TorchError {
+    TorchError::Call { operation, message: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_collector::peers::Group;
+    use std::net::TcpListener;
+    use tch::{Device, Kind};
+
+    /// Runs `work` in so many threads that are a group each.
+    fn together<T: Send>(size: usize, work: impl Fn(Group) -> T + Sync) -> Vec<T> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let socket = std::os::fd::IntoRawFd::into_raw_fd(listener);
+        let meet = |rank: usize| {
+            let meeting = Meeting {
+                rank,
+                size,
+                host: "127.0.0.1".into(),
+                port,
+                held: false,
+                socket: (rank == 0).then_some(socket),
+                attempt: 0,
+                here: true,
+            };
+            let wait = Duration::from_secs(60);
+            Gloo::meet(&meeting, Patience { start: wait, silence: wait }, 1).unwrap()
+        };
+        let (meet, work) = (&meet, &work);
+        std::thread::scope(|scope| {
+            let run = |rank| scope.spawn(move || work(Group::of(Box::new(meet(rank)))));
+            let all: Vec<_> = (0..size).map(run).collect();
+            all.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn sums_are_the_same_bits_in_every_process_and_at_every_time() {
+        let numbers = |rank: usize| {
+            let t = Tensor::arange(10_007, (Kind::Float, Device::Cpu));
+            (t * (0.1 + rank as f64)).sin()
+        };
+        let sums = || {
+            together(3, |group| {
+                let sum = group.total(numbers(group.rank())).unwrap();
+                Vec::<f32>::try_from(sum).unwrap()
+            })
+        };
+        let (first, again) = (sums(), sums());
+        let bits = |x: &Vec<f32>| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert!(first.iter().chain(&again).all(|x| bits(x) == bits(&first[0])));
+        let wanted = Vec::<f32>::try_from(numbers(0) + numbers(1) + numbers(2)).unwrap();
+        assert!(first[0].iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-5));
+        // A number that is none is none for all.
+        let nan = together(2, |group| {
+            let own = if group.rank() == 1 { f64::NAN } else { 1.0 };
+            group.add([own, 2.0]).unwrap()
+        });
+        assert!(nan.iter().all(|[x, y]| x.is_nan() && *y == 4.0), "{nan:?}");
+    }
+
+    #[test]
+    fn messages_arrive_whole() {
+        let long: Vec<u8> = (0..300_000).map(|i| i as u8).collect();
+        let got = together(3, |group| {
+            let told = group.tell(if group.rank() == 0 { &long } else { &[] }).unwrap();
+            let nothing = group.tell(&[]).unwrap();
+            let answers: Vec<Vec<u8>> = match group.rank() {
+                0 => (1..3).map(|r| group.receive(r).unwrap()).collect(),
+                rank => {
+                    group.send(&vec![rank as u8; rank * 7 - 7], 0).unwrap();
+                    Vec::new()
+                }
+            };
+            (told == long, nothing.len(), answers, group.shard(8))
+        });
+        let answers = vec![vec![], vec![2; 7]];
+        assert_eq!(got[0], (true, 0, answers, (0, 2)));
+        assert_eq!(got[2], (true, 0, Vec::new(), (5, 3)));
+    }
+
+    #[test]
+    fn a_process_that_does_not_come_is_named() {
+        let wait = Patience { start: Duration::from_secs(1), silence: Duration::from_secs(1) };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let meeting = Meeting {
+            rank: 0,
+            size: 2,
+            host: "127.0.0.1".into(),
+            port,
+            held: false,
+            socket: Some(std::os::fd::IntoRawFd::into_raw_fd(listener)),
+            attempt: 0,
+            here: true,
+        };
+        let e = Gloo::meet(&meeting, wait, 1).unwrap_err().to_string();
+        assert!(e.contains("process 1 of 2 did not come within 1 s"), "{e}");
+        // A port in use is no store of ours.
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let e = Gloo::meet(&Meeting { port, socket: None, ..meeting }, wait, 1).unwrap_err();
+        assert!(e.to_string().contains("in use"), "{e}");
+    }
+}

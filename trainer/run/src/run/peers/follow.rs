@@ -1,0 +1,236 @@
+//! What a process other than 0 does: orders, until the end.
+
+use super::lead::{magnitude, version};
+use super::{ANSWERS, Answer, Done, ORDERS, Order, written};
+use crate::run::engine::{kernel, one_env, reflection};
+use crate::run::error::{FAILED, LOST, OK, RunError};
+use crate::run::find;
+use crate::run::parts::Parts;
+use crate::run::setup::{Options, differing, hash, plan};
+use crate::run::signals;
+use crate::run::store::dir::CONFIG;
+use ostler_collector::peers::{Group, is_lost};
+use ostler_collector::{CollectError, Snapshot};
+use ostler_learn::config::curriculum::with_files_of;
+use ostler_learn::config::{Config, Gpus, Loaded};
+use ostler_sim::Model;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvSpec;
+use ostler_sim::snapshot;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+use toml::Value;
+
+/// Keys in which the processes may differ: what a run decides on its way, and what a machine has.
+const MAY_DIFFER: [&str; 8] = [
+    "back_off.",
+    "env.num_envs",
+    "learner.threads",
+    "log.",
+    "runner.eval",
+    "sim.kernel",
+    "sim.specialize",
+    "sim.threads",
+];
+
+/// Does what process 0 orders; returns the exit code.
+pub fn follow(options: &Options, group: &Group) -> i32 {
+    let stop = match signals::noted() {
+        Ok(stop) => stop,
+        Err(e) => {
+            eprintln!("error: process {}: cannot watch for signals: {e}", group.rank());
+            return FAILED;
+        }
+    };
+    let mut follower = Follower {
+        group: group.clone(),
+        options,
+        stop,
+        parts: None,
+        start: Snapshot::in_place(),
+        loaded: None,
+    };
+    loop {
+        match follower.step() {
+            Ok(true) => {}
+            Ok(false) => return OK,
+            Err(e) => {
+                let rank = group.rank();
+                let why = e.to_string();
+                match is_lost(&why) {
+                    true => eprintln!("error: process {rank} ends: {why}"),
+                    false => eprintln!("error: process {rank}: {why}"),
+                }
+                return LOST;
+            }
+        }
+    }
+}
+
+struct Follower<'a> {
+    group: Group,
+    options: &'a Options,
+    /// A signal asked this process to end.
+    stop: Arc<AtomicBool>,
+    parts: Option<Parts>,
+    start: Snapshot,
+    /// The configuration and the robot as this process reads them.
+    loaded: Option<(Loaded, Arc<Model>)>,
+}
+
+impl Follower<'_> {
+    /// One order; whether another follows.
+    fn step(&mut self) -> Result<bool, RunError> {
+        let text = self.group.tell(&[])?;
+        let (order, _) = snapshot::read::<Order>(ORDERS, &text).map_err(CollectError::from)?;
+        let begun = Instant::now();
+        let mut done = Done::default();
+        let result = match order {
+            Order::End => return Ok(false),
+            // What fails in the midst of messages leaves the others waiting: it ends this process.
+            Order::Update => {
+                done.magnitude = self.update()?;
+                Ok(())
+            }
+            Order::Share => {
+                self.share()?;
+                Ok(())
+            }
+            order => self.obey(order, &mut done),
+        };
+        done.seconds = begun.elapsed().as_secs_f64();
+        done.stop = self.stop.load(Relaxed);
+        let answer = match result {
+            Ok(()) => Answer::Done(done),
+            Err(e) => match e.out_of_memory() {
+                Some(memory) => Answer::Memory { what: memory.what, bytes: memory.bytes },
+                None if is_lost(&e.to_string()) => return Err(e),
+                None => Answer::Failed(e.to_string()),
+            },
+        };
+        self.group.send(&written(ANSWERS, &answer)?, 0)?;
+        Ok(true)
+    }
+
+    /// Orders without messages of their own.
+    fn obey(&mut self, order: Order, done: &mut Done) -> Result<(), RunError> {
+        match order {
+            Order::Build { config, robot, version } => {
+                return self.build(&config, &robot, &version);
+            }
+            Order::Drop => {
+                self.parts = None;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some(Parts { collector, learner, .. }) = &mut self.parts else {
+            return Err(RunError::Usage("there is nothing to do it with".into()));
+        };
+        match order {
+            Order::Collect => {
+                collector.collect(learner.policy_mut())?;
+                collector.stats().write(&mut done.bytes).map_err(CollectError::from)?;
+            }
+            Order::WarmUp => learner.warm_up(collector.rollout())?,
+            Order::Capture { learner: false } => collector.capture(&mut self.start)?,
+            Order::Capture { learner: true } => learner.capture()?,
+            Order::Restore { learner: false } => collector.restore(&self.start)?,
+            Order::Restore { learner: true } => learner.restore()?,
+            Order::State { remembered: true } => done.bytes = self.start.bytes().to_vec(),
+            Order::State { remembered: false } => {
+                let mut now = Snapshot::default();
+                collector.capture(&mut now)?;
+                done.bytes = now.into_bytes();
+            }
+            Order::Place { whole, spread } => {
+                let taken = collector.restore_range(&Snapshot::from(whole), spread)?;
+                done.magnitude = taken as u64;
+            }
+            Order::Task { task } => {
+                let task: TaskConfig =
+                    toml::from_str(&task).map_err(|e| CollectError::Blob(e.to_string()))?;
+                let own = self.loaded.as_ref().map(|(l, _)| &l.config.task);
+                let task = own.map_or(task.clone(), |own| with_files_of(task, own));
+                collector.set_task(&task).map_err(RunError::Env)?;
+            }
+            Order::ForgetAhead => collector.forget_ahead()?,
+            Order::Progress { done } => learner.set_progress(done)?,
+            Order::Restart { factor } => learner.restart(factor)?,
+            Order::Build { .. } | Order::Drop | Order::Update | Order::Share | Order::End => {}
+        }
+        Ok(())
+    }
+
+    /// Learns; the magnitude of the learner's state afterwards.
+    fn update(&mut self) -> Result<u64, RunError> {
+        let threads = self.loaded.as_ref().map_or(1, |(l, _)| l.config.learner_threads());
+        let Some(Parts { collector, learner, .. }) = &mut self.parts else {
+            return Ok(0);
+        };
+        let update = || learner.update(collector.rollout());
+        ostler_machine::torch::with_threads(threads, update)?;
+        Ok(magnitude(learner.state())?)
+    }
+
+    fn share(&mut self) -> Result<(), RunError> {
+        if let Some(parts) = &mut self.parts {
+            parts.learner.state().share(&self.group)?;
+            parts.learner.renew(None)?;
+        }
+        Ok(())
+    }
+
+    /// Builds what process 0 builds, if it is the same here.
+    fn build(&mut self, config: &str, robot: &str, theirs: &str) -> Result<(), RunError> {
+        self.parts = None;
+        let rank = self.group.rank();
+        let own = version();
+        if own != theirs {
+            return Err(RunError::Usage(format!("it is Ostler {own}, process 0 is {theirs}")));
+        }
+        let (loaded, model) = match &mut self.loaded {
+            Some(read) => read,
+            none => none.insert(read(self.options)?),
+        };
+        let theirs: Config =
+            toml::from_str(config).map_err(|e| CollectError::Blob(e.to_string()))?;
+        let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
+        let mut other = differing(&tree(&theirs), &tree(&loaded.config));
+        other.retain(|line| !MAY_DIFFER.iter().any(|key| line.starts_with(key)));
+        if hash(&model.sources).unwrap_or_default() != robot {
+            other.push(format!("the robot in {}", loaded.robot().display()));
+        }
+        if !other.is_empty() {
+            return Err(RunError::Usage(format!(
+                "it has another configuration than process 0: {}; start all with the same command and files",
+                other.join("; ")
+            )));
+        }
+        let threads = (loaded.config.sim.threads, loaded.config.learner.threads);
+        let task = with_files_of(theirs.task.clone(), &loaded.config.task);
+        loaded.config = Config { task, ..theirs };
+        (loaded.config.sim.threads, loaded.config.learner.threads) = threads;
+        let _kernel = kernel::settle(loaded, model, true, None).map_err(|e| {
+            RunError::Usage(format!("process {rank} cannot have the kernel of process 0: {e}"))
+        })?;
+        let mut spec: EnvSpec = one_env(loaded, model)?.spec().clone();
+        spec.reflection = reflection(loaded, model)?.map(Arc::new);
+        self.parts = Some(Parts::build(loaded, model, &spec)?);
+        self.start = Snapshot::in_place();
+        Ok(())
+    }
+}
+
+/// The configuration and the robot as the command line of this process names them.
+fn read(options: &Options) -> Result<(Loaded, Arc<Model>), RunError> {
+    let own = match (&options.config, &options.resume) {
+        (Some(path), _) => path.clone(),
+        (None, Some(run)) => find(run)?.0.join(CONFIG),
+        (None, None) => return Err(RunError::Usage("which configuration?".into())),
+    };
+    let (loaded, model, _) = plan(&own, &options.overrides, None, Gpus::HERE)?;
+    ostler_machine::torch::init(loaded.config.learner_threads())?;
+    Ok((loaded, model))
+}
