@@ -74,6 +74,9 @@ pub enum CollectError {
     /// A signal or a time limit wants the end, and what was in the making has taken too long.
     #[error("stopped before it was done")]
     Stopped,
+    /// Another of several processes that train together has ended, or cannot be reached.
+    #[error("another process of this training is gone ({0})")]
+    Lost(String),
     /// One of several processes that train together.
     #[error("process {rank} of this training: {why}")]
     Peer { rank: usize, why: String },
@@ -86,7 +89,10 @@ pub enum CollectError {
 
 impl From<tch::TchError> for CollectError {
     fn from(e: tch::TchError) -> Self {
-        memory::out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+        if let Some(memory) = memory::out_of_memory(&e) {
+            return Self::Memory(memory);
+        }
+        peers::is_lost(&e).map_or_else(|| Self::Torch(e), Self::Lost)
     }
 }
 
@@ -125,6 +131,7 @@ impl CollectError {
             | Self::NotReplicable
             | Self::Stopped
             | Self::Gymnasium(_)
+            | Self::Lost(_)
             | Self::Peer { .. }
             | Self::Worker { .. } => None,
         }

@@ -277,7 +277,9 @@ fn lost(e: &TchError) -> TchError {
     TchError::Torch(format!("{LOST}: {e}"))
 }
 
-/// Whether an error, put into words, says that another process is gone.
-pub fn is_lost(why: &str) -> bool {
-    why.contains(LOST)
+/// Whether it says that another process is gone.
+pub(crate) fn is_lost(e: &TchError) -> Option<String> {
+    let text = e.to_string();
+    let at = text.find(LOST)?;
+    Some(text[at + LOST.len() + 2..].to_string())
 }

@@ -224,6 +224,7 @@ impl Task {
                 fresh_episodes: false,
                 save_interval: 10,
                 seed: 3,
+                draws: 3,
             };
             let mut learner = OffPolicy::new(&plan, env.spec(), place.torch).unwrap();
             let folder = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ mod long;
 mod memory;
 mod out_of_memory;
 mod pretend_gpu;
+mod processes;
 mod supervise;
 #[path = "../support/mod.rs"]
 mod support;

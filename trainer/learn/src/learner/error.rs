@@ -1,7 +1,6 @@
 //! Why learning failed.
 
 use ostler_collector::CollectError;
-use ostler_collector::memory::out_of_memory;
 use ostler_collector::replay::ReplayError;
 use ostler_sim::config::ConfigError;
 use ostler_sim::memory::MemoryError;
@@ -45,7 +44,11 @@ pub enum LearnError {
 
 impl From<tch::TchError> for LearnError {
     fn from(e: tch::TchError) -> Self {
-        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+        match CollectError::from(e) {
+            CollectError::Torch(e) => Self::Torch(e),
+            CollectError::Memory(e) => Self::Memory(e),
+            e => Self::Host(e),
+        }
     }
 }
 

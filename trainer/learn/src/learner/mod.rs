@@ -44,7 +44,7 @@ pub use symmetry::SymmetryConfig;
 pub use tensors::NamedTensors;
 
 use fault::Faults;
-use ostler_collector::replay::{ReplayBuffer, StorageKind};
+use ostler_collector::replay::{ReplayBuffer, Saved, StorageKind};
 use ostler_collector::{Policy, Rollout};
 use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::ConfigError;
@@ -243,6 +243,23 @@ pub trait Remembers {
 
     /// Where the open buffer is: taken, it is given to another learner of the same kind.
     fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
+
+    /// A checkpoint's part of the buffers of other processes that learn with this one, in their
+    /// order.
+    ///
+    /// # Errors
+    /// One cannot be saved.
+    fn save_others(&mut self) -> Result<Vec<Saved>, LearnError> {
+        Ok(Vec::new())
+    }
+
+    /// Goes back to what was [saved](Self::save_others); whether the same bits follow.
+    ///
+    /// # Errors
+    /// One cannot be restored.
+    fn restore_others(&mut self, _saved: &[Saved]) -> Result<bool, LearnError> {
+        Ok(true)
+    }
 }
 
 /// A replay buffer that was opened.

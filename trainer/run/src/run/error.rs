@@ -4,7 +4,6 @@ use super::store::error::CheckpointError;
 use crate::export::error::{ExportError, PolicyFileError};
 use ostler_collector::CollectError;
 use ostler_collector::memory::out_of_memory_text;
-use ostler_collector::peers::is_lost;
 use ostler_collector::replay::ReplayError;
 use ostler_learn::config::{ConfigErrors, Diagnostic, NoGpu};
 use ostler_learn::environments::EnvironmentsError;
@@ -307,11 +306,8 @@ impl RunError {
 
     /// Whether another process of this training is gone.
     pub fn process_is_lost(&self) -> bool {
-        match self {
-            Self::Collect(CollectError::Peer { .. })
-            | Self::Learn(LearnError::Host(CollectError::Peer { .. })) => false,
-            e => is_lost(&e.to_string()),
-        }
+        use CollectError::Lost;
+        matches!(self, Self::Collect(Lost(_)) | Self::Learn(LearnError::Host(Lost(_))))
     }
 
     /// Exit code of the process.

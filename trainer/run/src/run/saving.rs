@@ -92,6 +92,10 @@ impl Run {
 
     fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
         let replay = self.store.save_replay(parts.learner.replay_buffer())?;
+        let replay_of_others = match (&replay, parts.learner.memory()) {
+            (Some(_), Some(memory)) => memory.save_others()?,
+            _ => Vec::new(),
+        };
         let mut collector = Snapshot::default();
         match parts.start.committed {
             true => parts.collector.capture(&mut collector)?,
@@ -115,6 +119,7 @@ impl Run {
                 config: self.store.config.clone(),
                 sources: self.store.sources.clone(),
                 replay,
+                replay_of_others,
                 ..Checkpoint::meta(self.setup.task())
             },
             learner: parts.learner.save()?,

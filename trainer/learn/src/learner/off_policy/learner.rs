@@ -37,6 +37,8 @@ impl Learner for OffPolicy {
         self.counts.updates.add(1);
         self.nets.policy.version = self.counts.updates.version();
         let mut stats = self.read(&rollout.valid)?;
+        let own = [stats.invalid, stats.remembered].map(|n| n as f64);
+        [stats.invalid, stats.remembered] = self.group.add(own)?.map(|n| n as u64);
         if self.device != Device::Cpu {
             stats.traffic = self.traffic().since(before);
         }

@@ -6,6 +6,7 @@ use super::inputs::Inputs;
 use super::section::Section;
 use crate::learner::nn::device::LearnKernels;
 use crate::learner::{State, error::LearnError};
+use ostler_collector::peers::Group;
 use tch::{Kind, TchError, Tensor};
 
 /// The networks.
@@ -91,6 +92,14 @@ pub(crate) trait Method: std::fmt::Debug {
     /// # Errors
     /// Memory does not suffice.
     fn with_kernels(&mut self, _: &LearnKernels) -> Result<(), LearnError> {
+        Ok(())
+    }
+
+    /// The method's own parameters are learnt with these processes.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    fn join(&mut self, _: &Group) -> Result<(), LearnError> {
         Ok(())
     }
 

@@ -44,6 +44,7 @@ use inputs::Inputs;
 use method::{Method, Nets};
 use mirror::Mirror;
 use ostler_collector::Rollout;
+use ostler_collector::peers::Group;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind, Transform};
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::config::ConfigError;
@@ -93,6 +94,10 @@ pub struct OffPolicy {
     /// Share of the run that is done.
     progress: f64,
     seed: u64,
+    /// Of a step, of all processes.
+    rows: u64,
+    /// Those that learn together.
+    group: Group,
     device: Device,
     /// Traffic between host and device but for the buffer's.
     crossed: device::Counts,
@@ -159,8 +164,10 @@ pub struct OffPolicyArgs<'a> {
     pub fresh_episodes: bool,
     /// Iterations between two checkpoints.
     pub save_interval: u64,
-    /// Keys every draw.
+    /// Keys the first weights.
     pub seed: u64,
+    /// Keys every draw: of several processes each has its own.
+    pub draws: u64,
 }
 
 impl OffPolicy {
@@ -219,7 +226,7 @@ impl OffPolicy {
         state.mark("parameters", &nets.policy.params.theta);
         state.mark("loss", critic_section.loss());
         let learner = Self {
-            inputs: Inputs::new(common.batch_size, spec, seed, device)?,
+            inputs: Inputs::new(common.batch_size, spec, plan.draws, device)?,
             crossed: device::Counts::default(),
             actor: Section::new(own, limit, device)?,
             critic: critic_section,
@@ -240,13 +247,35 @@ impl OffPolicy {
             faults: Faults::default(),
             fresh_episodes: plan.fresh_episodes,
             progress: 0.0,
-            seed,
+            seed: plan.draws,
+            rows: spec.rows() as u64,
+            group: Group::default(),
             device,
         };
         match LearnKernels::of(device)? {
             Some(kernels) => learner.with_kernels(&kernels),
             None => Ok(learner),
         }
+    }
+
+    /// Learns from now on with other processes, of `num_envs` environments in all; each has
+    /// transitions of its own and an equal part of every batch. Comes before any update.
+    ///
+    /// # Errors
+    /// It cannot; memory does not suffice.
+    pub fn with_group(mut self, group: &Group, num_envs: usize) -> Result<Self, LearnError> {
+        if group.is_alone() {
+            return Ok(self);
+        }
+        // Rows of an environment: its agents.
+        let each = self.rows / (group.shard(num_envs).1 as u64).max(1);
+        self.rows = num_envs as u64 * each;
+        self.critic.join(group, &self.nets.critics.params)?;
+        self.actor.join(group, &self.nets.policy.params)?;
+        self.method.join(group)?;
+        self.nets.policy.norm.join(group);
+        self.group = group.clone();
+        Ok(self)
     }
 
     /// Learns with these kernels: on a GPU it does already.
@@ -288,7 +317,7 @@ impl OffPolicy {
         }
         buffer.set_version(self.counts.updates.version());
         buffer.extend(rollout)?;
-        let transitions = (rollout.steps * rollout.envs) as u64;
+        let transitions = rollout.steps as u64 * self.rows;
         self.counts.transitions.add(transitions);
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{Learner, TrainedPolicy, error::LearnError};
+use ostler_collector::peers::Group;
 use ostler_sim::config::ConfigError;
 
 /// `runner.algorithm = "sac"`.
@@ -18,6 +19,10 @@ impl Method for SacMethod {
     }
 
     fn off_policy(&self) -> bool {
+        true
+    }
+
+    fn shares(&self) -> bool {
         true
     }
 
@@ -38,7 +43,9 @@ impl Method for SacMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        build(Algorithm::Sac(&plan.config.sac), plan)
+        let mut config = plan.config.sac.clone();
+        config.batch_size = part(config.batch_size, "sac", plan.group)?;
+        build(Algorithm::Sac(&config), plan)
     }
 
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
@@ -52,6 +59,10 @@ impl Method for Td3Method {
     }
 
     fn off_policy(&self) -> bool {
+        true
+    }
+
+    fn shares(&self) -> bool {
         true
     }
 
@@ -72,7 +83,9 @@ impl Method for Td3Method {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        build(Algorithm::Td3(&plan.config.td3), plan)
+        let mut config = plan.config.td3.clone();
+        config.batch_size = part(config.batch_size, "td3", plan.group)?;
+        build(Algorithm::Td3(&config), plan)
     }
 
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
@@ -97,21 +110,41 @@ fn gradient_steps(per_step: usize, batch: usize, config: &Config) -> String {
 }
 
 fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    let processes = plan.group.size();
+    let mut replay = plan.config.replay.clone();
+    replay.capacity = replay.capacity.div_ceil(processes);
     let own = OffPolicyArgs {
         algorithm,
         actor: plan.actor(),
         critic: plan.critic(),
-        replay: &plan.config.replay,
+        replay: &replay,
         steps: plan.steps(),
         fresh_episodes: plan.config.collector.reset_at_each_iter,
         save_interval: plan.config.runner.save_interval,
         seed: plan.seed,
+        draws: plan.seed ^ (plan.group.rank() as u64) << 40,
     };
     let mut learner = OffPolicy::new(&own, plan.spec, plan.device)?;
     if let (Some(reflection), Some(symmetry)) = (&plan.spec.reflection, &plan.config.symmetry) {
         learner = learner.with_symmetry(reflection, symmetry, plan.spec.critic)?;
     }
-    Ok(Box::new(learner))
+    Ok(Box::new(learner.with_group(plan.group, plan.config.env.num_envs)?))
+}
+
+/// A process's part of a batch.
+///
+/// # Errors
+/// The processes cannot have equal parts.
+fn part(batch: usize, table: &str, group: &Group) -> Result<usize, ConfigError> {
+    let processes = group.size();
+    match batch.is_multiple_of(processes) {
+        true => Ok(batch / processes),
+        false => {
+            let why = format!("{batch} transitions cannot be divided among {processes} processes");
+            let next = batch.next_multiple_of(processes);
+            Err(ConfigError::new(format!("{table}.batch_size"), why).help(next.to_string()))
+        }
+    }
 }
 
 fn policy_alone(

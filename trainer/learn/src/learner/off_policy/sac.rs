@@ -16,6 +16,7 @@ use crate::learner::nn::device::LearnKernels;
 use crate::learner::nn::{Adam, Layout, Params};
 use crate::learner::tensors::zeros;
 use crate::learner::{State, error::LearnError};
+use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Half of the logarithm of a circle's turn.
@@ -218,6 +219,10 @@ impl Method for Sac {
 
     fn with_kernels(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
         self.adam.with_kernels(kernels)
+    }
+
+    fn join(&mut self, group: &Group) -> Result<(), LearnError> {
+        self.section.join(group, &self.log_alpha)
     }
 
     fn restart(&mut self) -> Result<(), TchError> {

@@ -9,10 +9,12 @@ use crate::run::parts::Parts;
 use crate::run::setup::{Options, differing, hash, plan};
 use crate::run::signals;
 use crate::run::store::dir::CONFIG;
-use ostler_collector::peers::{Group, is_lost};
+use ostler_collector::peers::Group;
+use ostler_collector::replay::ReplayBuffer;
 use ostler_collector::{CollectError, Snapshot};
 use ostler_learn::config::curriculum::with_files_of;
 use ostler_learn::config::{Config, Gpus, Loaded};
+use ostler_learn::learner::LearnError;
 use ostler_sim::Model;
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvSpec;
@@ -49,6 +51,7 @@ pub fn follow(options: &Options, group: &Group) -> i32 {
         stop,
         parts: None,
         start: Snapshot::in_place(),
+        replay: None,
         loaded: None,
     };
     loop {
@@ -57,11 +60,7 @@ pub fn follow(options: &Options, group: &Group) -> i32 {
             Ok(false) => return OK,
             Err(e) => {
                 let rank = group.rank();
-                let why = e.to_string();
-                match is_lost(&why) {
-                    true => eprintln!("error: process {rank} ends: {why}"),
-                    false => eprintln!("error: process {rank}: {why}"),
-                }
+                eprintln!("error: process {rank} ends: {e}");
                 return LOST;
             }
         }
@@ -75,6 +74,8 @@ struct Follower<'a> {
     stop: Arc<AtomicBool>,
     parts: Option<Parts>,
     start: Snapshot,
+    /// The replay buffer while nothing is built.
+    replay: Option<Box<ReplayBuffer>>,
     /// The configuration and the robot as this process reads them.
     loaded: Option<(Loaded, Arc<Model>)>,
 }
@@ -105,7 +106,7 @@ impl Follower<'_> {
             Ok(()) => Answer::Done(done),
             Err(e) => match e.out_of_memory() {
                 Some(memory) => Answer::Memory { what: memory.what, bytes: memory.bytes },
-                None if is_lost(&e.to_string()) => return Err(e),
+                None if e.process_is_lost() => return Err(e),
                 None => Answer::Failed(e.to_string()),
             },
         };
@@ -120,12 +121,16 @@ impl Follower<'_> {
                 return self.build(&config, &robot, &version);
             }
             Order::Drop => {
+                // What was remembered does not depend on the number of environments.
+                if let Some(memory) = self.parts.as_mut().and_then(|p| p.learner.memory()) {
+                    self.replay = memory.slot().take();
+                }
                 self.parts = None;
                 return Ok(());
             }
             _ => {}
         }
-        let Some(Parts { collector, learner, .. }) = &mut self.parts else {
+        let Some(Parts { collector, learner, machine, .. }) = &mut self.parts else {
             return Err(RunError::Usage("there is nothing to do it with".into()));
         };
         match order {
@@ -156,6 +161,27 @@ impl Follower<'_> {
                 collector.set_task(&task).map_err(RunError::Env)?;
             }
             Order::ForgetAhead => collector.forget_ahead()?,
+            Order::Open { folder, again } => {
+                let own = folder.join(format!("process-{}", self.group.rank()));
+                std::fs::create_dir_all(&own).map_err(RunError::file("create", &own))?;
+                if let Some(memory) = learner.memory() {
+                    memory.open(&own, again, machine.free.as_ref())?;
+                }
+            }
+            Order::SaveReplay => {
+                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
+                let saved = buffer.save().map_err(LearnError::from)?;
+                done.bytes = written(ANSWERS, &saved)?;
+            }
+            Order::RestoreReplay { saved } => {
+                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
+                if let Some(own) = saved.get(self.group.rank() - 1) {
+                    let restored = buffer.restore(own).map_err(LearnError::from)?;
+                    if !restored.exact() {
+                        done.bytes.push(1);
+                    }
+                }
+            }
             Order::Progress { done } => learner.set_progress(done)?,
             Order::Restart { factor } => learner.restart(factor)?,
             Order::Build { .. } | Order::Drop | Order::Update | Order::Share | Order::End => {}
@@ -217,7 +243,11 @@ impl Follower<'_> {
         })?;
         let mut spec: EnvSpec = one_env(loaded, model)?.spec().clone();
         spec.reflection = reflection(loaded, model)?.map(Arc::new);
-        self.parts = Some(Parts::build(loaded, model, &spec)?);
+        let mut parts = Parts::build(loaded, model, &spec)?;
+        if let (Some(memory), Some(replay)) = (parts.learner.memory(), self.replay.take()) {
+            *memory.slot() = Some(replay);
+        }
+        self.parts = Some(parts);
         self.start = Snapshot::in_place();
         Ok(())
     }

@@ -5,17 +5,20 @@ use crate::run::error::RunError;
 use crate::run::setup::hash;
 use crate::run::signals;
 use ostler_collector::peers::Group;
+use ostler_collector::replay::{ReplayBuffer, Saved};
 use ostler_collector::snapshot::join as snapshot_of_all;
 use ostler_collector::{
     CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout, Snapshot, WorkerStats,
 };
 use ostler_learn::config::Config;
 use ostler_learn::learner::fault::Faults;
-use ostler_learn::learner::{LearnError, Learner, NamedTensors, State, TrainedPolicy, UpdateStats};
+use ostler_learn::learner::{LearnError, Learner, NamedTensors, Opened, Remembers, State, TrainedPolicy, UpdateStats};
+use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::{EpisodeStats, Model, snapshot};
 use std::borrow::Cow;
+use std::path::Path;
 use tch::Tensor;
 
 /// Tells all others what to do.
@@ -250,11 +253,13 @@ impl Collector for LeadCollector {
 pub(in crate::run) struct LeadLearner {
     own: Box<dyn Learner>,
     group: Group,
+    /// The replay buffer of a learner without one.
+    none: Option<Box<ReplayBuffer>>,
 }
 
 impl LeadLearner {
     pub(in crate::run) fn new(own: Box<dyn Learner>, group: &Group) -> Self {
-        Self { own, group: group.clone() }
+        Self { own, group: group.clone(), none: None }
     }
 
     /// All others take the numbers that this process has now.
@@ -329,6 +334,13 @@ impl Learner for LeadLearner {
         self.own.faults()
     }
 
+    fn memory(&mut self) -> Option<&mut dyn Remembers> {
+        match self.own.memory() {
+            Some(_) => Some(self),
+            None => None,
+        }
+    }
+
     fn capture(&mut self) -> Result<(), LearnError> {
         let own = &mut self.own;
         all(&self.group, &Order::Capture { learner: true }, || own.capture()).map(|_| ())
@@ -351,6 +363,49 @@ impl Learner for LeadLearner {
 
     fn save(&self) -> Result<NamedTensors, LearnError> {
         self.own.save()
+    }
+}
+
+impl Remembers for LeadLearner {
+    fn open(
+        &mut self,
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError> {
+        let open = Order::Open { folder: folder.to_path_buf(), again };
+        let own = &mut self.own;
+        let here = || match own.memory() {
+            Some(memory) => memory.open(folder, again, free),
+            None => Ok(None),
+        };
+        all(&self.group, &open, here).map(|(opened, _)| opened)
+    }
+
+    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>> {
+        match self.own.memory() {
+            Some(memory) => memory.slot(),
+            None => &mut self.none,
+        }
+    }
+
+    fn save_others(&mut self) -> Result<Vec<Saved>, LearnError> {
+        let nothing = || Ok::<_, LearnError>(());
+        let ((), others) = all(&self.group, &Order::SaveReplay, nothing)?;
+        let read = |done: &Done| -> Result<Saved, CollectError> {
+            Ok(snapshot::read::<Saved>(ANSWERS, &done.bytes)?.0)
+        };
+        others.iter().map(|done| Ok(read(done)?)).collect()
+    }
+
+    fn restore_others(&mut self, saved: &[Saved]) -> Result<bool, LearnError> {
+        if saved.len() + 1 != self.group.size() {
+            return Ok(false);
+        }
+        let nothing = || Ok::<_, LearnError>(());
+        let restore = Order::RestoreReplay { saved: saved.to_vec() };
+        let ((), others) = all(&self.group, &restore, nothing)?;
+        Ok(others.iter().all(|done| done.bytes.is_empty()))
     }
 }
 

@@ -17,10 +17,12 @@ pub(in crate::run) use lead::{LeadCollector, LeadLearner, built, tell_to_build, 
 use super::error::{LOST, RunError};
 use ostler_collector::CollectError;
 use ostler_collector::peers::Group;
+use ostler_collector::replay::Saved;
 use ostler_machine::torch::peers::{Gloo, Meeting, Patience};
 use ostler_sim::memory::MemoryError;
 use ostler_sim::snapshot;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What process 0 has the others do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +63,17 @@ enum Order {
         task: String,
     },
     ForgetAhead,
+    /// Open a replay buffer of its own below the run's folder.
+    Open {
+        folder: PathBuf,
+        again: bool,
+    },
+    /// Give process 0 a checkpoint's part of it.
+    SaveReplay,
+    /// Go back to what was saved, in the processes' order.
+    RestoreReplay {
+        saved: Vec<Saved>,
+    },
     Progress {
         done: f64,
     },

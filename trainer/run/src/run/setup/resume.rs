@@ -151,6 +151,15 @@ pub(in crate::run) fn restore(
     if let Some(buffer) = parts.learner.replay_buffer() {
         restore_replay(buffer, c.meta.replay.as_ref())?;
     }
+    if let Some(memory) = parts.learner.memory()
+        && c.meta.replay.is_some()
+        && !memory.restore_others(&c.meta.replay_of_others)?
+    {
+        tracing::warn!(
+            "the replay buffers of the run's processes are not all as they were: the run goes on, \
+             but does not repeat bit for bit what it would have been"
+        );
+    }
     *counters = Counters {
         iteration: c.meta.iteration,
         env_steps: c.meta.env_steps,

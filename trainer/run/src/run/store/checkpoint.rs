@@ -85,6 +85,9 @@ pub struct Meta {
     pub sources: String,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     pub replay: Option<ostler_collector::replay::Saved>,
+    /// The same of other processes that learnt with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replay_of_others: Vec<ostler_collector::replay::Saved>,
 }
 
 impl Meta {
@@ -248,6 +251,7 @@ impl Checkpoint {
             config: String::new(),
             sources: String::new(),
             replay: None,
+            replay_of_others: Vec::new(),
         }
     }
 

@@ -94,6 +94,7 @@ pub(super) fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig
         fresh_episodes: false,
         save_interval: 1,
         seed: 9,
+        draws: 9,
     };
     let action = ActionSpace::Continuous(2);
     let mut spec = spec(5, case.own_critic_obs.then_some(3), action, 1);

@@ -88,6 +88,7 @@ fn build_of(
         fresh_episodes: false,
         save_interval: 10,
         seed: 3,
+        draws: 3,
     };
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
@@ -109,6 +110,7 @@ fn refused_on_gpu(replay: ReplayConfig, free: Option<u64>) -> String {
         fresh_episodes: false,
         save_interval: 1,
         seed: 3,
+        draws: 3,
     };
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();

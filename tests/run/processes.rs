@@ -1,0 +1,269 @@
+//! One run by several processes: what they learn, and what happens when one of them is gone.
+
+use crate::common::process::{kill, parent_of, trainer_of, wait};
+use crate::common::{Place, REPLAY, assert_same_bits, metrics, newest, root, text};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+
+/// Slow enough to be hit in the middle, short enough to end.
+const MIDDLE: [&str; 3] =
+    ["runner.max_iterations=60", "env.num_envs=128", "runner.save_interval=1"];
+
+fn start(place: &Place, more: &[&str]) -> Child {
+    let args = ["train", "pole.toml", "--out", "a", "--nproc", "2"];
+    place
+        .ostler(&[&args, more].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn finish(child: Child) -> Output {
+    child.wait_with_output().unwrap()
+}
+
+fn done(run: &Path) -> usize {
+    std::fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |t| t.lines().count())
+}
+
+/// Waits until the run goes on; both processes.
+fn running(place: &Place, child: &Child, n: usize) -> [i32; 2] {
+    let run = place.path("a");
+    wait("iterations", || (done(&run) > n && run.join("checkpoints").exists()).then_some(()));
+    let first = wait("the first process", || trainer_of(child.id() as i32));
+    [first, wait("the second process", || trainer_of(first))]
+}
+
+/// The first iteration's statistics of the update: with so few rounds nothing has drifted apart.
+fn update(run: &Path) -> Vec<(String, f64)> {
+    let first = metrics(run).remove(0);
+    let all = first.as_object().unwrap().iter();
+    let of_update = all.filter(|(k, _)| k.starts_with("Loss/") || k.starts_with("Policy/"));
+    of_update.map(|(k, v)| (k.clone(), v.as_f64().unwrap_or(f64::NAN))).collect()
+}
+
+#[test]
+fn several_processes_learn_what_one_does() {
+    let configs = [
+        ("cartpole", vec![]),
+        ("cartpole", vec!["ppo.normalize_returns=true", "ppo.normalize_advantage=\"mini_batch\""]),
+        // Sequences, sides, agents with policies of their own.
+        ("cartpole_recall", vec![]),
+        ("quadruped", vec!["symmetry.mirror_loss=0.5"]),
+        ("spread", vec![]),
+    ];
+    let place = Place::new();
+    for (name, more) in configs {
+        let config = root().join(format!("configs/{name}.toml"));
+        let train = |processes: &str| {
+            let out = place.path(&format!("{name}{}{processes}", more.len()));
+            let args = ["train", config.to_str().unwrap(), "--quiet", "--nproc", processes];
+            let set = [
+                "--out",
+                out.to_str().unwrap(),
+                "runner.max_iterations=1",
+                "runner.eval_interval=0",
+                "sim.specialize=off",
+                "env.num_envs=29",
+                "log.curve=false",
+            ];
+            place.ok(&[&args[..], &set, &more].concat());
+            update(&out)
+        };
+        let alone = train("1");
+        assert!(alone.len() > 8, "{alone:?}");
+        for processes in ["2", "3"] {
+            for ((tag, one), (_, several)) in alone.iter().zip(train(processes)) {
+                let off = (one - several).abs() / one.abs().max(1e-2);
+                assert!(off < 1e-5, "{name} {more:?} {processes}: {tag} {one} {several}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
+    let place = Place::new();
+    let three = ["--nproc", "3", "env.num_envs=10"];
+    let whole = place.train("whole", 8, &three);
+    assert_same_bits(&whole, &place.train("again", 8, &three));
+    place.train("half", 4, &three);
+    place.ok(&["train", "--resume", "half", "--quiet", "--nproc", "3", "runner.max_iterations=8"]);
+    assert_same_bits(&whole, &place.path("half"));
+    // With another number of processes the states are dealt out anew.
+    for (processes, more) in [("2", "10"), ("1", "12")] {
+        let n = format!("runner.max_iterations={more}");
+        place.ok(&["train", "--resume", "half", "--quiet", "--nproc", processes, &n]);
+    }
+    let iterations: Vec<u64> =
+        metrics(&place.path("half")).iter().map(|m| m["iteration"].as_u64().unwrap()).collect();
+    assert_eq!(iterations, (1..=12).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_killed_process_ends_with_the_bits_of_a_run_that_was_left_alone() {
+    let place = Place::new();
+    let whole = place.train("whole", 60, &["--nproc", "2", "env.num_envs=128"]);
+    for (who, words) in [(0, "died of SIGKILL"), (1, "lost another of its processes")] {
+        let _ = std::fs::remove_dir_all(place.path("a"));
+        let child = start(&place, &MIDDLE);
+        let pids = running(&place, &child, 2);
+        kill(pids[who], libc::SIGKILL);
+        for pid in pids {
+            wait("its end", || parent_of(pid).is_none().then_some(()));
+        }
+        let out = finish(child);
+        let err = text(&out);
+        assert_eq!(out.status.code(), Some(0), "{err}");
+        assert!(err.contains(&format!("the training process {words}; the run goes on")), "{err}");
+        assert_same_bits(&whole, &place.path("a"));
+    }
+}
+
+#[test]
+fn a_process_that_stands_still_is_noticed() {
+    let place = Place::new();
+    let more = [&MIDDLE[..], &["runner.peers_silence_s=2"]].concat();
+    let child = start(&place, &more);
+    let pids = running(&place, &child, 2);
+    kill(pids[1], libc::SIGSTOP);
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert!(err.contains("process 1 of 2 has said nothing for 2 s"), "{err}");
+    let whole = place.train("whole", 60, &["--nproc", "2", "env.num_envs=128"]);
+    assert_same_bits(&whole, &place.path("a"));
+    assert!(pids.iter().all(|&pid| parent_of(pid).is_none()), "one is left");
+}
+
+#[test]
+fn a_signal_to_any_process_saves_and_ends_all() {
+    for who in 0..3 {
+        let place = Place::new();
+        let child = start(&place, &["runner.max_iterations=1000000", "env.num_envs=128"]);
+        let pids = running(&place, &child, 2);
+        kill([child.id() as i32, pids[0], pids[1]][who], libc::SIGTERM);
+        let out = finish(child);
+        assert_eq!(out.status.code(), Some(130), "{who}: {}", text(&out));
+        assert!(newest(&place.path("a")).exists());
+        for pid in pids {
+            wait("its end", || parent_of(pid).is_none().then_some(()));
+        }
+    }
+}
+
+#[test]
+fn faults_of_one_process_are_those_of_the_run() {
+    let place = Place::new();
+    // Environment 6 of 8 is the second process's.
+    let run = place.train("nan", 4, &["--nproc", "2", "--inject", "nan qpos[0] env=6 step=20"]);
+    let broken: f64 =
+        metrics(&run).iter().map(|m| m["Guard/broken_envs"].as_f64().unwrap()).sum();
+    assert_eq!(broken, 1.0);
+    // A gradient that is no number is skipped by all, with the same weights after it.
+    let run = place.train("grad", 4, &["--nproc", "2", "--inject", "nan gradient iteration=2"]);
+    let skipped: f64 =
+        metrics(&run).iter().map(|m| m["Guard/skipped_minibatches"].as_f64().unwrap()).sum();
+    assert!(skipped >= 1.0, "{skipped}");
+    // Memory that does not suffice lowers the number for all.
+    let alloc = "alloc phase=collect iteration=2";
+    let run = place.train("less", 4, &["--nproc", "2", "--inject", alloc]);
+    let envs = |m: &serde_json::Value| m["Perf/num_envs"].as_f64().unwrap();
+    let all: Vec<f64> = metrics(&run).iter().map(envs).collect();
+    assert!(all[0] == 8.0 && all[3] < 8.0, "{all:?}");
+}
+
+/// The variables that `torchrun` sets.
+fn torchrun<'a>(rank: &'a str, port: &'a str) -> [(&'a str, &'a str); 5] {
+    [
+        ("WORLD_SIZE", "2"),
+        ("RANK", rank),
+        ("LOCAL_WORLD_SIZE", "2"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", port),
+    ]
+}
+
+/// A port that nobody has at this time.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
+#[test]
+fn torchrun_and_slurm_start_the_run_that_nproc_starts() {
+    let place = Place::new();
+    let whole = place.train("whole", 3, &["--nproc", "2"]);
+    let slurm = |rank: &str, port: &str| -> Vec<(String, String)> {
+        let step = [
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_STEP_NUM_NODES", "1"),
+            ("SLURM_PROCID", rank),
+            ("SLURM_JOB_ID", "1"),
+            ("MASTER_PORT", port),
+        ];
+        step.map(|(k, v)| (k.to_string(), v.to_string())).to_vec()
+    };
+    let torch = |rank: &str, port: &str| -> Vec<(String, String)> {
+        torchrun(rank, port).map(|(k, v)| (k.to_string(), v.to_string())).to_vec()
+    };
+    let launchers: [(&str, &dyn Fn(&str, &str) -> Vec<(String, String)>); 2] =
+        [("torchrun", &torch), ("slurm", &slurm)];
+    for (out, variables) in launchers {
+        let port = free_port();
+        let spawn = |rank: &str| {
+            place
+                .ostler(&["train", "pole.toml", "--quiet", "--out", out])
+                .envs(variables(rank, &port))
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let both = ["0", "1"].map(spawn);
+        for out in both.map(finish) {
+            assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+        }
+        assert_same_bits(&whole, &place.path(out));
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_by_name() {
+    let place = Place::with(&[crate::common::TASK, REPLAY].concat());
+    let port = free_port();
+    let spawn = |rank: &str, gamma: &str| {
+        place
+            .ostler(&["train", "pole.toml", "--quiet", "--out", "other", gamma])
+            .envs(torchrun(rank, &port))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let both = [spawn("0", "ppo.gamma=0.99"), spawn("1", "ppo.gamma=0.9")];
+    let [first, second] = both.map(finish);
+    let err = text(&first);
+    assert_ne!(first.status.code(), Some(0), "{err}");
+    assert!(err.contains("process 1") && err.contains("ppo.gamma: was 0.99, is 0.9"), "{err}");
+    assert_eq!(second.status.code(), Some(0), "{}", text(&second));
+    // Who waits for nobody says so.
+    let mut alone = place.ostler(&["train", "pole.toml", "runner.peers_start_s=1"]);
+    let out = alone.envs(torchrun("0", &free_port())).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", text(&out));
+    assert!(text(&out).contains("process 1 of 2 did not come within 1 s"), "{}", text(&out));
+    let mut both = place.ostler(&["train", "pole.toml", "--nproc", "2"]);
+    let out = both.envs(torchrun("0", &free_port())).output().unwrap();
+    assert!(text(&out).contains("--nproc 2 starts processes on one machine"), "{}", text(&out));
+    for (more, words) in [
+        (&["collector.kind=async"][..], "collector.kind"),
+        (&["env.num_envs=1"], "env.num_envs"),
+        (&["runner.algorithm=ars"], "runner.algorithm"),
+        (&["ppo.rnd.weight=0.1"], "ppo.rnd.weight"),
+    ] {
+        let err = place.fails(2, &[&["train", "pole.toml", "--nproc", "2"], more].concat());
+        assert!(err.contains(words) && err.contains("processes"), "{err}");
+    }
+}
