@@ -76,8 +76,10 @@ fn several_processes_learn_what_one_does() {
         assert!(alone.len() > 8, "{alone:?}");
         for processes in ["2", "3"] {
             for ((tag, one), (_, several)) in alone.iter().zip(train(processes)) {
+                // Means over all steps of an update; the gradients themselves are nearer.
+                let most = if tag.ends_with("grad_norm") { 1e-5 } else { 1e-4 };
                 let off = (one - several).abs() / one.abs().max(1e-2);
-                assert!(off < 1e-5, "{name} {more:?} {processes}: {tag} {one} {several}");
+                assert!(off < most, "{name} {more:?} {processes}: {tag} {one} {several}");
             }
         }
     }
@@ -92,6 +94,20 @@ fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     place.train("half", 4, &three);
     place.ok(&["train", "--resume", "half", "--quiet", "--nproc", "3", "runner.max_iterations=8"]);
     assert_same_bits(&whole, &place.path("half"));
+    // Replay buffers of their own, too.
+    let replay = Place::with(&[crate::common::TASK, REPLAY].concat());
+    for learner in ["sac", "td3"] {
+        let more = ["--profile", learner, "--nproc", "2"];
+        let whole = replay.train(&format!("{learner}-whole"), 4, &more);
+        let half = format!("{learner}-half");
+        replay.train(&half, 2, &more);
+        let go_on = ["--quiet", "--nproc", "2", "runner.max_iterations=4"];
+        replay.ok(&[&["train", "--resume", &half][..], &go_on].concat());
+        assert_same_bits(&whole, &replay.path(&half));
+        let last = metrics(&whole).pop().unwrap();
+        // Of all processes, those of the warm-up among them.
+        assert_eq!(last["Replay/size"], 5 * 8 * 16, "{learner}");
+    }
     // With another number of processes the states are dealt out anew.
     for (processes, more) in [("2", "10"), ("1", "12")] {
         let n = format!("runner.max_iterations={more}");
@@ -159,16 +175,15 @@ fn faults_of_one_process_are_those_of_the_run() {
     let place = Place::new();
     // Environment 6 of 8 is the second process's.
     let run = place.train("nan", 4, &["--nproc", "2", "--inject", "nan qpos[0] env=6 step=20"]);
-    let broken: f64 =
-        metrics(&run).iter().map(|m| m["Guard/broken_envs"].as_f64().unwrap()).sum();
+    let broken: f64 = metrics(&run).iter().map(|m| m["Guard/broken_envs"].as_f64().unwrap()).sum();
     assert_eq!(broken, 1.0);
     // A gradient that is no number is skipped by all, with the same weights after it.
-    let run = place.train("grad", 4, &["--nproc", "2", "--inject", "nan gradient iteration=2"]);
+    let run = place.train("grad", 4, &["--nproc", "2", "--inject", "nan gradient update=2"]);
     let skipped: f64 =
         metrics(&run).iter().map(|m| m["Guard/skipped_minibatches"].as_f64().unwrap()).sum();
     assert!(skipped >= 1.0, "{skipped}");
     // Memory that does not suffice lowers the number for all.
-    let alloc = "alloc phase=collect iteration=2";
+    let alloc = "fail allocation phase=collect iteration=2 after=0";
     let run = place.train("less", 4, &["--nproc", "2", "--inject", alloc]);
     let envs = |m: &serde_json::Value| m["Perf/num_envs"].as_f64().unwrap();
     let all: Vec<f64> = metrics(&run).iter().map(envs).collect();
@@ -252,7 +267,8 @@ fn what_does_not_fit_together_is_refused_by_name() {
     // Who waits for nobody says so.
     let mut alone = place.ostler(&["train", "pole.toml", "runner.peers_start_s=1"]);
     let out = alone.envs(torchrun("0", &free_port())).output().unwrap();
-    assert_eq!(out.status.code(), Some(2), "{}", text(&out));
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out));
+    assert!(text(&out).lines().count() == 1, "{}", text(&out));
     assert!(text(&out).contains("process 1 of 2 did not come within 1 s"), "{}", text(&out));
     let mut both = place.ostler(&["train", "pole.toml", "--nproc", "2"]);
     let out = both.envs(torchrun("0", &free_port())).output().unwrap();

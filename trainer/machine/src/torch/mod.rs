@@ -113,12 +113,15 @@ pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
     let count = i32::try_from(threads).ok().filter(|n| (1..=1024).contains(n));
     count.ok_or(TorchError::Threads(threads))?;
     tch::set_num_threads(1);
-    // SAFETY: `call` hands over a buffer together with its length.
-    call("shorten error messages", |error, size| unsafe {
-        ostler_torch_short_errors(error, size)
-    })?;
+    short_errors()?;
     let (precision, medium_error) = choose_matmul_precision()?;
     Ok(TorchSetup { threads, precision, medium_error, allocator_tuned })
+}
+
+/// From now on errors of libtorch are a line, not a page.
+fn short_errors() -> Result<(), TorchError> {
+    // SAFETY: `call` hands over a buffer together with its length.
+    call("shorten error messages", |error, size| unsafe { ostler_torch_short_errors(error, size) })
 }
 
 unsafe extern "C" {
@@ -225,7 +228,9 @@ fn call(
         return Ok(());
     }
     let end = message.iter().position(|&b| b == 0).unwrap_or(message.len());
-    let message = String::from_utf8_lossy(&message[..end]).into_owned();
+    let message = String::from_utf8_lossy(&message[..end]);
+    // Where c10d made it, its stack follows.
+    let message = message.split("\nException raised from").next().unwrap_or_default().into();
     Err(TorchError::Call { operation, message })
 }
 

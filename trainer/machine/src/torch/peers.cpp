@@ -3,6 +3,7 @@
 
 #define USE_C10D_GLOO
 #include <ATen/core/Tensor.h>
+#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -10,7 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "guarded.h"
@@ -23,9 +26,46 @@ struct Store {
   c10::intrusive_ptr<c10d::Store> store;
 };
 
+using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
 struct Peers {
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+  Group group;
+  // For what others send, by size and kind: the same few come again and again.
+  std::map<std::pair<std::int64_t, int>, std::vector<at::Tensor>> room;
 };
+
+// Up to so many processes exchange their numbers each with each: one message's time, where
+// Gloo's ring takes several, whose threads wait for one another.
+constexpr int few = 8;
+
+// The sum, or the largest, in the order of the processes: the same bits in each.
+void exchange(Peers& peers, at::Tensor& own, bool largest) {
+  const int size = peers.group->getSize(), rank = peers.group->getRank();
+  auto& room = peers.room[{own.numel(), static_cast<int>(own.scalar_type())}];
+  while (static_cast<int>(room.size()) < size) room.push_back(own.clone());
+  std::vector<std::vector<at::Tensor>> messages;
+  std::vector<c10::intrusive_ptr<c10d::Work>> under_way;
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    messages.push_back({own});
+    under_way.push_back(peers.group->send(messages.back(), other, 0));
+    messages.push_back({room[other]});
+    under_way.push_back(peers.group->recv(messages.back(), other, 0));
+  }
+  for (auto& work : under_way) work->wait();
+  room[rank].copy_(own);
+  own.copy_(room[0]);
+  for (int other = 1; other < size; ++other) {
+    if (largest) {
+      own.copy_(own.maximum(room[other]));
+    } else {
+      own.add_(room[other]);
+    }
+  }
+}
+
+// glog's number.
+constexpr int errors_alone = 2;
 
 std::vector<at::Tensor> one(const void* tensor) {
   return {*static_cast<const at::Tensor*>(tensor)};
@@ -40,6 +80,8 @@ extern "C" {
 int ostler_store_open(void** store, const char* host, std::uint16_t port, int serve, int socket,
                       std::int64_t timeout_ms, char* error, std::size_t error_size) {
   return guarded(error, error_size, [&] {
+    // What goes wrong is an error here; c10d would also write it to standard error.
+    if (FLAGS_caffe2_log_level < errors_alone) FLAGS_caffe2_log_level = errors_alone;
     c10d::TCPStoreOptions options;
     options.port = port;
     options.isServer = serve != 0;
@@ -94,7 +136,7 @@ int ostler_peers_open(void** peers, void* store, int rank, int size, const char*
     options->devices.push_back(named.empty() ? Gloo::createDefaultDevice()
                                              : Gloo::createDeviceForHostname(named));
     auto& own = static_cast<Store*>(store)->store;
-    *peers = new Peers{c10::make_intrusive<Gloo>(own, rank, size, options)};
+    *peers = new Peers{c10::make_intrusive<Gloo>(own, rank, size, options), {}};
   });
 }
 
@@ -103,9 +145,11 @@ int ostler_peers_reduce(void* peers, const void* tensor, int largest, char* erro
                         std::size_t error_size) {
   return guarded(error, error_size, [&] {
     auto tensors = one(tensor);
+    auto& all = *static_cast<Peers*>(peers);
+    if (all.group->getSize() <= few) return exchange(all, tensors[0], largest != 0);
     c10d::AllreduceOptions options;
     options.reduceOp = largest != 0 ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
-    static_cast<Peers*>(peers)->group->allreduce(tensors, options)->wait();
+    all.group->allreduce(tensors, options)->wait();
   });
 }
 

@@ -2,7 +2,7 @@
 //! and messages by Gloo. A thread of each process says that it lives, and ends the process when
 //! another has said nothing for too long: nobody waits for the dead.
 
-use super::{TorchError, call, exit_fast};
+use super::{TorchError, call, exit_fast, short_errors};
 use ostler_collector::peers::Peers;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::NonNull;
@@ -232,6 +232,7 @@ impl Gloo {
     /// # Errors
     /// One does not come in time; the port is in use.
     pub fn meet(meeting: &Meeting, patience: Patience, lost: i32) -> Result<Self, TorchError> {
+        short_errors()?;
         let store = Store::open(meeting, patience.start)?;
         let own = format!("ostler/{}", meeting.attempt);
         let (rank, size) = (meeting.rank, meeting.size);
@@ -434,14 +435,21 @@ mod tests {
         })
     }
 
+    /// With few processes and with more than exchange their numbers each with each.
     #[test]
     fn sums_are_the_same_bits_in_every_process_and_at_every_time() {
+        for size in [3, 9] {
+            the_same_bits(size);
+        }
+    }
+
+    fn the_same_bits(size: usize) {
         let numbers = |rank: usize| {
             let t = Tensor::arange(10_007, (Kind::Float, Device::Cpu));
             (t * (0.1 + rank as f64)).sin()
         };
         let sums = || {
-            together(3, |group| {
+            together(size, |group| {
                 let sum = group.total(numbers(group.rank())).unwrap();
                 Vec::<f32>::try_from(sum).unwrap()
             })
@@ -449,7 +457,8 @@ mod tests {
         let (first, again) = (sums(), sums());
         let bits = |x: &Vec<f32>| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert!(first.iter().chain(&again).all(|x| bits(x) == bits(&first[0])));
-        let wanted = Vec::<f32>::try_from(numbers(0) + numbers(1) + numbers(2)).unwrap();
+        let all = (1..size).fold(numbers(0), |sum, rank| sum + numbers(rank));
+        let wanted = Vec::<f32>::try_from(all).unwrap();
         assert!(first[0].iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-5));
         // A number that is none is none for all.
         let nan = together(2, |group| {

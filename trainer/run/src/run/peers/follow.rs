@@ -163,6 +163,10 @@ impl Follower<'_> {
             Order::ForgetAhead => collector.forget_ahead()?,
             Order::Open { folder, again } => {
                 let own = folder.join(format!("process-{}", self.group.rank()));
+                if !again {
+                    // What a run left that starts anew.
+                    let _ = std::fs::remove_dir_all(&own);
+                }
                 std::fs::create_dir_all(&own).map_err(RunError::file("create", &own))?;
                 if let Some(memory) = learner.memory() {
                     memory.open(&own, again, machine.free.as_ref())?;

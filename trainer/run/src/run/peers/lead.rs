@@ -12,7 +12,9 @@ use ostler_collector::{
 };
 use ostler_learn::config::Config;
 use ostler_learn::learner::fault::Faults;
-use ostler_learn::learner::{LearnError, Learner, NamedTensors, Opened, Remembers, State, TrainedPolicy, UpdateStats};
+use ostler_learn::learner::{
+    LearnError, Learner, NamedTensors, Opened, Remembers, State, TrainedPolicy, UpdateStats,
+};
 use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::{EnvError, EnvSpec};
