@@ -15,6 +15,6 @@ struct OstlerKernel {
   void (*step)(const void* tables, void* work, const void* args, int first, int lanes);
   void (*evaluate)(const void* tables, void* work, const void* args, int first, int lanes);
 };
-enum { OSTLER_KERNEL_VERSION = 7 };
+enum { OSTLER_KERNEL_VERSION = 8 };
 
 #endif

@@ -7,7 +7,7 @@ enum { EULER, RK4, IMPLICITFAST, IMPLICIT };
 // Settings of the solver.
 struct Solver {
   int iterations;     // most Newton iterations
-  int reserved;
+  int trials;         // as MuJoCo, with so many trials of a step's length at most; 0: to the end
   double tolerance;   // of the scaled improvement
 };
 
@@ -18,7 +18,7 @@ template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w
   if (m.nstick + m.sticky > 0) adhere(m, w);
   Straight<R, M>::rows(m, w);
   w.constrained = w.constrained | rows_act(m, w);
-  newton(m, w, s.iterations, s.tolerance);
+  newton(m, w, s.iterations, s.trials, s.tolerance);
   if (m.nslip > 0) no_slip(m, w);
 }
 
@@ -188,6 +188,18 @@ template<class R, class M> OSTLER_FN void rk_end(const M& m, Work<R, M>& w) {
   integrate_positions(m, w.qpos, w.rk_dv, h);
   for (int i = 0; i < na; i++) w.act[i] = w.rk_q[nq + i], w.act_dot[i] = w.rk_da[nv + i];
   advance_act(m, w);
+}
+
+// The step of Euler, implicitfast and implicit after `forward`. MuJoCo takes the constraints'
+// forces where damping is implicit, and these are not those of the acceleration where the solver
+// has stopped early.
+template<class R, class M> OSTLER_FN void step_once(const M& m, Work<R, M>& w, const Solver& s) {
+  const bool forces = s.trials > 0 && m.nslip == 0 && (m.eulerdamp || m.integrator >= IMPLICITFAST);
+  if (forces)
+    for (int i = 0; i < m.nv; i++) w.mstep[i] = w.qacc[i], w.qacc[i] = w.qacc[i] + w.step[i];
+  Straight<R, M>::euler(m, w);
+  if (forces)
+    for (int i = 0; i < m.nv; i++) w.qacc[i] = w.mstep[i];
 }
 
 // One step after the first `forward`.

@@ -256,8 +256,12 @@ template<Which which, class R, class M, class F> OSTLER_FN void for_contacts(con
 }
 
 // Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
-// the result.
-template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, double tolerance) {
+// the result. With `trials` it stops where MuJoCo's does: it begins at w.qacc or at the smooth
+// acceleration, where the cost is less, the lengths of its steps are nearly exact, each after
+// at most so many trials, and ending before the optimum is not counted as unsolved. Then w.step
+// leads from w.qacc to the acceleration by the forces there, which are not those of w.qacc.
+// Source: MuJoCo, engine_forward.c (warmstart), engine_solver.c (mj_solPrimal).
+template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, int trials, double tolerance) {
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
   const R zero = bc<R>(0), one = bc<R>(1);
@@ -283,13 +287,26 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
   Straight<R, M>::residual(m, w);
-  for (int it = 0; it < most; it++) {
-    w.lane_iterations = w.lane_iterations + sel(done, zero, one);
-    mark_pushing(m, w, done);
+  const int lengths = trials > 0 && trials < 16 ? trials : 16;
+  const R flat = bc<R>(trials > 0 ? -1e-5 : -0.01);  // of the slope, where a length is exact
+  for (int it = trials > 0 ? -1 : 0; it < (trials > 0 ? most + 2 : most); it++) {
+    // The step before the first: to the smooth acceleration, taken where the cost is less there.
+    // After the last ones: the gradient, and the step that it asks for without constraints.
+    const bool smooth = it < 0, plain = smooth || it > most;
+    if (it == most) {
+      done = mask_of<B>(false);
+      list_needed(m, w, done);
+    }
+    if (plain) {
+      w.nwmark = w.npmark = 0;
+    } else {
+      if (it < most) w.lane_iterations = w.lane_iterations + sel(done, zero, one);
+      mark_pushing(m, w, done);
+    }
     const bool coupled = Straight<R, M>::coupled(m, w);
     if (coupled) Straight<R, M>::start_coupled(m, w);
     else Straight<R, M>::start_system(m, w);
-    rows_load(m, w);
+    if (!plain) rows_load(m, w);
     if (m.nwslot > 0 && w.nwmark > 0) {
       mark_loads(m, w);
       for (int o = 0; o < w.nwmark; o++) {
@@ -304,34 +321,45 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     }
     for (int o = 0; o < w.npmark; o++)
       by_dim<BY_JACOBIAN>(m, w.pc_pair[w.pc_mark[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_mark[o]); });
+    if (it == most) {
+      for (int i = 0; i < n; i++) w.mstep[i] = w.grad[i];
+      continue;
+    }
     if (coupled) Straight<R, M>::solve_coupled(m, w);
     else Straight<R, M>::solve_system(m, w);
+    if (it > most) break;
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
     B change = rows_change(m, w);
     for_contacts<LISTED>(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
       change = change | cone_change(dims, rub, d, jar, js);
     });
+    if (smooth) change = !done;
     const B need = change & !done;
     R slope = zero;  // of the cost along the step, at its start
     for (int i = 0; i < n; i++) slope = fma(w.step[i], w.grad[i], slope);
     R length = sel(done, zero, one);
-    if (any(need)) {
+    if (trials > 0 || any(need)) {
       R* Ms = w.grad;
       R q1 = zero, q2 = zero;
       for (int i = 0; i < n; i++) q1 = fma(w.step[i], Ma[i], q1);
       Straight<R, M>::mass_step(m, w);
       for (int i = 0; i < n; i++) q2 = fma(w.step[i], Ms[i], q2);
-      R lo = zero, hi = bc<R>(1e30), a = one;
+      R lo = zero, hi = bc<R>(1e30), a = smooth ? bc<R>(1.0 / 32) : one, gain = zero;
       B found = !need;
       mark_lanes(w, need);
-      for (int k = 0; k < 16; k++) {
+      for (int k = 0; k < (smooth ? 16 : lengths); k++) {
         R d1 = fma(a, q2, q1), d2 = q2;
         rows_slope(m, w, a, &d1, &d2);
         for_contacts<MARKED>(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
           cone_slope(dims, rub, d, jar, js, a, &d1, &d2);
         });
-        found = found | !(abs_(d1) > bc<R>(-0.01) * slope);
+        if (smooth) {
+          // The cost's change is the mean slope.
+          gain = gain + d1, a = a + bc<R>(1.0 / 16);
+          continue;
+        }
+        found = found | !(abs_(d1) > flat * slope);
         if (!any(!found)) break;
         lo = sel(d1 < zero, max_(lo, a), lo);
         hi = sel(d1 > zero, min_(hi, a), hi);
@@ -341,6 +369,7 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
         next = sel(out, mid, next);
         a = sel(found, a, next);
       }
+      if (smooth) a = sel(gain < zero, one, zero);
       length = sel(need, a, length);
       for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
     }
@@ -349,9 +378,11 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int i = 0; i < dims.of(m, rub.c); i++) jar[i] = fma(length, js[i], jar[i]);
     });
     rows_advance(m, w, length);
+    if (smooth) continue;
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
-    if (!any(!done)) break;
-    list_needed(m, w, done);
+    if (any(!done)) list_needed(m, w, done);
+    else if (trials > 0) it = most - 1;
+    else break;
   }
-  w.unsolved = !done;
+  w.unsolved = trials > 0 ? mask_of<B>(false) : !done;
 }

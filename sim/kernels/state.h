@@ -61,6 +61,7 @@
   X(nseen, "observation terms") \
   X(nentry, "components of all observation terms") \
   X(nsink, "places of observation terms in rows") \
+  X(nsized, "components of places whose noise has a size for each") \
   X(nbias, "numbers that are added to observations for an episode") \
   X(nlag, "delays") \
   X(nredrawn, "delays of actuators that are drawn anew between physics steps") \
@@ -235,6 +236,8 @@
   X(sink_critic, word, 1, nsink, "1 where the place is in critics' rows") \
   X(sink_at, word, 1, nsink, "first place of the present value") \
   X(sink_bias, word, 1, nsink, "first of the biases, or NOWHERE") \
+  X(sink_size, word, 1, nsink, "first of the sizes of the components' noise, or NOWHERE: it is drawn in its own") \
+  X(noise_size, real, 1, nsized, "factor of a component's noise") \
   X(bias_once, word, 1, nbias, "1: drawn once for an environment, 0: for every episode") \
   X(lag_low, word, 1, nlag, "least control steps; of actuators physics steps") \
   X(lag_high, word, 1, nlag, "most steps") \

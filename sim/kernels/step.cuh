@@ -162,7 +162,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     if (any(w.unsolved))
       for (int l = 0; l < lanes; l++) unsolved[l] += lane_get(w.unsolved, l);
     if (m.integrator == RK4) step_rk4(m, w, a.solver);
-    else Straight<R, M>::euler(m, w);
+    else step_once(m, w, a.solver);
   }
   // The first bad quantity decides; a comparison with NaN is false.
   B speed = mask_of<B>(false), place = speed, finite = mask_of<B>(true);
@@ -233,8 +233,10 @@ template<class T> struct EvalArgs {
   Solver solver;
   const T *qpos, *qvel, *act, *ctrl, *varied;
   Ground ground;
-  T *qacc, *sense, *qpos_next, *qvel_next, *act_next;
+  T* qacc;  // the warm start before
+  T *sense, *qpos_next, *qvel_next, *act_next;
   unsigned *ncon, *iterations, *flags;  // flags: 1 overflow, 2 unsolved
+  unsigned* met;  // [npair] of the first state: 1 where a contact of the pair is within its margin; or null
 };
 template<class R, class M>
 OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
@@ -243,7 +245,7 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
   for (int i = 0; i < m.nvary; i++) w.vary[i] = read_lanes<R>(a.varied + i * s + first, lanes);
   if (m.nderive > 0) derive(m, w);
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
-  for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);
+  for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = read_lanes<R>(a.qacc + i * s + first, lanes);
   for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
   for (int i = 0; i < m.nu; i++) w.ctrl[i] = read_lanes<R>(a.ctrl + i * s + first, lanes);
   if (m.nmotor > 0) {
@@ -260,11 +262,17 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
     a.iterations[first + l] = (unsigned)lane_get(w.lane_iterations, l);
     a.flags[first + l] = (lane_get(w.overflow, l) ? 1u : 0u) | (lane_get(w.unsolved, l) ? 2u : 0u);
   }
+  if (a.met && first == 0) {
+    for (int k = 0; k < w.nwc; k++)
+      if (lane_get(w.wc_d[k], 0) > 0) a.met[w.wc_pair[k]] = 1;
+    for (int k = 0; k < w.npc; k++)
+      if (lane_get(w.pc_d[k], 0) > 0) a.met[w.pc_pair[k]] = 1;
+  }
   for (int i = 0; i < m.nv; i++) write_lanes(a.qacc + i * s + first, w.qacc[i], lanes);
   if (m.nmeter > 0) read_meters(m, w);
   for (int i = 0; i < m.nsense; i++) write_lanes(a.sense + i * s + first, w.sense[i], lanes);
   if (m.integrator == RK4) step_rk4(m, w, a.solver);
-  else Straight<R, M>::euler(m, w);
+  else step_once(m, w, a.solver);
   for (int i = 0; i < m.nq; i++) write_lanes(a.qpos_next + i * s + first, w.qpos[i], lanes);
   for (int i = 0; i < m.nv; i++) write_lanes(a.qvel_next + i * s + first, w.qvel[i], lanes);
   for (int i = 0; i < m.na; i++) write_lanes(a.act_next + i * s + first, w.act[i], lanes);

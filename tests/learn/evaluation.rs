@@ -251,6 +251,33 @@ fn what_evaluations_take_is_explained() {
     }
 }
 
+/// Evaluations with the noise judge otherwise, and nothing else is learnt.
+#[test]
+fn evaluations_keep_the_noise_of_observations_where_they_are_asked_to() {
+    let task = crate::common::TASK;
+    let task = task.replacen("expr = \"1\"", "expr = \"joint_vel(hinge)\"", 1);
+    let place = Place::with(&task.replacen("expr = \"qpos\"", "expr = \"qpos\"\nnoise = 2.0", 1));
+    let run = |out: &str, more: &str| place.train(out, 3, &["runner.eval_interval=1", more]);
+    let (clean, noisy) =
+        (run("clean", "runner.eval_noise=false"), run("noisy", "runner.eval_noise=true"));
+    let returns = |run: &Path| logged(run, "Eval/mean_reward");
+    assert_eq!((returns(&clean).len(), returns(&noisy).len()), (3, 3));
+    assert!(returns(&clean).iter().zip(returns(&noisy)).all(|(a, b)| a.1 != b.1));
+    assert_same_bits(&clean, &noisy);
+    // It may be switched in a run that goes on.
+    place.ok(&[
+        "train",
+        "--resume",
+        "clean",
+        "--quiet",
+        "runner.eval_noise=true",
+        "runner.max_iterations=4",
+    ]);
+    let last = |run: &Path| returns(run).pop().unwrap();
+    place.ok(&["train", "--resume", "noisy", "--quiet", "runner.max_iterations=4"]);
+    assert_eq!(last(&clean), last(&noisy));
+}
+
 /// The shipped cart-pole, whose actor's output is ruined in update 58: it pushes the cart
 /// to one side from then on.
 fn ruined(place: &Place, out: &str, more: &[&str]) -> PathBuf {

@@ -239,6 +239,8 @@ def model_with(path, rows, changes):
 def options(model, changes):
     """Sets what a compiled model may change."""
     model.opt.noslip_iterations = changes["noslip_iterations"]
+    if changes["iterations"]:
+        model.opt.iterations, model.opt.solver = changes["iterations"], mujoco.mjtSolver.mjSOL_NEWTON
     for flag, off in zip(("NATIVECCD", "MULTICCD"), changes["convex_off"]):
         bit = int(getattr(mujoco.mjtDisableBit, "mjDSBL_" + flag, 0))
         model.opt.disableflags = model.opt.disableflags & ~bit | bit * off

@@ -53,16 +53,19 @@ CLOSED = {
 CCD_TOLERANCE = 1e-12
 
 
-def load(path):
-    """The model of a file, with a solver that is exact to rounding."""
+def load(path, written=False):
+    """The model of a file, with a solver that is exact to rounding, or as `written` in the file."""
     model = mujoco.MjModel.from_xml_path(path)
     opt = model.opt
+    own = opt.solver, opt.tolerance, opt.iterations, opt.ls_tolerance, opt.ls_iterations
     # All solvers seek the same optimum; this one reaches it.
     opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     elliptic = opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
     # Elliptic cones converge without an end that is exact: until nothing moves.
     opt.tolerance, opt.iterations = (0, 40) if elliptic else (1e-20, 300)
     opt.ls_tolerance, opt.ls_iterations = 1e-10, 200
+    if written:
+        opt.solver, opt.tolerance, opt.iterations, opt.ls_tolerance, opt.ls_iterations = own
     opt.ccd_tolerance, opt.ccd_iterations = CCD_TOLERANCE, max(500, opt.ccd_iterations)
     # Bodies never sleep in the engines.
     opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
@@ -130,7 +133,7 @@ def start(model, data, rng):
 
 
 def visited(model, data, rng, count):
-    """States of roll-outs under random controls."""
+    """States of roll-outs under random controls; last the solver's warm start there."""
     step, most = 0, 2000 + 100 * count
     while count > 0:
         if step > most:
@@ -139,7 +142,7 @@ def visited(model, data, rng, count):
             start(model, data, rng)
         if step % 5 == 0:
             data.ctrl[:] = controls(model, rng)
-        state = [x.copy() for x in (data.qpos, data.qvel, data.ctrl, data.act)]
+        state = [x.copy() for x in (data.qpos, data.qvel, data.ctrl, data.act, data.qacc_warmstart)]
         mujoco.mj_step(model, data)
         step += 1
         if step % 11 == 0 and not broken(data):
@@ -185,7 +188,8 @@ def sample(model, count, seed):
     exact = model.opt.tolerance, model.opt.iterations
     # On the way to a state nothing has to be exact.
     model.opt.tolerance, model.opt.iterations = 1e-8, 50
-    rows = list(visited(model, data, rng, half)) + list(scattered(model, data, rng, count - half))
+    rows = [row[:4] for row in visited(model, data, rng, half)]
+    rows += scattered(model, data, rng, count - half)
     model.opt.tolerance, model.opt.iterations = exact
     widths = model.nq, model.nv, model.nu, model.na
     return [
@@ -312,32 +316,37 @@ def doubts(model, data, state, first, smooth, searches, rng):
     return dict(zip(DOUBTS, most))
 
 
-def evaluate(model, states, varied=None):
+def evaluate(model, states, varied=None, starts=None):
     """MuJoCo's answers for all states: a dict of arrays. `varied`: numbers of the model that
-    differ between them, the last column of a state."""
+    differ between them, the last column of a state. `starts`: warm starts of a solver that does
+    not go to the end; nothing is then said about how far its answers move."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(7)
     sensors = len(mujoco_worlds.measured(model))
     wide = {"qacc": model.nv, "sensordata": sensors}
     wide.update({"qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na})
     out = {name: [] for name in (*wide, *COUNTS, *DOUBTS)}
-    for state in zip(*states):
+    for k, state in enumerate(zip(*states)):
+        start = 0.0 if starts is None else starts[k]
         if varied:
             state = varied.apply(model, state)
-        write(data, state)
+        write(data, state, start)
         mujoco.mj_forward(model, data)
         smooth = data.qacc_smooth.copy()
         row = {"ncon": data.ncon, "iterative": is_iterative(model, data)}
         row["choice"] = is_choice(model, data)
         row.update(zip(("contact_rows", "limit_rows", "other_rows"), rows_of(data)))
-        first = answer(model, data, state)
+        first = answer(model, data, state, start)
         row.update(zip(wide, first))
         # After a step these are the contacts of its last stage.
         row["iterative_next"] = row["iterative"] or is_iterative(model, data)
         finite = all(np.isfinite(x).all() for x in first)
         row["choice"] = row["choice"] or is_choice(model, data)
         row["broken"] = broken(data) or not finite
-        row.update(doubts(model, data, state, first, smooth, row["iterative_next"], rng))
+        if starts is None:
+            row.update(doubts(model, data, state, first, smooth, row["iterative_next"], rng))
+        else:
+            row.update(dict.fromkeys(DOUBTS, 0.0))
         for name, value in row.items():
             out[name].append(value)
     count = len(states[0])
@@ -377,6 +386,24 @@ def op_states(model, out, states=10000, seed=0):
         raise ValueError("MuJoCo is unstable in every state")
     answers = {name: x[whole] for name, x in answers.items()}
     saved = save(out, model, [x[whole] for x in sampled], answers)
+    return {**saved, "robot": mujoco_worlds.named(model)}
+
+
+def op_written(model, out, states=10000, seed=0, iterations=None):
+    """The same with the solver as the file has it, or so many iterations of Newton's: states of
+    roll-outs, each with the warm start that it had there."""
+    model = load(model, written=True)
+    if iterations:
+        model.opt.solver, model.opt.iterations = mujoco.mjtSolver.mjSOL_NEWTON, iterations
+    data, rng = mujoco.MjData(model), np.random.default_rng(seed)
+    columns = zip(*visited(model, data, rng, states))
+    *sampled, starts = (single(np.array(column).reshape(states, -1)) for column in columns)
+    answers = evaluate(model, sampled, starts=starts)
+    whole = answers.pop("broken") == 0
+    if not whole.any():
+        raise ValueError("MuJoCo is unstable in every state")
+    answers = {name: x[whole] for name, x in answers.items()}
+    saved = save(out, model, [x[whole] for x in sampled], {**answers, "warmstart": starts[whole]})
     return {**saved, "robot": mujoco_worlds.named(model)}
 
 
@@ -505,6 +532,7 @@ def op_worlds(what, **request):
 OPS = {
     "version": op_version,
     "states": op_states,
+    "written": op_written,
     "varied": op_varied,
     "refresh": op_refresh,
     "saved": op_saved,

@@ -67,6 +67,34 @@ fn compare_without_mujoco_names_the_way_out() {
     }
 }
 
+/// A file that stops early is far from the solution, and near where its iterations are followed;
+/// nothing is judged.
+#[test]
+fn compare_as_written_shows_how_far_a_file_is_from_the_solution() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let robot = crate::common::root().join("configs/robots/quadruped.xml");
+    let text = std::fs::read_to_string(robot).unwrap();
+    let early = text.replacen("<option ", "<option iterations=\"1\" ", 1);
+    assert_ne!(early, text);
+    std::fs::write(place.path("early.xml"), early).unwrap();
+    let python = python.display().to_string();
+    let args = ["compare", "early.xml", "--python", &python, "--states", "200", "--as-written"];
+    let said = place.ok(&args);
+    assert!(said.contains("solver Newton, iterations 1"), "{said}");
+    let out = place.ok(&[&args[..], &["--json"]].concat());
+    let out: Value = serde_json::from_str(&out).unwrap();
+    let table = |label: &str| {
+        let tables = out["tables"].as_array().unwrap().iter();
+        let of = |t: &&Value| t["label"] == label;
+        tables.clone().find(of).unwrap()["next"]["p99"].as_f64().unwrap()
+    };
+    let (whole, same) = (table("f32"), table("f32, iterations as in the file"));
+    assert!(whole > 1e-2 && same < whole / 10.0, "{whole} {same}");
+}
+
 #[test]
 fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
     let Some(python) = crate::support::referee::referee_python() else {

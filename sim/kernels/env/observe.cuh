@@ -77,6 +77,7 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
       const bool normal = chance == CHANCE_NORMAL;
       const unsigned at = a.sink_at[s];
       const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
+      const unsigned sizes = a.noisy ? a.sink_size[s] : (unsigned)NOWHERE;
       const long width = critic ? critic_wide : wide;
       float* to = (critic ? critic_rows : rows) + at;
       unsigned drawn = NOWHERE, word[4][L::W];
@@ -99,6 +100,10 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
           // The second normal number of a pair comes with the first.
           if (fresh || !second) draw_numbers(a, lanes, row, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
           if (second) lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = other[j]; });
+          if (sizes != NOWHERE) {
+            const float size = a.noise_size[sizes + i];
+            lanes.dense([&](int j, int) OSTLER_INLINE { error[j] *= size; });
+          }
         }
         if (bias != NOWHERE) {
           const float* own = a.bias + (bias + i) * n + e;

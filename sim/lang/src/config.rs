@@ -28,7 +28,7 @@ pub use action::{ActionKind, ActionTerm};
 pub use actuator::{ActuatorModel, ActuatorTerm, InputOrder, NetworkConfig};
 pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
 pub use command::{CommandKind, CommandTerm, Heading, Resample};
-pub use contact::{ConeWord, ContactTerm, IntegratorWord, OptionTable};
+pub use contact::{ConeWord, ContactTerm, FileWord, IntegratorWord, Iterations, OptionTable};
 pub use event::{EventRange, EventTerm, EventTime, Operation, PseudoRange, Span};
 pub use header::{Included, beside, included, read_headers};
 pub use late::{Delay, DelayConfig, DelaySteps};

@@ -337,6 +337,15 @@ impl Draw {
         Self::choice(choices, shares)
     }
 
+    /// The same times a number, 0 or more, where it is uniform or normal.
+    #[must_use]
+    pub fn scaled(&self, by: f32) -> Self {
+        let Self { range, mean, std, .. } = *self;
+        // Nothing times nothing is no limit.
+        let end = |x: f32| if x.is_finite() { x * by } else { x };
+        Self { range: range.map(end), mean: mean * by, std: std * by, ..self.clone() }
+    }
+
     /// Its number in the kernels, and the four numbers of its row.
     fn row(&self) -> (u32, [f32; 2], [f32; 2]) {
         let Self { range, mean, std, .. } = *self;

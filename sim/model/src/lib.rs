@@ -158,6 +158,9 @@ pub struct Options {
     pub solver: Solver,
     /// Solver iterations.
     pub iterations: u32,
+    /// Whether the engine's solver stops after [`Self::iterations`], as MuJoCo's does; without it
+    /// constraints are solved to the end.
+    pub stops_early: bool,
     /// Solver tolerance.
     pub tolerance: f64,
     /// Iterations of the solver's line search.

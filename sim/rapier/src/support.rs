@@ -10,6 +10,9 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     if options.density > 0.0 || options.viscosity > 0.0 {
         return refuse("forces of a fluid (option density, viscosity)".to_string());
     }
+    if options.stops_early {
+        return refuse("task.option.iterations (its own are sim.rapier.solver_iterations)".into());
+    }
     if let Some(equality) = model.equalities.iter().find(|e| e.active) {
         return refuse(format!("equality constraint \"{}\"", equality.name));
     }

@@ -100,6 +100,14 @@ pub trait Physics: Send {
         evidence::of_state(self.state(), env, ctrl, None)
     }
 
+    /// Pairs of geoms that are more than `least` (m) inside each other in a pose, of those that can
+    /// touch, the deepest first, with their depths (m, 1 at most); none where an engine does not
+    /// tell. The shared ground is not there.
+    fn inside(&self, qpos: &[f64], least: f64) -> Vec<([usize; 2], f64)> {
+        let _ = (qpos, least);
+        Vec::new()
+    }
+
     /// Whether [`poke`](Self::poke) does anything.
     fn can_be_poked(&self) -> bool {
         false

@@ -215,7 +215,7 @@ impl MuJoCo {
     }
 
     /// Samples states of a model, whose files lie in its folder or `within`, and lets MuJoCo
-    /// evaluate them into a file.
+    /// evaluate them into a file: to the optimum, or by the solver as it is `written` in the file.
     ///
     /// # Errors
     /// As [`robot`](Self::robot) and [`ask`](Self::ask).
@@ -226,10 +226,11 @@ impl MuJoCo {
         out: &Path,
         states: usize,
         seed: u64,
+        written: bool,
     ) -> Result<Value, RefereeError> {
         let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_path_buf());
         self.ask(&json!({
-            "op": "states", "model": self.robot(model, within)?, "out": absolute(out),
+            "op": if written { "written" } else { "states" }, "model": self.robot(model, within)?, "out": absolute(out),
             "states": states, "seed": seed,
         }))
     }

@@ -92,6 +92,8 @@ pub struct Reference {
     pub choice: Vec<u32>,
     /// How far MuJoCo's own answers move.
     pub doubt: Doubt,
+    /// Where its solver began, if it does not go to the end `[K, nv]`; else empty.
+    pub warmstart: Vec<f64>,
 }
 
 /// How far an answer of MuJoCo's moves, relative to its largest entry `[K]`.
@@ -136,6 +138,10 @@ impl Reference {
         let qpos_next = floats("qpos_next", nq, "nq")?;
         let qvel_next = floats("qvel_next", nv, "nv")?;
         let act_next = floats("act_next", na, "na")?;
+        let warmstart = match file.has("warmstart") {
+            true => file.finite("warmstart", expected(rows, nv, "nv"))?.0,
+            false => Vec::new(),
+        };
         let scalar = Expected { rows, columns: None, label: "" };
         let mut moves = |end: &str| -> Result<Moves, NpzError> {
             let mut of = |name: &str| Ok(file.finite(&format!("{name}{end}"), scalar)?.0);
@@ -158,6 +164,7 @@ impl Reference {
             qvel_next,
             act_next,
             doubt,
+            warmstart,
         })
     }
 }

@@ -316,6 +316,7 @@ fn changes(model: &Model) -> Value {
         "integrator": model.options.integrator as u32, "cone": model.options.cone as u32,
         "impratio": model.options.impratio,
         "noslip_iterations": model.options.noslip_iterations,
+        "iterations": model.options.stops_early.then_some(model.options.iterations),
         "convex_off": convex_off,
     })
 }

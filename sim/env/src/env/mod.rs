@@ -273,7 +273,11 @@ impl BatchEnv {
             reflection: None,
             demonstrations: None,
             reference: task.reference.summary(),
-            doubts: task.doubts(&model),
+            doubts: task
+                .doubts(&model)
+                .into_iter()
+                .chain(task.overlaps(&model, &*physics))
+                .collect(),
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);

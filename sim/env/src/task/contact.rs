@@ -3,10 +3,11 @@
 use super::read::parts;
 use super::team::Team;
 use crate::config::{
-    ConeWord, ConfigError, ContactTerm, IntegratorWord, OneOrMany, OptionTable, TaskConfig,
+    ConeWord, ConfigError, ContactTerm, IntegratorWord, Iterations, OneOrMany, OptionTable,
+    TaskConfig,
 };
 use ostler_lang::expr::Definitions;
-use ostler_model::{Cone, Geom, Integrator, Model};
+use ostler_model::{Cone, Geom, Integrator, Model, Options, Solver};
 
 /// Changes `model` as `cfg` says.
 ///
@@ -60,6 +61,9 @@ fn options(model: &mut Model, option: &OptionTable) -> Result<(), ConfigError> {
         }
         own.impratio = ratio;
     }
+    if let Some(asked) = option.iterations {
+        iterations(own, asked)?;
+    }
     own.noslip_iterations = option.noslip_iterations.unwrap_or(own.noslip_iterations);
     match option.nativeccd {
         None => {}
@@ -70,6 +74,39 @@ fn options(model: &mut Model, option: &OptionTable) -> Result<(), ConfigError> {
             return Err(ConfigError::new(key, message).help("true, or leave the key out"));
         }
     }
+    Ok(())
+}
+
+/// The solver stops after as many as are asked for.
+fn iterations(own: &mut Options, asked: Iterations) -> Result<(), ConfigError> {
+    let refused = |message: String, help: &str| {
+        Err(ConfigError::new("task.option.iterations", message).help(help))
+    };
+    match asked {
+        Iterations::N(0) => {
+            return refused("0 iterations solve nothing".into(), "1 or more, or \"file\"");
+        }
+        Iterations::N(n) => own.iterations = n,
+        Iterations::File(_) if own.solver != Solver::Newton => {
+            let solver = if own.solver == Solver::Cg { "CG" } else { "PGS" };
+            let message = format!(
+                "the robot's file has {} iterations of solver=\"{solver}\", the engine has MuJoCo's \
+                 Newton alone",
+                own.iterations
+            );
+            return refused(message, "a number of Newton's iterations, or leave the key out");
+        }
+        Iterations::File(_) if own.iterations == 0 => {
+            return refused("the robot's file has iterations=\"0\"".into(), "1 or more");
+        }
+        Iterations::File(_) => {}
+    }
+    if own.flags.iter().any(|(flag, on)| flag == "warmstart" && !on) {
+        let message = "the robot's file has the flag warmstart=\"disable\", and each time step \
+                       begins with the acceleration of the last one here";
+        return refused(message.into(), "leave the flag out, or the key");
+    }
+    own.stops_early = true;
     Ok(())
 }
 
@@ -127,6 +164,32 @@ mod tests {
     use super::*;
     use ostler_engine::physics::native::lower::{LowerOptions, lower};
     use ostler_model::mjcf;
+
+    #[test]
+    fn iterations_are_the_files_or_a_number() {
+        use crate::config::FileWord;
+        let file = Some(Iterations::File(FileWord::File));
+        let asked = |attributes: &str, iterations| {
+            let text = format!("<mujoco><option {attributes}</option><worldbody/></mujoco>");
+            let mut model = mjcf::parse("box.xml".as_ref(), text.into()).unwrap();
+            let option = OptionTable { iterations, ..OptionTable::default() };
+            let done = options(&mut model, &option).map_err(|e| e.to_string());
+            done.map(|()| (model.options.stops_early, model.options.iterations))
+        };
+        assert_eq!(asked("iterations='3'>", None), Ok((false, 3)));
+        assert_eq!(asked("iterations='3'>", file), Ok((true, 3)));
+        assert_eq!(asked(">", file), Ok((true, 100)));
+        assert_eq!(asked("iterations='3' solver='CG'>", Some(Iterations::N(2))), Ok((true, 2)));
+        for (attributes, iterations, why) in [
+            ("iterations='3' solver='CG'>", file, "solver=\"CG\""),
+            ("iterations='0'>", file, "iterations=\"0\""),
+            (">", Some(Iterations::N(0)), "0 iterations"),
+            ("><flag warmstart='disable'/>", file, "warmstart"),
+        ] {
+            let error = asked(attributes, iterations).unwrap_err();
+            assert!(error.contains("task.option.iterations") && error.contains(why), "{error}");
+        }
+    }
 
     #[test]
     fn options_that_the_engines_lack_are_done_without() {

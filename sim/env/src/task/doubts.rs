@@ -3,10 +3,13 @@
 use super::Task;
 use super::action::Law;
 use ostler_base::names::few;
+use ostler_engine::physics::Physics;
 use ostler_model::Model;
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
 const BEYOND: f64 = 1e-4;
+/// Shapes this far (m) inside each other are so.
+const INSIDE: f64 = 1e-3;
 /// Names of one line.
 const MOST: usize = 4;
 
@@ -15,6 +18,25 @@ impl Task {
     pub fn doubts(&self, model: &Model) -> Vec<String> {
         let out_of_limits = out_of_limits(model, self);
         out_of_limits.into_iter().chain(out_of_reach(model, self)).collect()
+    }
+
+    /// Shapes that are inside each other in the default pose, the floor's among them.
+    pub fn overlaps(&self, model: &Model, physics: &dyn Physics) -> Option<String> {
+        let pairs = physics.inside(&self.pose.qpos, INSIDE);
+        let name = |g: usize| model.geoms.get(g).map_or("?", |geom| geom.name.as_str());
+        let told = pairs
+            .iter()
+            .map(|([a, b], by)| format!("{} and {} by {:.1} mm", name(*a), name(*b), 1e3 * by));
+        let told: Vec<_> = told.collect();
+        (!told.is_empty()).then(|| {
+            format!(
+                "the default pose ({}) has shapes inside each other, which push each other apart: \
+                 {}; another task.default_pose, <exclude>, or contype and conaffinity in \
+                 [[task.contact]] keeps them from it",
+                self.pose.name,
+                few(&told, MOST)
+            )
+        })
     }
 }
 

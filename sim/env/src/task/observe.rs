@@ -264,9 +264,9 @@ fn compile(
     let made = Term::compile(Kind::Seen, scope, who, &term.expr, key)?;
     let len = made.program.ty().len();
     let of = |group: ObservationGroup| options.get(&String::from(group));
-    let own = Sight::own(term, of(term.group.clone()), &path)?;
+    let own = Sight::own(term, len, of(term.group.clone()), &path)?;
     let (policy, critic) = if term.group == ObservationGroup::Policy {
-        let copy = Sight::copied(term.critic.as_ref(), of(ObservationGroup::Critic), &path)?;
+        let copy = Sight::copied(term.critic.as_ref(), len, of(ObservationGroup::Critic), &path)?;
         (Some(own), copy)
     } else {
         if term.critic.is_some() {

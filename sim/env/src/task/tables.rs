@@ -55,6 +55,7 @@ impl Task {
             nseen: seen.terms.len(),
             nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
             nsink: places().count(),
+            nsized: places().map(|(_, _, s)| s.sizes.len()).sum(),
             nbias: seen.terms.iter().map(|t| t.biases().map(|(_, n)| n).sum::<usize>()).sum(),
             nlag: actions.late.len()
                 + places().filter(|(_, _, s)| s.lag.is_some()).count()
@@ -323,6 +324,8 @@ fn sink(t: &mut Tables, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
     t.sink_critic.push(u32::from(critic));
     t.sink_at.push(spot.newest() as u32);
     t.sink_bias.push(bias);
+    t.sink_size.push(if sight.sizes.is_empty() { NOWHERE } else { t.noise_size.len() as u32 });
+    t.noise_size.extend(&sight.sizes);
 }
 
 /// A place that is seen late, or with earlier values.

@@ -48,6 +48,12 @@ pub struct OptionTable {
     /// Ratio of friction's impedance to the normal one, for elliptic cones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impratio: Option<f64>,
+    /// Most iterations of the constraint solver, after which it stops as MuJoCo's Newton does, 1 or
+    /// more; `"file"`: as many as the robot's file says, or MuJoCo's 100. Without it constraints
+    /// are solved to the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(title = "a whole number, 1 or more, or \"file\"", extend("minimum" = 1))]
+    pub iterations: Option<Iterations>,
     /// Most sweeps of the no-slip solver, 0: none. It keeps friction from creeping, and costs time
     /// in every step; a larger `impratio` with elliptic cones makes creep slower, too.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +62,24 @@ pub struct OptionTable {
     /// flags `nativeccd` or `multiccd` to `disable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nativeccd: Option<bool>,
+}
+
+/// How many iterations a solver makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a whole number, 1 or more, or \"file\"")]
+pub enum Iterations {
+    /// `"file"`.
+    File(FileWord),
+    /// So many.
+    N(u32),
+}
+
+/// The word `file`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileWord {
+    /// `"file"`.
+    File,
 }
 
 /// An integrator.

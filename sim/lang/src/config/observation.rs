@@ -25,10 +25,11 @@ pub struct ObservationTerm {
     pub clip: Option<[f64; 2]>,
     /// Noise that is drawn anew in every step and added before scaling, in the value's unit.
     /// A single number is the half-width of uniform noise, or the standard deviation of normal
-    /// noise.
+    /// noise; of a vector `[0.1, 0.1, 0.3]` gives each component one, `{ each = [0.1, 0.3] }` where
+    /// there are two, for `[low, high]` is a range.
     #[serde(default)]
     pub noise: Spread,
-    /// How noise that is given as a single number is distributed.
+    /// How noise that is given as a single number, or one for each component, is distributed.
     #[serde(default, skip_serializing_if = "NoiseKind::is_uniform")]
     pub noise_kind: NoiseKind,
     /// An error that is drawn where an episode begins and added in all of its steps, before
@@ -106,18 +107,21 @@ impl From<ObservationGroup> for String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "expected a number, a range [low, high], { uniform = ... }, { normal = ... } or { draw = ... }"
+    expecting = "expected a number, a range [low, high], a number for each component, { uniform = ... }, { normal = ... } or { draw = ... }"
 )]
 pub enum Spread {
     /// Half-width of uniform numbers, 0 or more.
     Size(f64),
     /// Uniform numbers.
     Range([f64; 2]),
+    /// One for each component, in place of a single number; two are a range.
+    Each(Vec<f64>),
     /// By the name of the distribution.
     Named(SpreadConfig),
 }
 
-/// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }`, `{ normal = 0.1 }` or `{ draw = { ... } }`.
+/// `{ uniform = 0.5 }`, `{ uniform = [-0.1, 0.3] }`, `{ normal = 0.1 }`, `{ each = [0.1, 0.3] }` or
+/// `{ draw = { ... } }`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadConfig {
@@ -127,6 +131,9 @@ pub struct SpreadConfig {
     /// Standard deviation; the mean is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<f64>,
+    /// Of noise: a number for each component, in place of a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<Vec<f64>>,
     /// Any distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<DrawConfig>,

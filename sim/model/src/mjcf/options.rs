@@ -40,6 +40,7 @@ impl Default for Options {
             cone: Cone::Pyramidal,
             solver: Solver::Newton,
             iterations: 100,
+            stops_early: false,
             tolerance: 1e-8,
             ls_iterations: 50,
             ls_tolerance: 0.01,

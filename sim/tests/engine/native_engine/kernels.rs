@@ -98,3 +98,24 @@ fn iterations_that_a_file_asks_for_are_noted() {
     };
     assert_eq!([1, 4, 8, 100].map(noted), [true, true, false, false]);
 }
+
+/// With the option that a task gives it is another motion, of which nothing is said, and no step
+/// counts as unsolved.
+#[test]
+fn a_solver_stops_where_it_is_asked_to() {
+    let [whole, one, many] = [None, Some(1), Some(100)].map(|iterations| {
+        let mut model = Model::clone(&robot("half_cheetah"));
+        model.options.stops_early = iterations.is_some();
+        model.options.iterations = iterations.unwrap_or(100);
+        let model = Arc::new(model);
+        let ids: Vec<usize> = (0..19).collect();
+        let mut physics = worlds(&model, &config("auto"), ids.len(), 1);
+        assert!(physics.notes().iter().all(|n| !n.contains("iterations")));
+        start(&model, &mut physics, &ids);
+        run(&model, &mut physics, &ids, 0..20);
+        assert!(iterations.is_none() || physics.unsolved().iter().all(|n| *n == 0));
+        physics.state().qpos.clone()
+    });
+    let apart = [difference(&whole, &one), difference(&whole, &many)];
+    assert!(apart[0] > 0.05 && apart[1] < apart[0] / 3.0, "{apart:?}");
+}

@@ -12,6 +12,7 @@ mod features;
 mod generated;
 mod generator;
 mod ground;
+mod iterations;
 mod models;
 pub mod pending;
 pub mod reference;

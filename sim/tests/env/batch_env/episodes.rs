@@ -319,6 +319,50 @@ group = "critic"
     assert!(out.policy.chunks(2).all(|row| row == [2.0, 1.0]));
 }
 
+/// The bits of the single number where all have it; the critic's copy has sizes of its own.
+#[test]
+fn each_component_has_noise_of_its_own_size() {
+    let rows = |keys: &str| {
+        let text = format!(
+            r#"
+[[action]]
+actuators = ["push"]
+[[reward]]
+name = "one"
+expr = "1"
+[[observation]]
+name = "height"
+expr = "[pos(ball).z, pos(ball).z, pos(ball).z]"
+{keys}
+[[observation]]
+name = "two"
+expr = "[pos(ball).z, pos(ball).z]"
+noise = {{ each = [0.0, 0.5] }}
+"#
+        );
+        let mut env = build(super::point_mass::Batch { n: 200, ..SMALL }, &task(&text)).unwrap();
+        let mut out = Out::new(env.spec(), 1);
+        out.reset(&mut env, false);
+        out.step(&mut env, &[0.0; 200]);
+        (out.policy, out.critic.unwrap_or_default())
+    };
+    for kind in ["", "noise_kind = \"normal\""] {
+        let same = rows(&format!("noise = [0.5, 0.5, 0.5]\n{kind}"));
+        assert_eq!(rows(&format!("noise = 0.5\n{kind}")).0, same.0);
+        let copy = "critic = { noise = [0.0, 0.0, 0.25] }";
+        let (own, critic) = rows(&format!("noise = [0.5, 0.0, 2.0]\n{kind}\n{copy}"));
+        for (row, all) in own.chunks(5).zip(same.0.chunks(5)) {
+            let times = |x: f32| 4.0 * (x - 1.0);
+            assert_eq!([row[0], row[1], row[3]], [all[0], 1.0, 1.0]);
+            assert!((row[2] - 1.0 - times(all[2])).abs() < 1e-5, "{row:?} {all:?}");
+            assert!(row[4] != 1.0 && (0.5..=1.5).contains(&row[4]));
+        }
+        let seen = critic.chunks(5).map(|row| [row[0], row[1], (row[2] - 1.0).abs()]);
+        let most = seen.inspect(|row| assert_eq!(row[..2], [1.0, 1.0])).map(|row| row[2]);
+        assert!((0.2..=0.25).contains(&most.fold(0.0, f32::max)));
+    }
+}
+
 #[test]
 fn noise_is_uniform_or_normal_with_the_size_that_was_asked_for() {
     let noisy = r#"

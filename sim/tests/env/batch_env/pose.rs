@@ -147,6 +147,43 @@ fn a_keyframe_of_another_models_size_is_refused() {
     }
 }
 
+/// The same of shapes in each other, but not of a child in its parent, nor where they are
+/// excluded, nor less deep than a millimetre.
+#[test]
+fn shapes_inside_each_other_are_told_with_their_depth() {
+    let doubts = |apart: f64, more: &str| {
+        let text = format!(
+            r#"<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+              <body name="a" pos="0 0 0.098"><freejoint/><geom name="left" size="0.1"/>
+                <body pos="0.05 0 0"><joint/><geom name="inner" size="0.01"/></body></body>
+              <body name="b" pos="{apart} 0 1"><freejoint/>
+                <geom name="right" type="box" size="0.1 0.1 0.1"/></body>
+              <body name="c" pos="0 0 1"><freejoint/>
+                <geom name="far" type="box" size="0.1 0.1 0.1"/></body></worldbody>{more}
+              <actuator><motor name="push" joint="slide"/></actuator></mujoco>"#
+        );
+        let text = text.replacen("<joint/>", "<joint name=\"slide\" type=\"slide\"/>", 1);
+        let model = ostler_sim::model::mjcf::parse("shapes.xml".as_ref(), text).unwrap();
+        let pool = Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
+        let (model, sim) = (Arc::new(model), ostler_sim::config::SimConfig::default());
+        let worlds = ostler_sim::physics::native::new(&model, &sim, 3, &pool).unwrap();
+        let reward = "[[reward]]\nname = \"r\"\nexpr = \"1\"";
+        let cfg =
+            task(&format!("{PUSH}\n{reward}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\""));
+        Task::compile(&model, &cfg, 0.02).unwrap().overlaps(&model, &worlds)
+    };
+    let said = doubts(0.1875, "").unwrap();
+    assert!(said.contains("the default pose (reset)"), "{said}");
+    let pairs = said.split(": ").nth(1).unwrap().split("; ").next().unwrap();
+    assert_eq!(pairs, "right and far by 12.5 mm, floor and left by 2.0 mm");
+    let exclude = "<contact><exclude body1=\"b\" body2=\"c\"/></contact>";
+    let said = doubts(0.1875, exclude).unwrap();
+    assert!(!said.contains("right") && said.contains("floor and left"), "{said}");
+    let floor = "<contact><exclude body1=\"world\" body2=\"a\"/></contact>";
+    assert_eq!(doubts(0.1995, floor), None);
+    assert!(doubts(0.198, floor).unwrap().contains("by 2.0 mm"));
+}
+
 /// A run says so at its start, and `ostler check`.
 #[test]
 fn a_pose_beyond_limits_and_out_of_reach_is_told() {

@@ -6,8 +6,8 @@ use super::support::{
 };
 use crate::support::share;
 use ostler_sim::config::{
-    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, JointLimit, MotionFile, NoiseKind,
-    ObservationGroup, ObservationTerm, Stack, TaskConfig,
+    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, Iterations, JointLimit, MotionFile,
+    NoiseKind, ObservationGroup, ObservationTerm, Spread, Stack, TaskConfig,
 };
 use ostler_sim::env::on_device::program;
 use ostler_sim::physics::native::generate::program_hash;
@@ -469,6 +469,11 @@ fn normal_noise_has_the_hosts_bits() {
             true => agents(9, true),
             false => setup(name, 9),
         };
+        // A number for each component, and a solver that stops early.
+        let sized =
+            "name = \"sized\"\nexpr = \"[1, 2, 3]\"\ncritic = { noise = { each = [0, 1, 2] } }";
+        s.task.observation.push(toml::from_str(sized).unwrap());
+        s.task.option.iterations = Some(Iterations::N(1));
         // Both kinds in one row, and an entry that does not begin a draw of four.
         for (i, term) in s.task.observation.iter_mut().enumerate() {
             if term.group == ObservationGroup::Policy {
@@ -476,6 +481,9 @@ fn normal_noise_has_the_hosts_bits() {
                 term.noise_kind = [NoiseKind::Normal, NoiseKind::Uniform][i % 2];
             }
         }
+        let last = s.task.observation.last_mut().unwrap();
+        last.noise = Spread::Each(vec![0.5, 0.0, 0.25]);
+        last.noise_kind = NoiseKind::Normal;
         assert!(s.task.observation.len() > 1);
         compare(name, &s, 60, true, |_, _| {});
     }

@@ -5,7 +5,7 @@
 
 use super::Config;
 use super::sections::RunnerConfig;
-use ostler_sim::config::Auto;
+use ostler_sim::config::{Auto, ObservationTerm, Spread};
 
 /// Evaluations of a run, where nothing else speaks against it.
 const TIMES: u64 = 20;
@@ -88,6 +88,12 @@ impl Config {
             0 => 0,
             _ => self.runner.eval_episodes().min(MAX_ENVS),
         }
+    }
+
+    /// Whether a policy learns from observations with noise or bias that evaluations leave out.
+    pub fn eval_is_cleaner(&self) -> bool {
+        let noisy = |t: &ObservationTerm| t.noise != Spread::default() || t.bias.is_some();
+        !self.runner.eval_noise && self.task.observation.iter().any(noisy)
     }
 
     /// Iterations that an evaluation of episodes of `episode_steps` control steps should

@@ -25,8 +25,8 @@ pub struct RunnerConfig {
     /// Stop when the mean return of an evaluation reaches this; 0: never. With
     /// `eval_interval = 0` it is that of the last 100 training episodes.
     pub stop_at_return: f64,
-    /// Iterations between evaluations (mean actions, no noise, environments of their
-    /// own); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes
+    /// Iterations between evaluations (mean actions, environments of their own, noise as
+    /// `eval_noise` says); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes
     /// are long and the run is short; none where 16 of them are longer than the run.
     #[schemars(title = "\"auto\" or a whole number, 0 for none")]
     pub eval_interval: Auto,
@@ -34,6 +34,9 @@ pub struct RunnerConfig {
     /// long enough for.
     #[schemars(extend("minimum" = 1))]
     pub eval_episodes: Auto,
+    /// Whether evaluations keep the noise and the bias of observations, with which a policy may
+    /// have learnt to live.
+    pub eval_noise: bool,
     /// First episodes start at random ages, so that time-outs spread out.
     pub init_at_random_ep_len: bool,
     /// A small process of its own starts the run again from its last checkpoint
@@ -60,6 +63,7 @@ impl Default for RunnerConfig {
             stop_at_return: 0.0,
             eval_interval: Auto::Auto(AutoWord::Auto),
             eval_episodes: Auto::Auto(AutoWord::Auto),
+            eval_noise: false,
             init_at_random_ep_len: true,
             supervise: true,
             max_restarts: 3,

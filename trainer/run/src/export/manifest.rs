@@ -270,12 +270,20 @@ impl<'a> About<'a> {
                     "clip": t.clip.map(range),
                     "history": t.frames,
                     "row": { "first": t.first, "stride": t.stride },
-                    "noise": t.noise.as_ref().map(Draw::json),
+                    "noise": t.noise.as_ref().map(|draw| noise(draw, &t.noise_sizes)),
                     "bias": t.bias.as_ref().map(Draw::json),
                     "delay": t.delay.map(late),
                 })
             })
             .collect()
+    }
+}
+
+/// Noise, of each component where it differs.
+fn noise(draw: &Draw, sizes: &[f32]) -> Value {
+    match sizes {
+        [] => draw.json(),
+        each => each.iter().map(|size| draw.scaled(*size).json()).collect(),
     }
 }
 

@@ -293,6 +293,11 @@ impl Run {
             let policy = parts.learner.policy_mut();
             run.evaluations.evaluate(policy, episodes, &mut go_on)
         })?;
+        let settled = self.setup.settled_return(&self.counters);
+        let worse = |e| self.evaluations.worse(self.setup.config(), e, settled);
+        if let Some(line) = evaluation.as_ref().and_then(worse) {
+            tracing::warn!("iteration {iteration}: {line}");
+        }
         if self.evaluations.owed {
             tracing::info!(
                 "the evaluation after iteration {iteration} was cut short and counts as none; a \

@@ -220,6 +220,7 @@ fn evaluator(
     let mut loaded = loaded.clone();
     loaded.config.task.begin_evenly(false);
     let (loaded, config) = (&loaded, &loaded.config);
+    let noise = config.runner.eval_noise;
     // Returns of several agents are added up where episodes are counted: on the host.
     if config.agents.is_none() {
         let longest = parts.spec.max_episode_steps;
@@ -227,11 +228,11 @@ fn evaluator(
         let policy = parts.learner.policy();
         let there = to_evaluate(&parts.machine, loaded, model, policy, (n, steps, seed))?;
         if let Some(there) = there {
-            return Ok(Some(Box::new(DeviceEvaluator::new(there, longest)?)));
+            return Ok(Some(Box::new(DeviceEvaluator::new(there, longest, noise)?)));
         }
     }
     let env = build_envs(loaded, config, model, n, seed)?;
-    Ok(Some(Box::new(Evaluator::new(env)?)))
+    Ok(Some(Box::new(Evaluator::new(env, noise)?)))
 }
 
 /// The run's past, as its checkpoint has it.

@@ -4,8 +4,10 @@ use super::engine::EngineArg;
 use clap::Args;
 use ostler_run::log::{errln, outln};
 use ostler_run::run::RunError;
+use ostler_sim::model::Solver;
 use ostler_sim::model::mjcf::Reading;
 use ostler_sim::physics::evaluate::Precision;
+use ostler_sim::physics::native::{self, EvalOptions};
 use ostler_sim::referee::mujoco::{MuJoCo, RefereeError};
 use ostler_sim::referee::names;
 use ostler_sim::referee::residual::{Gate, Table, compare};
@@ -36,6 +38,11 @@ pub(crate) struct CompareArgs {
     /// python3 and python
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Take the solver as the file has it: its kind, iterations and tolerances, in states of
+    /// roll-outs. Shows how far the engine's converged solution is from that, and how far the
+    /// engine is with task.option.iterations = "file"; judges nothing
+    #[arg(long)]
+    as_written: bool,
     /// Physics engine
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     backend: EngineArg,
@@ -58,7 +65,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
         None => mujoco.scratch("reference.npz"),
     };
     let count = args.states as usize;
-    let answer = mujoco.states(&args.model, within, &file, count, args.seed)?;
+    let answer = mujoco.states(&args.model, within, &file, count, args.seed, args.as_written)?;
     names::check(&model, &answer["robot"]).map_err(|why| {
         let path = args.model.display();
         RefereeError::Refused(format!("reads another robot in {path}: {why}"))
@@ -78,14 +85,25 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
     };
     let mut tables = Vec::new();
     for (label, precision) in precisions {
-        let ours = args.backend.evaluate(&model, *precision, &reference.states.view())?;
+        let states = reference.states.view();
+        let ours = args.backend.evaluate(&model, *precision, &states)?;
         tables.push(compare(&model, label, &ours, &reference, Gate::of(*precision)));
+        if args.as_written
+            && args.backend == EngineArg::Native
+            && model.options.solver == Solver::Newton
+        {
+            let options = EvalOptions::as_written(&model.options);
+            let start = Some(reference.warmstart.as_slice());
+            let ours = native::evaluate_from(&model, &options, *precision, &states, start)?;
+            let label = format!("{label}, iterations as in the file");
+            tables.push(compare(&model, &label, &ours, &reference, Gate::of(*precision)));
+        }
     }
     let same = tables.iter().all(|t| t.beyond.is_empty());
     if args.json {
         let all = json!({
             "model": model.name, "mujoco": mujoco.version, "states": args.states,
-            "seed": args.seed, "same": same, "tables": tables,
+            "seed": args.seed, "same": same, "as_written": args.as_written, "tables": tables,
         });
         outln!("{all}");
     } else {
@@ -94,7 +112,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
     for line in model.ignored_lines() {
         errln!("note: without effect: {line}");
     }
-    Ok(if same { 0 } else { DIFFERENT })
+    Ok(if same || args.as_written { 0 } else { DIFFERENT })
 }
 
 fn print(args: &CompareArgs, model: &ostler_sim::Model, mujoco: &MuJoCo, tables: &[Table]) {
@@ -114,8 +132,30 @@ fn print(args: &CompareArgs, model: &ostler_sim::Model, mujoco: &MuJoCo, tables:
     for table in tables {
         outln!("{table}");
     }
+    if args.as_written {
+        let o = &model.options;
+        outln!(
+            "MuJoCo as the file is written: solver {:?}, iterations {}, tolerance {}, ls_iterations {}",
+            o.solver,
+            o.iterations,
+            o.tolerance,
+            o.ls_iterations
+        );
+    }
     for table in tables {
         match table.beyond.as_slice() {
+            _ if args.as_written => {
+                let (qacc, next) = (table.qacc, table.next);
+                outln!(
+                    "{}: next state differs by {:.1e} in half of the states, {:.1e} in 99 %; qacc by \
+                     {:.1e}, {:.1e}",
+                    table.label,
+                    next.median,
+                    next.p99,
+                    qacc.median,
+                    qacc.p99
+                );
+            }
             [] => outln!("{}: means the same here as in MuJoCo", table.label),
             beyond => outln!("{}: DIFFERS from MuJoCo: {}", table.label, beyond.join("; ")),
         }

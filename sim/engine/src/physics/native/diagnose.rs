@@ -5,17 +5,18 @@
 //! the bad number shows.
 
 use super::engine::NativePhysics;
+use super::ffi::{Robot, Work};
 use crate::device::Address;
-use crate::kernels::EvalArgs;
+use crate::kernels::{EvalArgs, Ground, Solver};
 use crate::physics::evidence::{self, Evidence, Part};
 use crate::physics::fault;
 
 /// One world's state between two time steps.
-struct State {
-    qpos: Vec<f32>,
-    qvel: Vec<f32>,
-    act: Vec<f32>,
-    varied: Vec<f32>,
+pub(super) struct State {
+    pub qpos: Vec<f32>,
+    pub qvel: Vec<f32>,
+    pub act: Vec<f32>,
+    pub varied: Vec<f32>,
 }
 
 impl NativePhysics {
@@ -65,6 +66,24 @@ impl NativePhysics {
 
     /// One time step: the next state, and the accelerations in between.
     fn evaluate(&self, now: &State, ctrl: &[f32]) -> (State, Vec<f32>) {
+        let how = (self.solver, self.ground());
+        self.with_work(|robot, work| robot.evaluate_one(work, how, now, ctrl, None))
+    }
+}
+
+impl Robot<f32> {
+    /// One time step: the next state, and the accelerations in between. `met`: 1 for the pairs
+    /// that have contacts within their margins, all `[npair]` of the robot.
+    pub(super) fn evaluate_one(
+        &self,
+        work: &mut Work,
+        (solver, ground): (Solver, Ground),
+        now: &State,
+        ctrl: &[f32],
+        met: Option<&mut [u32]>,
+    ) -> (State, Vec<f32>) {
+        let plan = self.plan();
+        assert!(met.as_ref().is_none_or(|met| met.len() == plan.npair), "met is [npair]");
         let mut next = State {
             qpos: vec![0.0; now.qpos.len()],
             qvel: vec![0.0; now.qvel.len()],
@@ -72,13 +91,13 @@ impl NativePhysics {
             varied: now.varied.clone(),
         };
         let mut qacc = vec![0.0; now.qvel.len()];
-        let mut sense = vec![0.0; self.state.sensordata.len() / self.state.num_envs.max(1)];
+        let mut sense: Vec<f32> = vec![0.0; plan.nsense];
         let (mut ncon, mut iterations, mut flags) = ([0], [0], [0]);
         let args = EvalArgs {
             stride: 1,
-            solver: super::engine::SOLVER,
+            solver,
             reserved: 0,
-            ground: self.ground(),
+            ground,
             qpos: now.qpos.as_ptr() as Address,
             qvel: now.qvel.as_ptr() as Address,
             act: now.act.as_ptr() as Address,
@@ -92,12 +111,11 @@ impl NativePhysics {
             ncon: ncon.as_mut_ptr() as Address,
             iterations: iterations.as_mut_ptr() as Address,
             flags: flags.as_mut_ptr() as Address,
+            met: met.map_or(0, |met| met.as_mut_ptr() as Address),
         };
-        self.with_work(|robot, work| {
-            // SAFETY: `work` is this robot's; the buffers are [k][1] with the robot's k,
-            // borrowed here alone until the call returns.
-            unsafe { robot.evaluate(work, &args, 1) };
-        });
+        // SAFETY: `work` is this robot's; the buffers are [k][1] with the robot's k, `met` is as
+        // long as checked, borrowed here alone until the call returns.
+        unsafe { self.evaluate(work, &args, 1) };
         (next, qacc)
     }
 }

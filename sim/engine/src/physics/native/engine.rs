@@ -20,14 +20,27 @@ use crate::physics::{
 use crate::state::{Sizes, Tables};
 use bytemuck::Zeroable;
 use ostler_base::memory::{MemoryError, zeroed};
-use ostler_model::Model;
 use ostler_model::terrain::Terrain;
+use ostler_model::{Model, Options};
 use std::sync::Arc;
 
 /// How constraints are solved: the few time steps that need more iterations are counted
 /// ([`NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
 /// single precision.
-pub const SOLVER: Solver = Solver { iterations: 12, reserved: 0, tolerance: 1e-8 };
+pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance: 1e-8 };
+
+/// How the constraints of a model are solved: to the end, or as its `<option>` says.
+pub fn solver(options: &Options) -> Solver {
+    let whole = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+    match options.stops_early {
+        false => SOLVER,
+        true => Solver {
+            iterations: whole(options.iterations),
+            trials: whole(options.ls_iterations.max(1)),
+            tolerance: options.tolerance.max(SOLVER.tolerance),
+        },
+    }
+}
 
 /// N worlds of one robot.
 #[derive(Debug)]
@@ -40,6 +53,8 @@ pub struct NativePhysics {
     /// The robot's kinematics.
     tables: Tables,
     pub(super) state: State,
+    /// How constraints are solved.
+    pub(super) solver: Solver,
     /// Delays of the next step, or none.
     delays: Vec<f32>,
     work: PerThread<Work>,
@@ -71,11 +86,12 @@ const FEW: u32 = 8;
 /// A note on a file that asks for less than the solution.
 fn converged(model: &Model) -> Option<String> {
     let few = model.options.iterations;
-    (few < FEW).then(|| {
+    (few < FEW && !model.options.stops_early).then(|| {
         format!(
             "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
              end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
-             file; `ostler compare` shows MuJoCo's solution without the limit"
+             file; `ostler compare --as-written` shows by how much, and \
+             task.option.iterations = \"file\" follows it"
         )
     })
 }
@@ -112,6 +128,7 @@ pub fn new(
         sizes: Sizes::of(model),
         tables: Tables::of(model),
         state: State::new(model, num_envs)?,
+        solver: solver(&model.options),
         delays: Vec::new(),
         work: PerThread::new(work),
         terrain: model.terrain.clone(),
@@ -138,8 +155,13 @@ pub fn new(
 
 impl NativePhysics {
     /// Calls `f` with a working memory that no other thread uses.
-    pub(super) fn with_work(&self, f: impl FnOnce(&Robot<f32>, &mut Work)) {
-        self.work.with(|work| f(&self.robot, work));
+    pub(super) fn with_work<T>(&self, f: impl FnOnce(&Robot<f32>, &mut Work) -> T) -> T {
+        self.work.with(|work| f(&self.robot, work))
+    }
+
+    /// The robot's tables.
+    pub(super) fn plan(&self) -> &RobotTables {
+        self.robot.plan()
     }
 
     /// The kernel in use, as logs and the resolved configuration name it.
@@ -167,7 +189,7 @@ impl NativePhysics {
     fn args(&mut self) -> StepArgs {
         StepArgs {
             stride: self.state.num_envs as i32,
-            solver: SOLVER,
+            solver: self.solver,
             top_speed: self.limits.speed.as_ptr() as Address,
             top_place: self.limits.position.as_ptr() as Address,
             ground: self.ground(),
@@ -244,6 +266,10 @@ impl Physics for NativePhysics {
 
     fn diagnose(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
         self.evidence(env, ctrl, substeps)
+    }
+
+    fn inside(&self, qpos: &[f64], least: f64) -> Vec<([usize; 2], f64)> {
+        self.inside_each_other(qpos, least).unwrap_or_default()
     }
 
     fn can_be_poked(&self) -> bool {

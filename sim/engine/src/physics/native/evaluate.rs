@@ -13,13 +13,16 @@ use crate::physics::evaluate::{Evaluation, Precision, States};
 use crate::physics::{PhysicsError, fault, ground};
 use bytemuck::Zeroable;
 use ostler_base::memory::{MemoryError, zeroed};
-use ostler_model::Model;
+use ostler_model::{Model, Options};
 
 /// How states are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EvalOptions {
     /// Most Newton iterations.
     pub iterations: u32,
+    /// 0: constraints are solved to the end. Else as MuJoCo with so many iterations, and so many
+    /// trials of a step's length at most.
+    pub trials: u32,
     /// The solver's tolerance (MuJoCo's meaning: scaled improvement of the cost).
     pub tolerance: f64,
     /// Which kernel; `None` is the widest the processor has. Double precision has
@@ -36,11 +39,20 @@ impl Default for EvalOptions {
     fn default() -> Self {
         Self {
             iterations: 100,
+            trials: 0,
             tolerance: 1e-15,
             instruction_set: None,
             specialize: Specialize::Off,
             lower: LowerOptions::default(),
         }
+    }
+}
+
+impl EvalOptions {
+    /// The solver as a file's `<option>` has it.
+    pub fn as_written(options: &Options) -> Self {
+        let (iterations, trials) = (options.iterations, options.ls_iterations.max(1));
+        Self { iterations, trials, tolerance: options.tolerance, ..Self::default() }
     }
 }
 
@@ -54,21 +66,38 @@ pub fn evaluate(
     precision: Precision,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
+    evaluate_from(model, options, precision, states, None)
+}
+
+/// The same, where the solver begins with the accelerations `start` `[K, nv]`, zeros without them:
+/// they matter where it does not go to the end.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_from(
+    model: &Model,
+    options: &EvalOptions,
+    precision: Precision,
+    states: &States<'_>,
+    start: Option<&[f64]>,
+) -> Result<Evaluation, PhysicsError> {
     let plan = lower(model, &options.lower)?;
     let ground = ground(model.terrain.as_deref());
     match (precision, options.instruction_set) {
         (Precision::F64, _) => {
             let double = ffi::linked(Linked::Double).ok_or(PhysicsError::NoDouble)?;
-            run::<f64>(plan, ground, options, double, states)
+            run::<f64>(plan, ground, options, double, states, start)
         }
-        (Precision::F32, Some(set)) => run::<f32>(plan, ground, options, set.generic()?, states),
+        (Precision::F32, Some(set)) => {
+            run::<f32>(plan, ground, options, set.generic()?, states, start)
+        }
         (Precision::F32, None) => {
             let config = SimConfig { specialize: options.specialize, ..SimConfig::default() };
             let choice = choose(&plan, &config, &mut tell())?;
             if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
                 return Err(unsupported(note));
             }
-            run::<f32>(plan, ground, options, choice.functions, states)
+            run::<f32>(plan, ground, options, choice.functions, states, start)
         }
     }
 }
@@ -79,15 +108,19 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     options: &EvalOptions,
     functions: impl Into<Functions>,
     states: &States<'_>,
+    start: Option<&[f64]>,
 ) -> Result<Evaluation, PhysicsError> {
     let (nq, nv, nu, na, nvary) = (plan.nq, plan.nv, plan.nu, plan.na, plan.nvary);
     let k = states.qpos.len() / nq.max(1);
+    let rest = vec![0.0; k * nv];
+    let start = start.unwrap_or(&rest);
     for (name, rows, width) in [
         ("qpos", states.qpos, nq),
         ("qvel", states.qvel, nv),
         ("ctrl", states.ctrl, nu),
         ("act", states.act, na),
         ("varied numbers", states.varied, nvary),
+        ("accelerations", start, nv),
     ] {
         if rows.len() != k * width {
             return Err(unsupported(format!(
@@ -114,7 +147,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     let ctrl = columns("ctrl", states.ctrl, nu)?;
     let act = columns("act", states.act, na)?;
     let varied = columns("varied numbers", states.varied, nvary)?;
-    let mut qacc = zeroed::<T>("qacc", nv * k)?;
+    let mut qacc = columns("qacc", start, nv)?;
     let nsense = robot.plan().nsense;
     let mut sense = zeroed::<T>("sensordata", nsense * k)?;
     let mut qpos_next = zeroed::<T>("qpos", nq * k)?;
@@ -127,8 +160,8 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         stride: i32::try_from(k).map_err(|_| unsupported(format!("{k} states at once")))?,
         solver: Solver {
             iterations: i32::try_from(options.iterations).unwrap_or(i32::MAX),
+            trials: i32::try_from(options.trials).unwrap_or(i32::MAX),
             tolerance: options.tolerance,
-            ..Solver::zeroed()
         },
         reserved: 0,
         ground,
@@ -145,6 +178,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         ncon: ncon.as_mut_ptr() as Address,
         iterations: iterations.as_mut_ptr() as Address,
         flags: flags.as_mut_ptr() as Address,
+        met: 0,
     };
     // SAFETY: `work` is this robot's; the buffers are [rows][k] as laid out above,
     // borrowed here alone until the call returns.

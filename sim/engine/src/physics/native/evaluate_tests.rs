@@ -115,7 +115,7 @@ fn what_the_broad_phase_leaves_out_does_not_touch() {
             };
             let generic = InstructionSet::detect().generic().unwrap();
             let both = [plan.clone(), everything(plan.clone())].map(|plan| {
-                run::<f32>(plan, Ground::zeroed(), &options, generic, &states).unwrap()
+                run::<f32>(plan, Ground::zeroed(), &options, generic, &states, None).unwrap()
             });
             let bits = |e: &Evaluation| e.qacc.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(both[0].ncon, both[1].ncon, "{file}");
@@ -180,7 +180,7 @@ fn pairs_that_ranges_keep_apart_touch_beyond_them() {
         varied: &[],
     };
     let generic = InstructionSet::detect().generic().unwrap();
-    let found = run::<f32>(plan, Ground::zeroed(), &options, generic, &states).unwrap();
+    let found = run::<f32>(plan, Ground::zeroed(), &options, generic, &states, None).unwrap();
     let expected: Vec<u32> = (0..STATES).map(|i| u32::from(i == 5)).collect();
     assert_eq!(found.ncon, expected);
 }
@@ -289,8 +289,8 @@ fn parts_run_only_for_the_robots_that_are_said_to_have_them() {
         };
         single.1.fill(0);
         double.1.fill(0);
-        run::<f32>(plan.clone(), Ground::zeroed(), &options, single.0, &states).unwrap();
-        run::<f64>(plan.clone(), Ground::zeroed(), &options, double.0, &states).unwrap();
+        run::<f32>(plan.clone(), Ground::zeroed(), &options, single.0, &states, None).unwrap();
+        run::<f64>(plan.clone(), Ground::zeroed(), &options, double.0, &states, None).unwrap();
         for (i, part) in PARTS.iter().enumerate() {
             let called = single.1[i] + double.1[i] > 0;
             assert!(!called || (part.runs)(&plan), "{} runs for {file:?}", part.file);

@@ -2,7 +2,7 @@
 //! take (`step.cuh`).
 
 use super::specialize::{Library, SpecializeError};
-use super::tables::{RawTables, RealTables, RobotTables, Scalar};
+use super::tables::{RawTables, RealTables, RobotTables, Scalar, soft};
 use crate::kernels::{EvalArgs, OSTLER_KERNEL_VERSION, OstlerKernel, StepArgs};
 use std::alloc::Layout;
 use std::ffi::CStr;
@@ -134,6 +134,12 @@ impl<T: Scalar> Robot<T> {
     /// Environments per block.
     pub(super) fn lanes(&self) -> usize {
         self.functions.api.lanes.max(1) as usize
+    }
+
+    /// How near the geoms of each pair press (m), to be changed; a specialised kernel does not read
+    /// it.
+    pub(super) fn margins(&mut self) -> impl Iterator<Item = &mut T> {
+        self.reals.pair_soft.iter_mut().skip(soft::MARGIN).step_by(soft::LEN)
     }
 
     /// The robot's tables.

@@ -11,6 +11,7 @@ mod engine;
 mod evaluate;
 mod ffi;
 pub mod generate;
+mod inside;
 mod kernel;
 pub mod lower;
 mod snapshot;
@@ -20,9 +21,8 @@ pub mod tables;
 pub mod tape;
 
 pub use choose::{Settled, foresee, settle};
-pub use engine::SOLVER;
-pub use engine::{NativePhysics, new};
-pub use evaluate::{EvalOptions, evaluate};
+pub use engine::{NativePhysics, new, solver};
+pub use evaluate::{EvalOptions, evaluate, evaluate_from};
 pub use kernel::{InstructionSet, Unusable};
 pub use lower::vary;
 

@@ -10,9 +10,9 @@ use bytemuck::Zeroable;
 use ostler_engine::device::transfer::Reader;
 use ostler_engine::device::{Device, DeviceError, Memory, Program};
 use ostler_engine::kernels::EnvArgs;
-use ostler_engine::physics::native::SOLVER;
 use ostler_engine::physics::native::generate::generate_env;
 use ostler_engine::physics::native::lower::lower;
+use ostler_engine::physics::native::solver;
 use ostler_engine::physics::native::tables::RobotTables;
 use ostler_engine::physics::{Limits, PhysicsError, Shortfalls, StepArgs, ground};
 use ostler_engine::state::{Sizes, Tables};
@@ -127,7 +127,7 @@ impl DeviceEnv {
             physics: StepArgs {
                 stride: n as i32,
                 substeps: i32::try_from(env.decimation).unwrap_or(i32::MAX),
-                solver: SOLVER,
+                solver: solver(&model.options),
                 ..StepArgs::zeroed()
             },
             n: n as i32,

@@ -33,6 +33,8 @@ pub struct DeployedTerm {
     pub stride: usize,
     /// Noise in training, before scaling, drawn in every step.
     pub noise: Option<Draw>,
+    /// What each component's noise is multiplied with; empty: with nothing.
+    pub noise_sizes: Vec<f32>,
     /// Error in training that stays for an episode, before scaling.
     pub bias: Option<Draw>,
     /// Delay in training, which a robot has by itself.
@@ -105,6 +107,7 @@ pub(crate) fn terms(task: &Task, model: &Model, agent: usize) -> Vec<DeployedTer
                 frames: spot.frames,
                 stride: spot.stride,
                 noise: sight.noise.clone(),
+                noise_sizes: sight.sizes.clone(),
                 bias: sight.bias.clone(),
                 delay: sight.lag,
             })

@@ -17,6 +17,8 @@ const MOST_FRAMES: u32 = 256;
 pub(in crate::task) struct Sight {
     /// Drawn in every step.
     pub noise: Option<Draw>,
+    /// What each component's noise is multiplied with; empty: with nothing.
+    pub sizes: Vec<f32>,
     /// Drawn for an episode.
     pub bias: Option<Draw>,
     /// It is drawn once for every environment.
@@ -38,6 +40,10 @@ fn spread(spread: &Spread, kind: NoiseKind, path: &str) -> Result<Draw, ConfigEr
         Spread::Size(size) if kind == NoiseKind::Normal => return normal(*size, path),
         Spread::Size(size) => return half(*size, path),
         Spread::Range(pair) => return Ok(Draw::uniform(range(*pair, path)?)),
+        Spread::Each(_) | Spread::Named(SpreadConfig { each: Some(_), .. }) => {
+            return Err(ConfigError::new(path, "a number for each component is for `noise` alone")
+                .help("one number, a range [low, high], or { normal = 0.1 }"));
+        }
         Spread::Named(named) => named,
     };
     match (named.uniform, named.normal, &named.draw) {
@@ -48,8 +54,17 @@ fn spread(spread: &Spread, kind: NoiseKind, path: &str) -> Result<Draw, ConfigEr
         (None, Some(std), None) => normal(std, &at("normal")),
         (None, None, Some(draw)) => draw.compile(|key| format!("{path}.draw.{key}")),
         _ => Err(ConfigError::new(path, "takes one distribution").help(
-            "{ uniform = 0.1 }, { uniform = [-0.1, 0.2] }, { normal = 0.1 } or { draw = { distribution = ... } }",
+            "{ uniform = 0.1 }, { uniform = [-0.1, 0.2] }, { normal = 0.1 }, of noise { each = [0.1, 0.3] }, or { draw = { distribution = ... } }",
         )),
+    }
+}
+
+/// Numbers for each component, and the key that has them.
+fn each<'a>(given: &'a Spread, path: &str) -> Option<(&'a [f64], String)> {
+    match given {
+        Spread::Each(all) => Some((all, path.into())),
+        Spread::Named(SpreadConfig { each: Some(all), .. }) => Some((all, format!("{path}.each"))),
+        _ => None,
     }
 }
 
@@ -64,16 +79,36 @@ fn text(draw: &Draw) -> String {
     }
 }
 
-/// The key `noise` of a term.
-fn noise(given: &Spread, kind: NoiseKind, term: &str) -> Result<Option<Draw>, ConfigError> {
+/// Noise, and the sizes of its components where these differ.
+type Noise = (Option<Draw>, Vec<f32>);
+
+/// The key `noise` of a term of `len` components.
+fn noise(given: &Spread, kind: NoiseKind, len: usize, term: &str) -> Result<Noise, ConfigError> {
     let path = format!("{term}.noise");
     if let Spread::Named(SpreadConfig { when: Some(_), .. }) = given {
         let message = "noise is drawn in every step";
         return Err(ConfigError::new(format!("{path}.when"), message)
             .help("leave `when` out; a `bias` has it"));
     }
-    let draw = spread(given, kind, &path)?;
-    Ok(Some(draw).filter(|draw| !draw.is_zero()))
+    let Some((all, key)) = each(given, &path) else {
+        let draw = spread(given, kind, &path)?;
+        return Ok((Some(draw).filter(|draw| !draw.is_zero()), Vec::new()));
+    };
+    if let Spread::Named(own) = given
+        && *own != (SpreadConfig { each: own.each.clone(), ..SpreadConfig::default() })
+    {
+        let help = "leave the others out; noise_kind = \"normal\" makes it normal";
+        return Err(ConfigError::new(path, "`each` stands alone").help(help));
+    }
+    if all.len() != len {
+        let message = format!("{} numbers for {len} components", all.len());
+        return Err(ConfigError::new(key, message).help("one for each, or a single number"));
+    }
+    let numbered = all.iter().enumerate();
+    let sizes = numbered.map(|(i, size)| not_negative(*size, &format!("{key}[{i}]")));
+    let sizes: Vec<f32> = sizes.collect::<Result<_, _>>()?;
+    let one = spread(&Spread::Size(1.0), kind, &path)?;
+    Ok((sizes.iter().any(|size| *size != 0.0).then_some(one), sizes))
 }
 
 fn not_negative(size: f64, path: &str) -> Result<f32, ConfigError> {
@@ -87,22 +122,25 @@ impl Sight {
     /// Of the term's own group, whose options are `group`.
     pub(crate) fn own(
         term: &ObservationTerm,
+        len: usize,
         group: Option<&GroupOptions>,
         path: &str,
     ) -> Result<Self, ConfigError> {
         let kind = term.noise_kind;
-        if kind == NoiseKind::Normal && !matches!(term.noise, Spread::Size(_)) {
+        let is_size = matches!(term.noise, Spread::Size(_)) || each(&term.noise, "").is_some();
+        if kind == NoiseKind::Normal && !is_size {
             let message = "says how a single number is meant, but `noise` says so itself";
             return Err(ConfigError::new(format!("{path}.noise_kind"), message)
                 .help("leave it out, or write noise = { normal = 0.1 }"));
         }
-        let noise = noise(&term.noise, kind, path)?;
+        let noise = noise(&term.noise, kind, len, path)?;
         Self::new(noise, term.bias.as_ref(), term.delay.as_ref(), term.history, group, path)
     }
 
     /// Of a policy's term in the critics' rows; none where it is not in them.
     pub(crate) fn copied(
         copy: Option<&CriticCopy>,
+        len: usize,
         group: Option<&GroupOptions>,
         path: &str,
     ) -> Result<Option<Self>, ConfigError> {
@@ -116,13 +154,13 @@ impl Sight {
             return Ok(None);
         }
         let given = copy.noise.clone().unwrap_or_default();
-        let noise = noise(&given, NoiseKind::Uniform, &path)?;
+        let noise = noise(&given, NoiseKind::Uniform, len, &path)?;
         let (bias, delay) = (copy.bias.as_ref(), copy.delay.as_ref());
         Self::new(noise, bias, delay, copy.history, group, &path).map(Some)
     }
 
     fn new(
-        noise: Option<Draw>,
+        (noise, sizes): Noise,
         bias: Option<&Spread>,
         delay: Option<&config::Delay>,
         history: Option<u32>,
@@ -150,6 +188,7 @@ impl Sight {
         }
         Ok(Self {
             noise,
+            sizes,
             bias,
             bias_once,
             lag: late::compile(delay, "control", &format!("{path}.delay"))?,
@@ -166,7 +205,14 @@ impl Sight {
     /// For `ostler check`; empty where nothing is special.
     pub(crate) fn text(&self) -> String {
         let mut all = Vec::new();
-        all.extend(self.noise.as_ref().map(|d| format!("noise {}", text(d))));
+        let sized = |d: &Draw, sizes: &[f32]| {
+            let each = sizes.iter().map(|size| text(&d.scaled(*size)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        all.extend(self.noise.as_ref().map(|d| match self.sizes.is_empty() {
+            true => format!("noise {}", text(d)),
+            false => format!("noise {}", sized(d, &self.sizes)),
+        }));
         let once = if self.bias_once { ", once for an environment" } else { "" };
         all.extend(self.bias.as_ref().map(|d| format!("bias {}{once}", text(d))));
         all.extend(self.lag.as_ref().map(late::text));

@@ -83,7 +83,7 @@ fn judge(mujoco: &mut MuJoCo, robot: &Value, theirs: &Value) -> Result<(), Strin
     let gate = Gate { excused: 0.5, choice: 0.75, ..Gate::of(Precision::F64).scaled(SLACK) };
     let mut compared = |states| -> Result<residual::Table, String> {
         let out = mujoco.scratch("states.npz");
-        mujoco.states(plain, None, &out, states, 3).map_err(|e| e.to_string())?;
+        mujoco.states(plain, None, &out, states, 3, false).map_err(|e| e.to_string())?;
         let answers = Reference::read(&out, &model).map_err(|e| e.to_string())?;
         let ours = ours(&model, &answers.states.view())?;
         Ok(residual::compare(&model, "f64", &ours, &answers, gate))

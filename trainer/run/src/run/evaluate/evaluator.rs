@@ -1,5 +1,5 @@
-//! How good the policy is without chance: mean actions, no noise, environments of
-//! its own.
+//! How good the policy is without chance: mean actions, environments of its own, noise where
+//! it is asked for.
 
 use super::rows::Rows;
 use super::stage::quotas;
@@ -79,12 +79,12 @@ impl std::fmt::Debug for Evaluator {
 }
 
 impl Evaluator {
-    /// Takes the environments; their noise is switched off.
+    /// Takes the environments, whose observations have their `noise` or not.
     ///
     /// # Errors
     /// Their state cannot be saved, or memory does not suffice.
-    pub(crate) fn new(mut env: Box<dyn Environments>) -> Result<Self, RunError> {
-        env.set_noise(false);
+    pub(crate) fn new(mut env: Box<dyn Environments>, noise: bool) -> Result<Self, RunError> {
+        env.set_noise(noise);
         let mut start = Vec::new();
         env.capture(&mut start).map_err(ostler_collector::CollectError::Snapshot)?;
         let spec = env.spec();

@@ -34,6 +34,8 @@ pub(crate) struct Evaluations {
     last: Instant,
     /// Time that those of this process took (s).
     seconds: f64,
+    /// That they are worse than training was said.
+    worse_said: bool,
     /// The mean return with which `runner.stop_at_return` was reached.
     pub reached: Option<f64>,
     /// The evaluation of the present iteration was cut short: whoever goes on makes it first.
@@ -53,6 +55,7 @@ impl Evaluations {
             max_episode_steps,
             last: Instant::now(),
             seconds: 0.0,
+            worse_said: false,
             reached: None,
             owed: false,
         }
@@ -118,6 +121,37 @@ impl Evaluations {
         Ok(evaluation)
     }
 
+    /// What to do where an evaluation's mean return is more than a third below that of the
+    /// training episodes, `settled`; once.
+    pub(crate) fn worse(
+        &mut self,
+        config: &Config,
+        evaluation: &Evaluation,
+        settled: Option<f64>,
+    ) -> Option<String> {
+        let (trained, judged) = (settled?, evaluation.returns.mean);
+        let apart = trained - judged > trained.abs().max(judged.abs()) / 3.0;
+        if self.worse_said || !apart {
+            return None;
+        }
+        self.worse_said = true;
+        let why = match config.eval_is_cleaner() {
+            true => {
+                "evaluations leave out the noise and bias of observations, and the policy may need \
+                 them: runner.eval_noise = true keeps them, also for a run that is resumed, and \
+                 `ostler eval RUN --noise on` tells"
+            }
+            false => {
+                "evaluations take the mean action, and the policy may need its exploration: a \
+                 lower actor.init_std or entropy_coef"
+            }
+        };
+        Some(format!(
+            "the evaluation's mean return {judged:.4} is more than a third below {trained:.4} of the \
+             training episodes; {why}"
+        ))
+    }
+
     /// Notes whether `goal` (0: none) is reached: by `evaluation` where evaluations are
     /// made, else by the training episodes' mean return, `settled`.
     pub(crate) fn judge_goal(
@@ -136,5 +170,40 @@ impl Evaluations {
         if value.is_some_and(|value| value >= goal) {
             self.reached = value;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Episodes;
+    use ostler_sim::config::Spread;
+
+    /// The remedy follows from what an evaluation leaves out.
+    #[test]
+    fn an_evaluation_that_is_a_third_worse_is_told_once_with_a_remedy() {
+        let mut config = Config::default();
+        let of = |mean: f64| Evaluation { returns: Episodes::of(&[mean]), ..Evaluation::default() };
+        let new = || Evaluations::new(None, History::default(), 100);
+        let said = |config: &Config, judged, trained| new().worse(config, &of(judged), trained);
+        let exploration = said(&config, 10.0, Some(18.0)).unwrap();
+        assert!(
+            exploration.contains("10.0000 is more than a third below 18.0000"),
+            "{exploration}"
+        );
+        assert!(exploration.contains("actor.init_std"), "{exploration}");
+        for (judged, trained) in [(10.0, None), (13.0, Some(18.0)), (30.0, Some(18.0))] {
+            assert_eq!(said(&config, judged, trained), None);
+        }
+        assert!(said(&config, -15.0, Some(-9.0)).is_some());
+        let term = "name = \"s\"\nexpr = \"qpos\"";
+        config.task.observation = vec![toml::from_str(term).unwrap()];
+        config.task.observation[0].noise = Spread::Size(0.1);
+        assert!(said(&config, 10.0, Some(18.0)).unwrap().contains("runner.eval_noise = true"));
+        config.runner.eval_noise = true;
+        assert!(said(&config, 10.0, Some(18.0)).unwrap().contains("actor.init_std"));
+        let mut all = new();
+        assert!(all.worse(&config, &of(10.0), Some(18.0)).is_some());
+        assert_eq!(all.worse(&config, &of(10.0), Some(18.0)), None);
     }
 }

@@ -56,16 +56,17 @@ impl Policy for Mean<'_> {
 }
 
 impl DeviceEvaluator {
-    /// Takes environments that have just begun; their noise is switched off. `max_steps`:
-    /// control steps of the longest episode.
+    /// Takes environments that have just begun, whose observations have their `noise` or not.
+    /// `max_steps`: control steps of the longest episode.
     ///
     /// # Errors
     /// Their state cannot be kept, or memory does not suffice.
     pub(crate) fn new(
         mut collector: DeviceCollector<KernelEnvironments>,
         max_steps: u32,
+        noise: bool,
     ) -> Result<Self, RunError> {
-        collector.env_mut().env_mut().set_noise(false);
+        collector.env_mut().env_mut().set_noise(noise);
         let mut start = Snapshot::in_place();
         collector.capture(&mut start)?;
         let rollout = collector.rollout();

@@ -16,6 +16,7 @@ pub const MAY_CHANGE: &[&str] = &[
     "runner.stop_at_return",
     "runner.eval_interval",
     "runner.eval_episodes",
+    "runner.eval_noise",
     "runner.supervise",
     "runner.max_restarts",
     "runner.peers_silence_s",
