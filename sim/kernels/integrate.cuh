@@ -18,7 +18,12 @@ template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w
   if (m.nstick + m.sticky > 0) adhere(m, w);
   Straight<R, M>::rows(m, w);
   w.constrained = w.constrained | rows_act(m, w);
-  newton(m, w, s.iterations, s.trials, s.tolerance);
+#ifdef __CUDACC__
+  newton<-1>(m, w, s.iterations, s.trials, s.tolerance);
+#else
+  if (s.trials > 0) newton<1>(m, w, s.iterations, s.trials, s.tolerance);
+  else newton<0>(m, w, s.iterations, s.trials, s.tolerance);
+#endif
   if (m.nslip > 0) no_slip(m, w);
 }
 

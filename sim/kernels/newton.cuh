@@ -256,12 +256,14 @@ template<Which which, class R, class M, class F> OSTLER_FN void for_contacts(con
 }
 
 // Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
-// the result. With `trials` it stops where MuJoCo's does: it begins at w.qacc or at the smooth
+// the result. With `trials` it stops where MuJoCo's does (`stop`: 1 for this, 0 for the other, each
+// compiled by itself, since what is not needed costs a fifth; -1: whichever there are trials for): it begins at w.qacc or at the smooth
 // acceleration, where the cost is less, the lengths of its steps are nearly exact, each after
 // at most so many trials, and ending before the optimum is not counted as unsolved. Then w.step
 // leads from w.qacc to the acceleration by the forces there, which are not those of w.qacc.
 // Source: MuJoCo, engine_forward.c (warmstart), engine_solver.c (mj_solPrimal).
-template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, int trials, double tolerance) {
+template<int stop, class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, int trials, double tolerance) {
+  const bool early = stop < 0 ? trials > 0 : stop > 0;
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
   const R zero = bc<R>(0), one = bc<R>(1);
@@ -287,9 +289,9 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
   Straight<R, M>::residual(m, w);
-  const int lengths = trials > 0 && trials < 16 ? trials : 16;
-  const R flat = bc<R>(trials > 0 ? -1e-5 : -0.01);  // of the slope, where a length is exact
-  for (int it = trials > 0 ? -1 : 0; it < (trials > 0 ? most + 2 : most); it++) {
+  const int lengths = early && trials < 16 ? trials : 16;
+  const R flat = bc<R>(early ? -1e-5 : -0.01);  // of the slope, where a length is exact
+  for (int it = early ? -1 : 0; it < (early ? most + 2 : most); it++) {
     // The step before the first: to the smooth acceleration, taken where the cost is less there.
     // After the last ones: the gradient, and the step that it asks for without constraints.
     const bool smooth = it < 0, plain = smooth || it > most;
@@ -339,7 +341,7 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     R slope = zero;  // of the cost along the step, at its start
     for (int i = 0; i < n; i++) slope = fma(w.step[i], w.grad[i], slope);
     R length = sel(done, zero, one);
-    if (trials > 0 || any(need)) {
+    if (early || any(need)) {
       R* Ms = w.grad;
       R q1 = zero, q2 = zero;
       for (int i = 0; i < n; i++) q1 = fma(w.step[i], Ma[i], q1);
@@ -381,8 +383,8 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     if (smooth) continue;
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
     if (any(!done)) list_needed(m, w, done);
-    else if (trials > 0) it = most - 1;
+    else if (early) it = most - 1;
     else break;
   }
-  w.unsolved = trials > 0 ? mask_of<B>(false) : !done;
+  w.unsolved = early ? mask_of<B>(false) : !done;
 }

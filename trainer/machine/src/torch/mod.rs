@@ -12,6 +12,7 @@ mod pinned;
 mod precision;
 mod process;
 pub mod reserve;
+mod shared;
 mod stream;
 mod watch;
 

@@ -2,12 +2,14 @@
 //! and messages by Gloo. A thread of each process says that it lives, and ends the process when
 //! another has said nothing for too long: nobody waits for the dead.
 
+use super::shared::{self, SharedSums};
 use super::{TorchError, call, exit_fast, short_errors};
 use ostler_collector::peers::Peers;
 use std::ffi::{CString, c_char, c_void};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tch::{TchError, Tensor};
 
@@ -205,6 +207,8 @@ pub struct Gloo {
     rank: usize,
     size: usize,
     watch: Arc<Watch>,
+    /// Where all are on this machine.
+    shared: Option<Mutex<SharedSums>>,
     /// Held by process 0, to whom the others' threads are connected.
     _store: Store,
 }
@@ -270,17 +274,51 @@ impl Gloo {
             )
         })?;
         let peers = NonNull::new(peers).ok_or_else(|| refused(MEET, "nothing was made"))?;
-        let watch = Arc::new(Watch::default());
-        let told = Arc::clone(&watch);
+        let mut this =
+            Self { peers, rank, size, watch: Arc::default(), shared: None, _store: store };
+        if meeting.here {
+            this.shared = this.share_memory().map_err(|e| refused(MEET, &e.to_string()))?;
+        }
+        let told = Arc::clone(&this.watch);
         let listen = move || listen(&beats, (rank, size), patience.silence, lost, &told);
         std::thread::Builder::new()
             .name("peers".into())
             .spawn(listen)
             .map_err(|e| refused("watch over the other processes", &e.to_string()))?;
-        Ok(Self { peers, rank, size, watch, _store: store })
+        Ok(this)
+    }
+
+    /// Memory for sums, if all processes can have it.
+    fn share_memory(&self) -> Result<Option<Mutex<SharedSums>>, TchError> {
+        let made = (self.rank == 0).then(|| shared::create(self.size).ok()).flatten();
+        let fd = made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd()));
+        let place = Tensor::f_from_slice(&[i64::from(std::process::id()), fd])?;
+        self.broadcast(&place, 0)?;
+        let [pid, fd] = [place.f_int64_value(&[0])?, place.f_int64_value(&[1])?];
+        let open = || {
+            let path = format!("/proc/{pid}/fd/{fd}");
+            std::fs::OpenOptions::new().read(true).write(true).open(path)
+        };
+        let map = |file: std::fs::File| SharedSums::map(&file, self.rank, self.size);
+        let own = made.map_or_else(open, Ok).and_then(map).ok();
+        // Twice: each is to have written its number before the others look for it.
+        let agreed = |holds: bool| -> Result<bool, TchError> {
+            let lacking = Tensor::f_from_slice(&[i64::from(!holds)])?;
+            self.reduce(&lacking, false)?;
+            Ok(lacking.f_int64_value(&[0])? == 0)
+        };
+        let mapped = agreed(own.is_some())?;
+        let found = agreed(mapped && own.as_ref().is_some_and(SharedSums::finds_all))?;
+        Ok(own.filter(|_| found).map(Mutex::new))
     }
 
     fn reduce(&self, tensor: &Tensor, largest: bool) -> Result<(), TchError> {
+        if let Some(shared) = &self.shared
+            && SharedSums::takes(tensor)
+        {
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            return shared.reduce(tensor, largest).map_err(TorchError::into_tch);
+        }
         let own = tensor.as_ptr();
         // SAFETY: this value holds the group; the tensor lives across the call, and `call` hands
         // over a buffer together with its length.
