@@ -1,6 +1,7 @@
 //! Learning from reflections: a rollout and its reflection teach the same, the mirror loss is the
 //! squared distance that rsl_rl has, and recurrent policies remember what they would have seen.
 
+use ostler_collector::peers::Group;
 use super::*;
 use crate::learner::symmetry::SymmetryConfig;
 use crate::learner::turn::Turn;
@@ -170,7 +171,7 @@ fn the_mirror_loss_is_the_squared_distance_from_the_reflected_mean() {
         let mut host = ppo.host().unwrap();
         if let Path::Blocks(blocks) = &mut ppo.path {
             blocks.take(0..count);
-            host.run(blocks, &config, true, [1.0, coef]).unwrap();
+            host.run(blocks, &config, true, [1.0, coef], &Group::default()).unwrap();
         }
         let by_hand = ppo.policy.params.grad.copy();
 

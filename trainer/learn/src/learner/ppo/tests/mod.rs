@@ -15,6 +15,7 @@ mod reference;
 mod stale;
 mod state;
 
+use ostler_collector::peers::Group;
 use super::batch::MiniBatch;
 use super::*;
 use crate::learner::policy::{Activation, RnnType, StdType};
@@ -88,5 +89,5 @@ pub fn host_gradient(ppo: &mut Ppo, config: &PpoConfig, range: Range<usize>, val
     };
     blocks.take(range);
     let imitation = config.imitation.coef_at(1.0) as f32;
-    host.run(blocks, config, true, [value_clip, imitation]).unwrap();
+    host.run(blocks, config, true, [value_clip, imitation], &Group::default()).unwrap();
 }
