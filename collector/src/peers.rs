@@ -4,6 +4,7 @@
 //! bits in every process, so what follows from them is, too.
 
 use crate::CollectError;
+use crate::transfer::{bytes_into, host_doubles, host_integer};
 use ostler_sim::memory::MemoryError;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -188,7 +189,7 @@ impl Group {
         if self.is_alone() {
             return Ok(numbers);
         }
-        let sums = Vec::<f64>::try_from(self.total(Tensor::f_from_slice(&numbers)?)?)?;
+        let sums = host_doubles(&self.total(Tensor::f_from_slice(&numbers)?)?)?;
         Ok(std::array::from_fn(|i| sums[i]))
     }
 
@@ -212,7 +213,7 @@ impl Group {
         self.share(&length)?;
         let text = match self.rank() {
             0 => Tensor::f_from_slice(bytes)?,
-            _ => room(length.f_int64_value(&[0])?)?,
+            _ => room(host_integer(&length)?)?,
         };
         if text.numel() > 0 {
             self.share(&text)?;
@@ -247,7 +248,7 @@ impl Group {
         let take = |tensor: &Tensor| group.peers().receive(tensor, from).map_err(|e| lost(&e));
         let length = Tensor::f_zeros([1], (Kind::Int64, Device::Cpu))?;
         take(&length)?;
-        let text = room(length.f_int64_value(&[0])?)?;
+        let text = room(host_integer(&length)?)?;
         if text.numel() > 0 {
             take(&text)?;
         }
@@ -269,7 +270,7 @@ fn into_bytes(text: &Tensor) -> Result<Vec<u8>, CollectError> {
     let mut out = Vec::new();
     out.try_reserve_exact(bytes).map_err(|_| MemoryError { what, bytes })?;
     out.resize(bytes, 0);
-    text.f_copy_data_u8(&mut out, bytes)?;
+    bytes_into(text, &mut out)?;
     Ok(out)
 }
 

@@ -11,6 +11,15 @@ struct Solver {
   double tolerance;   // of the scaled improvement
 };
 
+// What is not needed costs a program for a GPU stack and time to compile: there the robot decides.
+template<class M> OSTLER_FN bool stops_early(const M& m, const Solver& s) {
+#ifdef __CUDACC__
+  return m.nstop > 0;
+#else
+  return s.trials > 0;
+#endif
+}
+
 // Acceleration of the present state, in w.qacc (which is the warm start).
 template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w, const Solver& s) {
   Straight<R, M>::smooth(m, w);
@@ -18,12 +27,8 @@ template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w
   if (m.nstick + m.sticky > 0) adhere(m, w);
   Straight<R, M>::rows(m, w);
   w.constrained = w.constrained | rows_act(m, w);
-#ifdef __CUDACC__
-  newton<-1>(m, w, s.iterations, s.trials, s.tolerance);
-#else
-  if (s.trials > 0) newton<1>(m, w, s.iterations, s.trials, s.tolerance);
-  else newton<0>(m, w, s.iterations, s.trials, s.tolerance);
-#endif
+  if (stops_early(m, s)) newton<true>(m, w, s.iterations, s.trials, s.tolerance);
+  else newton<false>(m, w, s.iterations, s.trials, s.tolerance);
   if (m.nslip > 0) no_slip(m, w);
 }
 
@@ -199,7 +204,7 @@ template<class R, class M> OSTLER_FN void rk_end(const M& m, Work<R, M>& w) {
 // forces where damping is implicit, and these are not those of the acceleration where the solver
 // has stopped early.
 template<class R, class M> OSTLER_FN void step_once(const M& m, Work<R, M>& w, const Solver& s) {
-  const bool forces = s.trials > 0 && m.nslip == 0 && (m.eulerdamp || m.integrator >= IMPLICITFAST);
+  const bool forces = stops_early(m, s) && m.nslip == 0 && (m.eulerdamp || m.integrator >= IMPLICITFAST);
   if (forces)
     for (int i = 0; i < m.nv; i++) w.mstep[i] = w.qacc[i], w.qacc[i] = w.qacc[i] + w.step[i];
   Straight<R, M>::euler(m, w);

@@ -256,14 +256,12 @@ template<Which which, class R, class M, class F> OSTLER_FN void for_contacts(con
 }
 
 // Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
-// the result. With `trials` it stops where MuJoCo's does (`stop`: 1 for this, 0 for the other, each
-// compiled by itself, since what is not needed costs a fifth; -1: whichever there are trials for): it begins at w.qacc or at the smooth
-// acceleration, where the cost is less, the lengths of its steps are nearly exact, each after
-// at most so many trials, and ending before the optimum is not counted as unsolved. Then w.step
-// leads from w.qacc to the acceleration by the forces there, which are not those of w.qacc.
+// the result. Where it ends `early` it stops where MuJoCo's does: it begins at w.qacc or at the
+// smooth acceleration, where the cost is less, the lengths of its steps are nearly exact, each
+// after at most so many `trials`, and ending before the optimum is not counted as unsolved. Then
+// w.step leads from w.qacc to the acceleration by the forces there, which are not those of w.qacc.
 // Source: MuJoCo, engine_forward.c (warmstart), engine_solver.c (mj_solPrimal).
-template<int stop, class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, int trials, double tolerance) {
-  const bool early = stop < 0 ? trials > 0 : stop > 0;
+template<bool early, class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, int trials, double tolerance) {
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
   const R zero = bc<R>(0), one = bc<R>(1);

@@ -50,6 +50,7 @@
   X(nstick, "actuators that pull a body to what it touches") \
   X(sticky, "1: some contacts pull by themselves") \
   X(nslip, "most sweeps of the no-slip solver, 0: there is none") \
+  X(nstop, "1: the solver stops after some iterations, as MuJoCo's, 0: at the solution") \
   X(nsdir, "most directions of friction that a contact has") \
   X(nheld, "actuators whose joint or tendon may hold their derivatives back, 0 none") \
   X(nfluid, "bodies that feel the medium as boxes") \

@@ -276,7 +276,7 @@ fn what_does_not_fit_together_is_refused_by_name() {
     for (more, words) in [
         (&["collector.kind=async"][..], "collector.kind"),
         (&["env.num_envs=1"], "env.num_envs"),
-        (&["runner.algorithm=ars"], "runner.algorithm"),
+        (&["ppo.priority_alpha=0.5"], "ppo.priority_alpha"),
         (&["ppo.rnd.weight=0.1"], "ppo.rnd.weight"),
     ] {
         let err = place.fails(2, &[&["train", "pole.toml", "--nproc", "2"], more].concat());

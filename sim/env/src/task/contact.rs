@@ -171,7 +171,7 @@ mod tests {
         let file = Some(Iterations::File(FileWord::File));
         let asked = |attributes: &str, iterations| {
             let text = format!("<mujoco><option {attributes}</option><worldbody/></mujoco>");
-            let mut model = mjcf::parse("box.xml".as_ref(), text.into()).unwrap();
+            let mut model = mjcf::parse("box.xml".as_ref(), text).unwrap();
             let option = OptionTable { iterations, ..OptionTable::default() };
             let done = options(&mut model, &option).map_err(|e| e.to_string());
             done.map(|()| (model.options.stops_early, model.options.iterations))

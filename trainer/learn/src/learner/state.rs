@@ -270,7 +270,7 @@ impl State {
         for counter in &self.counters {
             let bits = Tensor::f_from_slice(&[counter.live.load(Relaxed) as i64])?;
             group.share(&bits)?;
-            counter.live.store(bits.f_int64_value(&[0])? as u64, Relaxed);
+            counter.live.store(host_integer(&bits)? as u64, Relaxed);
         }
         Ok(())
     }

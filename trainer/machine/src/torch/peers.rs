@@ -5,6 +5,7 @@
 use super::shared::{self, SharedSums};
 use super::{TorchError, call, exit_fast, short_errors};
 use ostler_collector::peers::Peers;
+use ostler_collector::transfer::host_integer;
 use std::ffi::{CString, c_char, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -294,7 +295,7 @@ impl Gloo {
         let fd = made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd()));
         let place = Tensor::f_from_slice(&[i64::from(std::process::id()), fd])?;
         self.broadcast(&place, 0)?;
-        let [pid, fd] = [place.f_int64_value(&[0])?, place.f_int64_value(&[1])?];
+        let [pid, fd] = [host_integer(&place)?, host_integer(&place.f_get(1)?)?];
         let open = || {
             let path = format!("/proc/{pid}/fd/{fd}");
             std::fs::OpenOptions::new().read(true).write(true).open(path)
@@ -305,7 +306,7 @@ impl Gloo {
         let agreed = |holds: bool| -> Result<bool, TchError> {
             let lacking = Tensor::f_from_slice(&[i64::from(!holds)])?;
             self.reduce(&lacking, false)?;
-            Ok(lacking.f_int64_value(&[0])? == 0)
+            Ok(host_integer(&lacking)? == 0)
         };
         let mapped = agreed(own.is_some())?;
         let found = agreed(mapped && own.as_ref().is_some_and(SharedSums::finds_all))?;

@@ -65,6 +65,45 @@ impl Sequences {
     }
 }
 
+/// Which samples or sequences of all are this process's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Of all processes.
+    pub all: Sequences,
+    /// Of this one.
+    pub own: Sequences,
+    /// The first row of a step that is its own.
+    pub first: usize,
+}
+
+impl Part {
+    /// Of a process alone.
+    pub(crate) fn whole(own: Sequences) -> Self {
+        Self { all: own, own, first: 0 }
+    }
+
+    /// Of some of all samples or sequences those that are its own, by their numbers here.
+    pub(crate) fn of(self, some: &[i64], into: &mut Vec<i64>) {
+        into.clear();
+        if self.all == self.own {
+            into.extend_from_slice(some);
+            return;
+        }
+        let [all, own] = [self.all, self.own].map(|s| s.rows() as i64);
+        let first = self.first as i64;
+        let here = some.iter().filter_map(|s| {
+            let row = s % all - first;
+            (0..own).contains(&row).then_some(s / all * own + row)
+        });
+        into.extend(here);
+    }
+
+    /// The most of a minibatch of so many that can be its own.
+    pub(crate) fn most(self, of: usize) -> usize {
+        of.min(self.own.count())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +124,26 @@ mod tests {
                 assert!(of.windows(2).all(|w| w[1] - w[0] == envs as i64));
                 assert_eq!(of[0] / envs as i64 % steps as i64, 0);
             }
+        }
+    }
+
+    #[test]
+    fn all_parts_of_an_order_are_the_whole() {
+        for steps in [1, 4] {
+            let all = Sequences::new(steps, 5, 5 * 8);
+            let part =
+                |first, rows| Part { all, own: Sequences::new(steps, rows, rows * 8), first };
+            let order: Vec<i64> = (0..all.count() as i64).rev().collect();
+            let (mut samples, mut own) = (Vec::new(), Vec::new());
+            for part in [part(0, 2), part(2, 3)] {
+                part.of(&order, &mut own);
+                assert_eq!(own.len(), part.own.count());
+                // Back to the numbers of all: k N + n.
+                let rows = part.own.rows() as i64;
+                samples.extend(own.iter().map(|s| s / rows * 5 + s % rows + part.first as i64));
+            }
+            samples.sort_unstable();
+            assert!(samples.iter().copied().eq(0..all.count() as i64));
         }
     }
 }

@@ -95,6 +95,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
         ngeom: model.geoms.len(),
         elliptic: usize::from(context.cone == Cone::Elliptic),
         nslip: model.options.noslip_iterations as usize,
+        nstop: usize::from(model.options.stops_early),
         slip_tolerance: model.options.noslip_tolerance,
         scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
         integrator: match integrator {

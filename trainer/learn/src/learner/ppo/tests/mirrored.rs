@@ -1,10 +1,10 @@
 //! Learning from reflections: a rollout and its reflection teach the same, the mirror loss is the
 //! squared distance that rsl_rl has, and recurrent policies remember what they would have seen.
 
-use ostler_collector::peers::Group;
 use super::*;
 use crate::learner::symmetry::SymmetryConfig;
 use crate::learner::turn::Turn;
+use ostler_collector::peers::Group;
 use ostler_collector::{Hidden, Rollout};
 use ostler_sim::env::mirror::{Reflection, Signed};
 

@@ -15,12 +15,12 @@ mod reference;
 mod stale;
 mod state;
 
-use ostler_collector::peers::Group;
 use super::batch::MiniBatch;
 use super::*;
 use crate::learner::policy::{Activation, RnnType, StdType};
 use crate::learner::testing::{bits, normals, rollout, same, spec, stand_in};
 use crate::learner::{UpdateFault, tensors::NamedTensors};
+use ostler_collector::peers::Group;
 use ostler_collector::{Policy, Widths};
 use tch::Kind;
 
