@@ -190,6 +190,9 @@ fn faults_of_one_process_are_those_of_the_run() {
     assert!(all[0] == 8.0 && all[3] < 8.0, "{all:?}");
 }
 
+/// Variables of a process, by its rank and the port.
+type Variables = dyn Fn(&str, &str) -> Vec<(String, String)>;
+
 /// The variables that `torchrun` sets.
 fn torchrun<'a>(rank: &'a str, port: &'a str) -> [(&'a str, &'a str); 5] {
     [
@@ -224,8 +227,7 @@ fn torchrun_and_slurm_start_the_run_that_nproc_starts() {
     let torch = |rank: &str, port: &str| -> Vec<(String, String)> {
         torchrun(rank, port).map(|(k, v)| (k.to_string(), v.to_string())).to_vec()
     };
-    let launchers: [(&str, &dyn Fn(&str, &str) -> Vec<(String, String)>); 2] =
-        [("torchrun", &torch), ("slurm", &slurm)];
+    let launchers: [(&str, &Variables); 2] = [("torchrun", &torch), ("slurm", &slurm)];
     for (out, variables) in launchers {
         let port = free_port();
         let spawn = |rank: &str| {

@@ -6,7 +6,6 @@
 //! many samples count. What is decided by them is the same in every process.
 
 use super::Ppo;
-use super::Ppo;
 use super::loss::STATS;
 use super::pool::Share;
 use super::sequences::{Part, Sequences};
