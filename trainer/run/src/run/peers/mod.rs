@@ -1,7 +1,7 @@
 //! One run by several processes.
 //!
 //! Process 0 has the run: its loop, its guards, its folder, every decision. The others have
-//! environments and a learner, and do what process 0 tells them to ([`Order`]): `lead` is a
+//! environments and a learner, and do what process 0 tells them to (`Order`): `lead` is a
 //! collector and a learner that pass on what is asked of them, `follow` is the loop of the
 //! others. Nothing can be decided differently, because nobody else decides. Within an update all
 //! add up their sums (`ostler_collector::peers`), so that all have the same weights.
