@@ -34,6 +34,9 @@ pub enum ReplayError {
     /// The caller gave nothing that pins.
     #[error("replay.pin_memory needs a GPU, whose driver gives pinned memory")]
     NoPinner,
+    /// Of a program's own.
+    #[error("replay.transform[{place}]: {why}")]
+    Transform { place: usize, why: String },
     /// F14.
     #[error("{what} need {needs} bytes ({each} per transition), {free} are free {place}: {remedy}")]
     TooLarge { what: String, place: String, needs: u64, each: u64, free: u64, remedy: String },

@@ -20,6 +20,7 @@ mod noise;
 pub mod peers;
 pub mod pipes;
 pub mod policy;
+pub mod registry;
 pub mod replay;
 pub mod rollout;
 pub mod snapshot;
@@ -77,6 +78,9 @@ pub enum CollectError {
     /// Another of several processes that train together has ended, or cannot be reached.
     #[error("another process of this training is gone ({0})")]
     Lost(String),
+    /// Another process failed in the midst of sums; it says why itself.
+    #[error("{}", peers::CUT_SHORT)]
+    CutShort,
     /// One of several processes that train together.
     #[error("process {rank} of this training: {why}")]
     Peer { rank: usize, why: String },
@@ -92,7 +96,7 @@ impl From<tch::TchError> for CollectError {
         if let Some(memory) = memory::out_of_memory(&e) {
             return Self::Memory(memory);
         }
-        peers::is_lost(&e).map_or_else(|| Self::Torch(e), Self::Lost)
+        peers::of_another(&e).unwrap_or(Self::Torch(e))
     }
 }
 
@@ -132,6 +136,7 @@ impl CollectError {
             | Self::Stopped
             | Self::Gymnasium(_)
             | Self::Lost(_)
+            | Self::CutShort
             | Self::Peer { .. }
             | Self::Worker { .. } => None,
         }

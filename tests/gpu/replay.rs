@@ -1,13 +1,14 @@
 //! F9, F11, F12: pinned batches, and the replay buffer's storages on a GPU.
 
 use crate::place::{gpu, place};
-use ostler_collector::replay::transform::{Cast, Crop, RewardScale, Stack};
+use ostler_collector::replay::transform::RewardScale;
 use ostler_collector::replay::{
-    Batch, Field, Layout, Pinner, ReplayBuffer, ReplayConfig, Setup, StorageKind, Transform, names,
+    Batch, Field, Layout, Pinner, ReplayBuffer, ReplayConfig, ReplayError, Setup, StorageKind,
+    Transform, names,
 };
 use ostler_collector::transfer::host_numbers;
 use ostler_trainer::torch::CudaPinner;
-use tch::{Device, Kind};
+use tch::{Device, Kind, TchError, Tensor};
 
 fn layout() -> Layout {
     let single = [names::REWARD, names::TERMINATED, names::TRUNCATED, names::VALID];
@@ -47,17 +48,25 @@ fn extend(buffer: &mut ReplayBuffer, first: usize) {
     buffer.extend_rows(&fields, 8).unwrap();
 }
 
+/// One that makes a new tensor of a field.
+#[derive(Debug)]
+struct Own(&'static str, fn(&Tensor) -> Result<Tensor, TchError>);
+
+impl Transform for Own {
+    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
+        let made = (self.1)(batch.get(self.0)?)?;
+        batch.insert(self.0, made)?;
+        Ok(batch)
+    }
+}
+
 fn transforms(count: usize) -> Vec<Box<dyn Transform>> {
-    let cast = |field: &str, kind| Cast { fields: vec![field.into()], kind };
     let all: [Box<dyn Transform>; 5] = [
         Box::new(RewardScale { scale: 2.0, clip: 1.0 }),
-        Box::new(Crop { field: names::OBS.into(), first: 1, len: 3 }),
-        Box::new(Stack {
-            fields: vec![names::OBS.into(), names::ACTION.into()],
-            to: "input".into(),
-        }),
-        Box::new(cast(names::ACTION, Kind::Double)),
-        Box::new(cast("input", Kind::Half)),
+        Box::new(Own(names::OBS, |x| x.f_narrow(-1, 1, 3)?.f_contiguous())),
+        Box::new(Own(names::OBS, |x| Tensor::f_cat(&[x, x], -1))),
+        Box::new(Own(names::ACTION, |x| x.f_to_kind(Kind::Double))),
+        Box::new(Own(names::OBS, |x| x.f_to_kind(Kind::Half))),
     ];
     all.into_iter().take(count).collect()
 }

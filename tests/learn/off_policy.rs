@@ -86,8 +86,6 @@ fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
     }
 }
 
-/// `[[replay.transform]]` in a run's file: it acts, a resumed run has the bits of one never
-/// stopped, and mistakes are shown in the file.
 /// One bit in each part of the file, cuts, and no file: the run goes on and says what it lost.
 #[test]
 fn a_damaged_memory_costs_what_is_damaged_and_no_resume() {
@@ -140,6 +138,8 @@ fn a_damaged_memory_costs_what_is_damaged_and_no_resume() {
     }
 }
 
+/// `[[replay.transform]]` in a run's file: it acts, a resumed run has the bits of one never
+/// stopped, and mistakes are shown in the file.
 #[test]
 fn transforms_act_and_resume_and_their_mistakes_have_a_place() {
     const TRANSFORMS: &str = "

@@ -237,13 +237,23 @@ impl ReplayConfig {
         self
     }
 
+    /// Becomes that of one of several policies or processes: what `directory` names, they
+    /// divide.
+    pub fn part(&mut self, name: &str) {
+        if !self.directory.is_empty() {
+            let own = std::path::Path::new(&self.directory).join(name);
+            self.directory = own.to_string_lossy().into_owned();
+        }
+    }
+
     /// How the transitions of these environments are kept.
     ///
     /// # Errors
-    /// A transform is about an observation that they do not have.
+    /// A transform is about an observation that they do not have, or is none of this program's.
     pub fn layout(&self, spec: &EnvSpec) -> Result<Layout, ConfigError> {
         let layout = Layout::of(spec);
         for (i, transform) in self.transform.iter().enumerate() {
+            transform.maker(&format!("replay.transform[{i}]"))?;
             for (k, field) in transform.fields.iter().enumerate() {
                 if layout.find(field).is_none() {
                     let path = format!("replay.transform[{i}].fields[{k}]");

@@ -224,7 +224,7 @@ impl ReplayBuffer {
         let slots: Result<Vec<Slot>, ReplayError> = (0..ahead).map(|_| slot()).collect();
         let (slots, slot) = (slots?, slot()?);
         let inner = Inner { window, storage, priorities };
-        let chain = chain(config, layout, setup.transforms, device);
+        let chain = chain(config, layout, setup.transforms, device)?;
         let core = Arc::new(Core::new(plan, config.sampler, crossed, inner));
         let maker = Maker { core: Arc::clone(&core), seed: setup.seed, chain, pinner };
         let maker = Arc::new(maker);
@@ -494,12 +494,13 @@ fn chain(
     layout: &Layout,
     transforms: Vec<Box<dyn Transform>>,
     device: Device,
-) -> Chain {
+) -> Result<Chain, ReplayError> {
     let mut chain = Chain::new(device);
-    let own = config.transform.iter().enumerate();
-    let own = own.map(|(i, t)| t.stage(i, layout));
-    own.chain(transforms).for_each(|t| chain.push(t));
-    chain
+    for (i, own) in config.transform.iter().enumerate() {
+        chain.push(own.stage(i, layout)?);
+    }
+    transforms.into_iter().for_each(|t| chain.push(t));
+    Ok(chain)
 }
 
 #[cfg(test)]

@@ -3,21 +3,25 @@
 use super::batch::Batch;
 use super::transition::{Layout, names};
 use crate::error::ReplayError;
+use crate::registry::{MakeError, Registry};
 use ostler_sim::config::{ConfigError, NoiseKind};
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{Purpose, fill_normal, fill_uniform};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use tch::{Device, Kind, Tensor};
+use std::sync::Arc;
+use tch::{Device, Tensor};
+use toml::Table;
 
 /// A function on batches. It may run in a thread of its own.
 ///
-/// Transforms of one's own come behind those of `[[replay.transform]]`, in the order of
-/// [`Setup::transforms`](super::Setup::transforms); a learner takes them by
-/// `OffPolicy::add_transform`. Pinning, where `replay.pin_memory` asks for it, comes behind
-/// all of them. Random numbers are keyed by [`Batch::key`], so that a repeated run has the
-/// same.
+/// A program gives its own a name by [`register`], and a run uses it by
+/// `[[replay.transform]]` with `kind = "custom"`. Whoever makes a buffer gives them by
+/// [`Setup::transforms`](super::Setup::transforms), behind those of the file. Pinning, where
+/// `replay.pin_memory` asks for it, comes behind all of them. Random numbers are keyed by
+/// [`Batch::key`], so that a repeated run has the same.
 ///
 /// ```
 /// use ostler_collector::replay::{
@@ -65,36 +69,44 @@ use tch::{Device, Kind, Tensor};
 /// # }
 /// ```
 pub trait Transform: Debug + Send + Sync {
-    /// The batch that comes out; its device is the one that [`device`](Self::device) says.
+    /// The batch that comes out, on the device of the one that goes in.
     ///
     /// # Errors
     /// A field is missing or of another shape, the device fails.
     fn apply(&self, batch: Batch) -> Result<Batch, ReplayError>;
-
-    /// Where the batch is that comes out, if one on `device` goes in.
-    fn device(&self, device: Device) -> Device {
-        device
-    }
 }
 
-/// Transforms one after the other; which device each one's batches are on is known before
-/// the first is drawn.
+/// Makes a transform of `args` (`replay.transform.args`) for batches of a layout.
+pub type MakeTransform =
+    dyn Fn(&Table, &Layout) -> Result<Box<dyn Transform>, MakeError> + Send + Sync;
+
+static REGISTERED: Registry<MakeTransform> = Registry::new("transform", "docs/replay.md");
+
+/// Gives a transform of this program a name, for `[[replay.transform]]` with `kind = "custom"`.
+/// The function makes it of the entry's `args`, once for each replay buffer.
+pub fn register<F>(name: impl Into<String>, make: F)
+where
+    F: Fn(&Table, &Layout) -> Result<Box<dyn Transform>, MakeError> + Send + Sync + 'static,
+{
+    REGISTERED.add(name, Arc::new(make));
+}
+
+/// Transforms one after the other, over batches on a device.
 #[derive(Debug)]
 pub struct Chain {
-    stages: Vec<(Box<dyn Transform>, Device)>,
+    stages: Vec<Box<dyn Transform>>,
     device: Device,
 }
 
 impl Chain {
-    /// Without transforms, over batches on a device.
+    /// Without transforms.
     pub fn new(device: Device) -> Self {
         Self { stages: Vec::new(), device }
     }
 
     /// Adds one at the end.
     pub fn push(&mut self, stage: Box<dyn Transform>) {
-        self.device = stage.device(self.device);
-        self.stages.push((stage, self.device));
+        self.stages.push(stage);
     }
 
     /// Whether there is none.
@@ -102,7 +114,7 @@ impl Chain {
         self.stages.is_empty()
     }
 
-    /// The device of the result.
+    /// The device of the batches.
     pub fn device(&self) -> Device {
         self.device
     }
@@ -110,112 +122,18 @@ impl Chain {
     /// Runs all of them.
     ///
     /// # Errors
-    /// One fails, or its batch is not where it said.
+    /// One fails, or its batch is elsewhere.
     pub fn run(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
-        for (stage, device) in &self.stages {
+        for stage in &self.stages {
             batch = stage.apply(batch)?;
-            if batch.device() != *device {
+            if batch.device() != self.device {
                 return Err(ReplayError::Device {
                     name: format!("(all of them, after {stage:?})"),
-                    expected: *device,
+                    expected: self.device,
                     got: batch.device(),
                 });
             }
         }
-        Ok(batch)
-    }
-}
-
-/// `(x - mean) / std`, clipped to `clip` on both sides: with statistics that are given, and
-/// stay.
-#[derive(Debug)]
-pub struct Normalize {
-    fields: Vec<String>,
-    mean: Tensor,
-    std: Tensor,
-    clip: f64,
-}
-
-// SAFETY: the tensors are read only, which libtorch allows from several threads.
-unsafe impl Sync for Normalize {}
-
-impl Normalize {
-    /// Of these fields, all with the width of `mean` and `std` `[width]`.
-    pub fn new(fields: &[&str], mean: &Tensor, std: &Tensor, clip: f64) -> Self {
-        Self {
-            fields: fields.iter().map(ToString::to_string).collect(),
-            mean: mean.shallow_clone(),
-            std: std.shallow_clone(),
-            clip,
-        }
-    }
-}
-
-impl Transform for Normalize {
-    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
-        let at = batch.device();
-        let (mean, std) = (self.mean.f_to_device(at)?, self.std.f_to_device(at)?);
-        for name in &self.fields {
-            let x = batch.get(name)?.f_sub(&mean)?.f_div(&std)?;
-            batch.insert(name, x.f_clamp(-self.clip, self.clip)?)?;
-        }
-        Ok(batch)
-    }
-}
-
-/// Another type of number.
-#[derive(Debug)]
-pub struct Cast {
-    /// Of these fields.
-    pub fields: Vec<String>,
-    /// The type.
-    pub kind: Kind,
-}
-
-impl Transform for Cast {
-    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
-        for name in &self.fields {
-            let x = batch.get(name)?.f_to_kind(self.kind)?;
-            batch.insert(name, x)?;
-        }
-        Ok(batch)
-    }
-}
-
-/// Some of the numbers of a field: `first..first + len` of its last dimension.
-#[derive(Debug)]
-pub struct Crop {
-    /// The field.
-    pub field: String,
-    /// First number.
-    pub first: i64,
-    /// How many.
-    pub len: i64,
-}
-
-impl Transform for Crop {
-    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
-        let x = batch.get(&self.field)?;
-        let x = x.f_narrow(-1, self.first, self.len)?.f_contiguous()?;
-        batch.insert(&self.field, x)?;
-        Ok(batch)
-    }
-}
-
-/// Fields side by side as one, along the last dimension.
-#[derive(Debug)]
-pub struct Stack {
-    /// These, each with a last dimension of its own.
-    pub fields: Vec<String>,
-    /// Under this name.
-    pub to: String,
-}
-
-impl Transform for Stack {
-    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
-        let parts = self.fields.iter().map(|name| batch.get(name));
-        let x = Tensor::f_cat(&parts.collect::<Result<Vec<_>, _>>()?, -1)?;
-        batch.insert(&self.to, x)?;
         Ok(batch)
     }
 }
@@ -291,20 +209,6 @@ impl Transform for Noise {
     }
 }
 
-/// Brings batches to a device.
-#[derive(Debug)]
-pub struct ToDevice(pub Device);
-
-impl Transform for ToDevice {
-    fn apply(&self, batch: Batch) -> Result<Batch, ReplayError> {
-        batch.to_device(self.0)
-    }
-
-    fn device(&self, _: Device) -> Device {
-        self.0
-    }
-}
-
 /// Entries that there may be.
 const MOST: usize = 100;
 /// Observations that `fields` may name; each with the next one in time.
@@ -334,6 +238,13 @@ pub struct TransformConfig {
     /// For `"noise"`: `"uniform"` (without it) or `"normal"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_kind: Option<NoiseKind>,
+    /// For `"custom"`: the name under which the program has registered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// For `"custom"`: what its function gets: anything.
+    #[serde(default, skip_serializing_if = "Table::is_empty")]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub args: Table,
 }
 
 /// `replay.transform.kind`.
@@ -344,6 +255,8 @@ pub enum TransformKind {
     Reward,
     /// Noise is added to observations when they are drawn, other noise in every draw.
     Noise,
+    /// A transform of a program that uses Ostler as a library.
+    Custom,
 }
 
 impl TransformKind {
@@ -351,14 +264,19 @@ impl TransformKind {
         match self {
             Self::Reward => "reward",
             Self::Noise => "noise",
+            Self::Custom => "custom",
         }
     }
 }
 
 impl TransformConfig {
-    /// One of this kind that says nothing else.
-    pub fn new(kind: TransformKind) -> Self {
-        Self { kind, fields: Vec::new(), scale: None, clip: None, noise: None, noise_kind: None }
+    /// The function that makes it, of a transform of the program's.
+    ///
+    /// # Errors
+    /// This program has registered none of its name.
+    pub(super) fn maker(&self, path: &str) -> Result<Option<Arc<MakeTransform>>, ConfigError> {
+        let named = self.name.as_ref().filter(|_| self.kind == TransformKind::Custom);
+        named.map(|name| REGISTERED.find(&format!("{path}.name"), name)).transpose()
     }
 
     /// Whether it is about a field of a transition.
@@ -370,8 +288,16 @@ impl TransformConfig {
     }
 
     /// Its work on batches of a layout, as entry `place` of the file.
-    pub(super) fn stage(&self, place: usize, layout: &Layout) -> Box<dyn Transform> {
-        match self.kind {
+    ///
+    /// # Errors
+    /// The program has none of this name, or its function refuses.
+    pub(super) fn stage(
+        &self,
+        place: usize,
+        layout: &Layout,
+    ) -> Result<Box<dyn Transform>, ReplayError> {
+        let refused = |why: String| ReplayError::Transform { place, why };
+        Ok(match self.kind {
             TransformKind::Reward => Box::new(RewardScale {
                 scale: self.scale.unwrap_or(1.0),
                 clip: self.clip.unwrap_or(0.0),
@@ -385,11 +311,16 @@ impl TransformConfig {
                     place: place as u32,
                 })
             }
-        }
+            TransformKind::Custom => {
+                let make = self.maker("").map_err(|e| refused(e.to_string()))?;
+                let make = make.ok_or_else(|| refused("it has no name".into()))?;
+                make(&self.args, layout).map_err(|e| refused(e.to_string()))?
+            }
+        })
     }
 
     fn validate(&self, path: &str, errors: &mut Vec<ConfigError>) {
-        use TransformKind::{Noise, Reward};
+        use TransformKind::{Custom, Noise, Reward};
         let mut wrong = |key: &str, what: String, help: &str| {
             errors.push(ConfigError::new(format!("{path}.{key}"), what).help(help));
         };
@@ -399,6 +330,8 @@ impl TransformConfig {
             ("clip", self.clip.is_some(), &[Reward][..]),
             ("noise", self.noise.is_some(), &[Noise][..]),
             ("noise_kind", self.noise_kind.is_some(), &[Noise][..]),
+            ("name", self.name.is_some(), &[Custom][..]),
+            ("args", !self.args.is_empty(), &[Custom][..]),
         ];
         for (key, given, kinds) in given {
             if given && !kinds.contains(&self.kind) {
@@ -432,6 +365,10 @@ impl TransformConfig {
         }
         if self.kind == Reward && self.scale.is_none() && self.clip.is_none() {
             wrong("kind", "rewards stay as they are".into(), "scale, clip, or both");
+        }
+        if self.kind == Custom && self.name.is_none() {
+            let help = "name = \"...\", as the program has registered it (docs/replay.md)";
+            wrong("kind", "a custom transform without a name".into(), help);
         }
     }
 }

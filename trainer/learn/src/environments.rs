@@ -7,25 +7,23 @@ use crate::config::leave::{FLAG, may_run_code};
 use ostler_collector::CollectError;
 use ostler_collector::env::Environments;
 use ostler_collector::gymnasium::{GymEnvs, GymnasiumConfig};
+use ostler_collector::registry::Registry;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
-use ostler_sim::names::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use toml::Table;
 
 /// N environments of a seed; the table is `custom.args`.
 pub type Make =
     dyn Fn(&Table, usize, u64) -> Result<Box<dyn Environments>, MakeError> + Send + Sync;
 
-/// Why a program has no environments; its words are shown.
-pub type MakeError = Box<dyn Error + Send + Sync>;
+pub use ostler_collector::registry::MakeError;
 
-static REGISTERED: Mutex<BTreeMap<String, Arc<Make>>> = Mutex::new(BTreeMap::new());
+static REGISTERED: Registry<Make> = Registry::new("environments", "docs/your-environment.md");
 
 /// Gives a name to environments of this program, for `custom.env`. The function makes `n` of
 /// them, whose random numbers `seed` keys: for the training, for evaluations, and one of its
@@ -35,8 +33,7 @@ pub fn register<F>(name: impl Into<String>, make: F)
 where
     F: Fn(&Table, usize, u64) -> Result<Box<dyn Environments>, MakeError> + Send + Sync + 'static,
 {
-    let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    all.insert(name.into(), Arc::new(make));
+    REGISTERED.add(name, Arc::new(make));
 }
 
 /// `[custom]`: environments of a program that uses Ostler as a library, in the place of
@@ -105,7 +102,10 @@ impl Foreign {
             *gymnasium = gymnasium.located(folder)?;
             Source::Gymnasium(gymnasium.clone())
         } else if let Some(custom) = custom {
-            Source::Custom { make: registered(&custom.env)?, config: custom.clone() }
+            Source::Custom {
+                make: REGISTERED.find("custom.env", &custom.env)?,
+                config: custom.clone(),
+            }
         } else {
             return Ok(None);
         };
@@ -179,23 +179,4 @@ impl Foreign {
     pub fn forgets(&self) -> bool {
         matches!(self.source, Source::Gymnasium(_))
     }
-}
-
-/// The environments of that name.
-fn registered(name: &str) -> Result<Arc<Make>, ConfigError> {
-    let all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(make) = all.get(name) {
-        return Ok(make.clone());
-    }
-    let why = format!("this program has no environments called \"{name}\"");
-    let known: Vec<&str> = all.keys().map(String::as_str).collect();
-    let help = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if known.is_empty() => {
-            "a program of your own registers them (docs/your-environment.md); `ostler` itself has none"
-                .into()
-        }
-        None => format!("it has {}", known.join(", ")),
-    };
-    Err(ConfigError::new("custom.env", why).help(help))
 }

@@ -1,4 +1,4 @@
-use super::super::transform::{Cast, Chain, Crop, RewardScale, Stack, Transform};
+use super::super::transform::{Chain, RewardScale, Transform};
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -35,24 +35,52 @@ fn batch() -> Batch {
     batch
 }
 
-fn transforms(count: usize) -> Chain {
+/// One that makes new tensors.
+#[derive(Debug)]
+struct Own(fn(&mut Batch) -> Result<(), ReplayError>);
+
+impl Transform for Own {
+    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
+        (self.0)(&mut batch).map(|()| batch)
+    }
+}
+
+fn narrow(batch: &mut Batch) -> Result<(), ReplayError> {
+    let some = batch.get("obs")?.f_narrow(-1, 1, 2)?.f_contiguous()?;
+    batch.insert("obs", some)
+}
+
+fn stack(batch: &mut Batch) -> Result<(), ReplayError> {
+    let both = Tensor::f_cat(&[batch.get("obs")?, batch.get("action")?], -1)?;
+    batch.insert("input", both)
+}
+
+fn transforms(count: usize) -> Vec<Box<dyn Transform>> {
+    let doubled = |batch: &mut Batch| {
+        let x = batch.get("action")?.f_to_kind(Kind::Double)?;
+        batch.insert("action", x)
+    };
+    let halved = |batch: &mut Batch| {
+        let x = batch.get("input")?.f_to_kind(Kind::Half)?;
+        batch.insert("input", x)
+    };
     let all: [Box<dyn Transform>; 5] = [
         Box::new(RewardScale { scale: 2.0, clip: 1.0 }),
-        Box::new(Crop { field: "obs".into(), first: 1, len: 3 }),
-        Box::new(Stack { fields: vec!["obs".into(), "action".into()], to: "input".into() }),
-        Box::new(Cast { fields: vec!["action".into()], kind: Kind::Double }),
-        Box::new(Cast { fields: vec!["input".into()], kind: Kind::Half }),
+        Box::new(Own(narrow)),
+        Box::new(Own(stack)),
+        Box::new(Own(doubled)),
+        Box::new(Own(halved)),
     ];
-    let mut chain = Chain::new(Device::Cpu);
-    all.into_iter().take(count).for_each(|t| chain.push(t));
-    chain
+    all.into_iter().take(count).collect()
 }
 
 #[test]
 fn f09_every_tensor_is_pinned_after_any_number_of_transforms() {
     for count in [0, 1, 5] {
         let fake = Fake { works: true, ..Fake::default() };
-        let made = transforms(count).run(batch()).unwrap();
+        let mut chain = Chain::new(Device::Cpu);
+        transforms(count).into_iter().for_each(|t| chain.push(t));
+        let made = chain.run(batch()).unwrap();
         let made = pin_batch(&fake, Device::Cpu, made).unwrap();
         assert_eq!(made.device(), Device::Cpu);
         assert_eq!(made.fields().count(), if count < 3 { 3 } else { 4 });
@@ -115,13 +143,9 @@ fn f09_every_sampled_batch_is_pinned_last_and_asked() {
     for (prefetch, count) in [(0, 0), (0, 1), (2, 1), (2, 2)] {
         let (pinner, config) = (Forgetful::default(), host(100));
         let config = super::super::ReplayConfig { prefetch, ..config };
-        let own: [Box<dyn Transform>; 2] = [
-            Box::new(RewardScale { scale: 2.0, clip: 0.0 }),
-            Box::new(Crop { field: "obs".into(), first: 0, len: 2 }),
-        ];
         let config = super::super::ReplayConfig { pin_memory: true, ..config };
         let setup = Setup {
-            transforms: own.into_iter().take(count).collect(),
+            transforms: transforms(count),
             pinner: Some(Box::new(pinner.clone())),
             ..setup(20)
         };

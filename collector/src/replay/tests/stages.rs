@@ -20,6 +20,10 @@ fn what_an_entry_cannot_say_is_named_with_its_place() {
         ("kind = 'noise'", "kind"),
         ("kind = 'noise'\nnoise = 0", "noise"),
         ("kind = 'reward'\nscale = 2\nnoise_kind = 'normal'", "noise_kind"),
+        ("kind = 'reward'\nscale = 2\nname = 'mirror'", "name"),
+        ("kind = 'noise'\nnoise = 1\nargs = { x = 1 }", "args"),
+        ("kind = 'custom'", "kind"),
+        ("kind = 'custom'\nname = 'mirror'\nclip = 1", "clip"),
     ];
     for (text, key) in cases {
         let first = "[[transform]]\nkind = 'reward'\nclip = 1\n";
