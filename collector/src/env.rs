@@ -55,6 +55,11 @@ pub trait Environments {
         None
     }
 
+    /// The number of the first in the batch that they are a part of.
+    fn first(&self) -> u32 {
+        self.robot().map_or(0, BatchEnv::first)
+    }
+
     /// Steps and resets so far: keys the draws, and is the same in all parts of a batch that
     /// several threads collect from.
     fn clock(&self) -> u64 {

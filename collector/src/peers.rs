@@ -15,6 +15,9 @@ use tch::{Device, Kind, TchError, Tensor};
 /// How an error of libtorch begins that says that another process is gone.
 const LOST: &str = "another process of this training is gone";
 
+/// What an error of libtorch says where another process [cut a sum short](Peers::cut_short).
+pub const CUT_SHORT: &str = "another process of this training could not go on";
+
 /// How processes reach one another. Tensors are contiguous and lie on the host; all processes call
 /// the same functions in the same order, with tensors of the same size.
 pub trait Peers: std::fmt::Debug + Send {
@@ -53,6 +56,13 @@ pub trait Peers: std::fmt::Debug + Send {
     /// # Errors
     /// As [`sum`](Self::sum).
     fn receive(&self, tensor: &Tensor, from: usize) -> Result<(), TchError>;
+
+    /// The sums that the others wait for, or will, do not come: they are errors there that say
+    /// [`CUT_SHORT`]. The next sum comes after a message between all. `false` where the others
+    /// cannot be told.
+    fn cut_short(&self) -> bool {
+        false
+    }
 }
 
 /// The processes that this one trains with, if there are any.
@@ -67,6 +77,8 @@ struct Joined {
     peers: Mutex<Box<dyn Peers>>,
     /// Time that sums took since it was asked for (ns), most of it waiting for the slowest.
     waited: AtomicU64,
+    /// Where several tensors become one message, by their sizes and kinds.
+    messages: Mutex<Vec<Tensor>>,
 }
 
 impl Joined {
@@ -90,6 +102,7 @@ impl Group {
                 size,
                 peers: Mutex::new(peers),
                 waited: AtomicU64::default(),
+                messages: Mutex::default(),
             }))),
         }
     }
@@ -138,22 +151,37 @@ impl Group {
         self.reduced(tensor, |peers, tensor| peers.sum(tensor))
     }
 
-    /// The same of several tensors, in one message: their kinds are the same.
+    /// The same of several tensors of one kind, in one message and in place. Once it had their
+    /// like it allocates nothing.
     ///
     /// # Errors
     /// As [`total`](Self::total).
     pub fn totals<const N: usize>(&self, tensors: [Tensor; N]) -> Result<[Tensor; N], TchError> {
-        if self.is_alone() {
+        let (Some(group), Some(first)) = (&self.0, tensors.first()) else {
             return Ok(tensors);
-        }
-        let flat: Vec<Tensor> =
-            tensors.iter().map(|t| t.f_reshape([-1])).collect::<Result<_, _>>()?;
-        let sums = self.total(Tensor::f_cat(&flat, 0)?)?;
+        };
+        let numbers = tensors.iter().map(Tensor::numel).sum::<usize>();
+        let mut messages = group.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |m: &Tensor| m.numel() == numbers && m.kind() == first.kind();
+        let message = match messages.iter().find(|m| fits(m)) {
+            Some(message) => message.shallow_clone(),
+            None => {
+                messages.push(Tensor::f_zeros([numbers as i64], (first.kind(), first.device()))?);
+                messages[messages.len() - 1].shallow_clone()
+            }
+        };
+        let parts = |t: &Tensor, at: &mut i64| -> Result<Tensor, TchError> {
+            *at += t.numel() as i64;
+            message.f_narrow(0, *at - t.numel() as i64, t.numel() as i64)?.f_view_as(t)
+        };
         let mut at = 0;
-        for (t, flat) in tensors.iter().zip(&flat) {
-            let n = flat.size1()?;
-            t.shallow_clone().f_copy_(&sums.f_narrow(0, at, n)?.f_view_as(t)?)?;
-            at += n;
+        for t in &tensors {
+            parts(t, &mut at)?.f_copy_(t)?;
+        }
+        let _ = self.total(message.shallow_clone())?;
+        let mut at = 0;
+        for t in &tensors {
+            t.shallow_clone().f_copy_(&parts(t, &mut at)?)?;
         }
         Ok(tensors)
     }
@@ -204,21 +232,24 @@ impl Group {
         }
     }
 
-    /// Gives the bytes of process 0 to all; others give none and get them.
+    /// Gives bytes of process 0 to all others, who [are told](Self::told) them.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn tell(&self, bytes: &[u8]) -> Result<(), CollectError> {
+        self.share(&Tensor::f_from_slice(&[bytes.len() as i64])?)?;
+        if !bytes.is_empty() {
+            self.share(&Tensor::f_from_slice(bytes)?)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what process 0 [tells](Self::tell).
     ///
     /// # Errors
     /// As [`total`](Self::total); there is no memory.
-    pub fn tell(&self, bytes: &[u8]) -> Result<Vec<u8>, CollectError> {
-        let length = Tensor::f_from_slice(&[bytes.len() as i64])?;
-        self.share(&length)?;
-        let text = match self.rank() {
-            0 => Tensor::f_from_slice(bytes)?,
-            _ => room(host_integer(&length)?)?,
-        };
-        if text.numel() > 0 {
-            self.share(&text)?;
-        }
-        into_bytes(&text)
+    pub fn told(&self) -> Result<Vec<u8>, CollectError> {
+        taken(|tensor| self.share(tensor))
     }
 
     /// Gives bytes to another process.
@@ -240,19 +271,17 @@ impl Group {
     /// Waits for what another process sends.
     ///
     /// # Errors
-    /// As [`tell`](Self::tell).
+    /// As [`told`](Self::told).
     pub fn receive(&self, from: usize) -> Result<Vec<u8>, CollectError> {
         let Some(group) = &self.0 else {
             return Ok(Vec::new());
         };
-        let take = |tensor: &Tensor| group.peers().receive(tensor, from).map_err(|e| lost(&e));
-        let length = Tensor::f_zeros([1], (Kind::Int64, Device::Cpu))?;
-        take(&length)?;
-        let text = room(host_integer(&length)?)?;
-        if text.numel() > 0 {
-            take(&text)?;
-        }
-        into_bytes(&text)
+        taken(|tensor| group.peers().receive(tensor, from).map_err(|e| lost(&e)))
+    }
+
+    /// See [`Peers::cut_short`].
+    pub fn cut_short(&self) -> bool {
+        self.0.as_ref().is_some_and(|g| g.peers().cut_short())
     }
 
     /// Time that sums took since this was asked last (s).
@@ -261,26 +290,36 @@ impl Group {
     }
 }
 
-fn room(bytes: i64) -> Result<Tensor, TchError> {
-    Tensor::f_zeros([bytes.max(0)], (Kind::Uint8, Device::Cpu))
-}
-
-fn into_bytes(text: &Tensor) -> Result<Vec<u8>, CollectError> {
+/// Bytes whose number comes before them.
+fn taken(take: impl Fn(&Tensor) -> Result<(), TchError>) -> Result<Vec<u8>, CollectError> {
+    let length = Tensor::f_zeros([1], (Kind::Int64, Device::Cpu))?;
+    take(&length)?;
+    let text = Tensor::f_zeros([host_integer(&length)?.max(0)], (Kind::Uint8, Device::Cpu))?;
     let (what, bytes) = ("a message".to_string(), text.numel());
+    if bytes > 0 {
+        take(&text)?;
+    }
     let mut out = Vec::new();
     out.try_reserve_exact(bytes).map_err(|_| MemoryError { what, bytes })?;
     out.resize(bytes, 0);
-    bytes_into(text, &mut out)?;
+    bytes_into(&text, &mut out)?;
     Ok(out)
 }
 
 fn lost(e: &TchError) -> TchError {
-    TchError::Torch(format!("{LOST}: {e}"))
+    let text = e.to_string();
+    match text.contains(CUT_SHORT) {
+        true => TchError::Torch(CUT_SHORT.into()),
+        false => TchError::Torch(format!("{LOST}: {text}")),
+    }
 }
 
-/// Whether it says that another process is gone.
-pub(crate) fn is_lost(e: &TchError) -> Option<String> {
+/// What it says of another process, if it does.
+pub(crate) fn of_another(e: &TchError) -> Option<CollectError> {
     let text = e.to_string();
+    if text.contains(CUT_SHORT) {
+        return Some(CollectError::CutShort);
+    }
     let at = text.find(LOST)?;
-    Some(text[at + LOST.len() + 2..].to_string())
+    Some(CollectError::Lost(text[at + LOST.len() + 2..].to_string()))
 }

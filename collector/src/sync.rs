@@ -16,8 +16,6 @@ pub struct SyncCollector<E: ?Sized = BatchEnv> {
     buffers: Buffers,
     stats: EpisodeStats,
     times: CollectTimes,
-    /// The number of its first environment in the batch.
-    first: usize,
 }
 
 impl<E: Environments + ?Sized> SyncCollector<E> {
@@ -43,26 +41,14 @@ impl<E: Environments + ?Sized> SyncCollector<E> {
         spread: bool,
         stepping: Stepping,
     ) -> Result<Self, CollectError> {
-        Self::part(env, steps, policy, seed, spread, stepping, 0)
-    }
-
-    /// The same of environments of which the first is number `first` of a batch.
-    pub fn part(
-        env: Box<E>,
-        steps: usize,
-        policy: &dyn Policy,
-        seed: u64,
-        spread: bool,
-        stepping: Stepping,
-        first: usize,
-    ) -> Result<Self, CollectError> {
         let spec = env.spec();
         let buffers = Buffers::new(spec, steps, policy.widths())?;
         let stats = EpisodeStats::with_room(spec)?;
+        let first = env.first();
         let mut stepper =
-            Stepper::new(env, policy.widths(), policy.noise(), seed, first as u32, stepping)?;
+            Stepper::new(env, policy.widths(), policy.noise(), seed, first, stepping)?;
         stepper.reset(spread)?;
-        Ok(Self { stepper, buffers, stats, times: CollectTimes::default(), first })
+        Ok(Self { stepper, buffers, stats, times: CollectTimes::default() })
     }
 
     /// The environments.
@@ -120,6 +106,7 @@ impl<E: Environments + ?Sized> Collector for SyncCollector<E> {
     }
 
     fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
-        self.stepper.restore_range(from.on_host()?, self.first, spread)
+        let first = self.stepper.env.first() as usize;
+        self.stepper.restore_range(from.on_host()?, first, spread)
     }
 }

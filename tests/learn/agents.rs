@@ -202,17 +202,55 @@ fn a_failure_is_replayed() {
     assert!(shown.contains("the same as in the report"), "{shown}");
 }
 
+const SAC: &str = "runner.algorithm=sac";
+
 #[test]
-fn learners_with_a_memory_learn_one_policy() {
+fn one_policy_learns_from_what_all_agents_remember() {
     let place = place();
-    let sac = ["runner.algorithm=sac"];
-    let run = place.train("a", 3, &sac);
+    let run = place.train("a", 3, &[SAC]);
     let last = metrics(&run).pop().unwrap();
     // Every agent's transition is one: 16 rows of 16 steps, four times.
     assert_eq!(last["Replay/size"].as_f64(), Some(1024.0));
-    let said = place.fails(2, &["train", "pole.toml", sac[0], SEPARATE]);
+}
+
+#[test]
+fn separate_policies_have_replay_buffers_of_their_own() {
+    let td3 = ["runner.algorithm=td3", "td3.learning_starts=200", "td3.batch_size=32"];
+    for (learner, storage) in [(&[SAC][..], "host"), (&td3, "memmap")] {
+        let place = place();
+        let far = storage == "memmap";
+        let storage = format!("replay.storage={storage}");
+        let train = |name: &str, iterations| {
+            let directory = format!("replay.directory=far-{name}");
+            let more = [learner, &[SEPARATE, &storage], if far { &[&*directory] } else { &[] }];
+            place.train(name, iterations, &more.concat())
+        };
+        let whole = train("whole", 4);
+        let last = metrics(&whole).pop().unwrap();
+        let number = |tag: &str| last[tag].as_f64().unwrap();
+        // 8 rows of each in five rollouts: sums and means are over both.
+        assert_eq!(number("Replay/size"), 2.0 * 640.0);
+        let (left, right) = (number("Loss/q_mean/left"), number("Loss/q_mean/right"));
+        assert_ne!(left, right);
+        assert!((number("Loss/q_mean") - (left + right) / 2.0).abs() < 1e-9);
+        let home = if far { "far-whole/left" } else { "whole/policy-left/replay" };
+        assert!(place.path(home).join("rows.bin").is_file(), "{home}");
+        let parts = train("parts", 2);
+        place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
+        assert_same_bits(&whole, &parts);
+        // What one of them lost is said, and the run goes on.
+        let home = if far { "far-parts/right" } else { "parts/policy-right/replay" };
+        std::fs::remove_dir_all(place.path(home)).unwrap();
+        let out = place.run(&["train", "--resume", "parts", "runner.max_iterations=5"]);
+        let said = crate::common::text(&out);
+        assert_eq!(out.status.code(), Some(0), "{said}");
+        assert!(said.contains("does not repeat bit for bit"), "{said}");
+    }
+    let place = place();
+    let said = place.ok(&["check", "pole.toml", SAC, SEPARATE]);
+    assert!(said.contains("for each policy"), "{said}");
+    let said = place.fails(2, &["train", "pole.toml", SAC, SEPARATE, "--nproc", "2"]);
     assert!(said.contains("agents.policies"), "{said}");
-    assert!(said.contains("policies = \"shared\""), "{said}");
 }
 
 #[test]

@@ -2,31 +2,14 @@
 
 use crate::common::process::{kill, parent_of, trainer_of, wait};
 use crate::common::{Place, REPLAY, assert_same_bits, metrics, newest, root, text};
+use crate::supervise::{done, finish, start};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Stdio};
 
 /// Slow enough to be hit in the middle, short enough to end.
-const MIDDLE: [&str; 3] =
-    ["runner.max_iterations=60", "env.num_envs=128", "runner.save_interval=1"];
-
-fn start(place: &Place, more: &[&str]) -> Child {
-    let args = ["train", "pole.toml", "--out", "a", "--nproc", "2"];
-    place
-        .ostler(&[&args, more].concat())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn finish(child: Child) -> Output {
-    child.wait_with_output().unwrap()
-}
-
-fn done(run: &Path) -> usize {
-    std::fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |t| t.lines().count())
-}
+const MIDDLE: [&str; 2] = ["runner.max_iterations=60", "env.num_envs=128"];
+const TWO: [&str; 2] = ["--nproc", "2"];
 
 /// Waits until the run goes on; both processes.
 fn running(place: &Place, child: &Child, n: usize) -> [i32; 2] {
@@ -124,7 +107,7 @@ fn a_killed_process_ends_with_the_bits_of_a_run_that_was_left_alone() {
     let whole = place.train("whole", 60, &["--nproc", "2", "env.num_envs=128"]);
     for (who, words) in [(0, "died of SIGKILL"), (1, "lost another of its processes")] {
         let _ = std::fs::remove_dir_all(place.path("a"));
-        let child = start(&place, &MIDDLE);
+        let child = start(&place, &[&TWO[..], &MIDDLE].concat());
         let pids = running(&place, &child, 2);
         kill(pids[who], libc::SIGKILL);
         for pid in pids {
@@ -141,7 +124,7 @@ fn a_killed_process_ends_with_the_bits_of_a_run_that_was_left_alone() {
 #[test]
 fn a_process_that_stands_still_is_noticed() {
     let place = Place::new();
-    let more = [&MIDDLE[..], &["runner.peers_silence_s=2"]].concat();
+    let more = [&TWO[..], &MIDDLE, &["runner.peers_silence_s=2"]].concat();
     let child = start(&place, &more);
     let pids = running(&place, &child, 2);
     kill(pids[1], libc::SIGSTOP);
@@ -158,7 +141,8 @@ fn a_process_that_stands_still_is_noticed() {
 fn a_signal_to_any_process_saves_and_ends_all() {
     for who in 0..3 {
         let place = Place::new();
-        let child = start(&place, &["runner.max_iterations=1000000", "env.num_envs=128"]);
+        let long = ["runner.max_iterations=1000000", "env.num_envs=128"];
+        let child = start(&place, &[&TWO[..], &long].concat());
         let pids = running(&place, &child, 2);
         kill([child.id() as i32, pids[0], pids[1]][who], libc::SIGTERM);
         let out = finish(child);
@@ -183,11 +167,22 @@ fn faults_of_one_process_are_those_of_the_run() {
         metrics(&run).iter().map(|m| m["Guard/skipped_minibatches"].as_f64().unwrap()).sum();
     assert!(skipped >= 1.0, "{skipped}");
     // Memory that does not suffice lowers the number for all.
-    let alloc = "fail allocation phase=collect iteration=2 after=0";
-    let run = place.train("less", 4, &["--nproc", "2", "--inject", alloc]);
-    let envs = |m: &serde_json::Value| m["Perf/num_envs"].as_f64().unwrap();
-    let all: Vec<f64> = metrics(&run).iter().map(envs).collect();
-    assert!(all[0] == 8.0 && all[3] < 8.0, "{all:?}");
+    // Also in the midst of sums that the others wait for, be they of PPO or of SAC.
+    let replay = Place::with(&[crate::common::TASK, REPLAY].concat());
+    for (place, more, what) in [
+        (&place, "", "phase=collect iteration=2 after=0"),
+        (&place, "", "phase=update iteration=2 after=0"),
+        (&place, "", "phase=update iteration=2 after=60"),
+        (&replay, "--profile=sac", "phase=update iteration=3 after=200"),
+    ] {
+        let fault = format!("fail allocation {what}");
+        let args = ["--nproc", "2", "--inject", &fault, more];
+        let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
+        let run = place.train(&what.replace(' ', "_"), 4, &args);
+        let envs = |m: &serde_json::Value| m["Perf/num_envs"].as_f64().unwrap();
+        let all: Vec<f64> = metrics(&run).iter().map(envs).collect();
+        assert!(all[0] == 8.0 && all[3] < 8.0, "{what}: {all:?}");
+    }
 }
 
 /// Variables of a process, by its rank and the port.

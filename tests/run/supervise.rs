@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn start(place: &Place, more: &[&str]) -> Child {
+pub(crate) fn start(place: &Place, more: &[&str]) -> Child {
     let args = ["train", "pole.toml", "--out", "a", "runner.save_interval=1"];
     place
         .ostler(&[&args, more].concat())
@@ -22,7 +22,7 @@ fn id(child: &Child) -> i32 {
 }
 
 /// Iterations of which `run` has a record.
-fn done(run: &Path) -> usize {
+pub(crate) fn done(run: &Path) -> usize {
     std::fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |t| t.lines().count())
 }
 
@@ -43,7 +43,7 @@ fn beyond(place: &Place, child: &Child, n: usize) -> i32 {
     wait("the training process", || trainer_of(id(child)))
 }
 
-fn finish(child: Child) -> Output {
+pub(crate) fn finish(child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 

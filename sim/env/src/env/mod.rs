@@ -273,11 +273,7 @@ impl BatchEnv {
             reflection: None,
             demonstrations: None,
             reference: task.reference.summary(),
-            doubts: task
-                .doubts(&model)
-                .into_iter()
-                .chain(task.overlaps(&model, &*physics))
-                .collect(),
+            doubts: task.doubts(&model),
         };
         let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);
@@ -312,6 +308,11 @@ impl BatchEnv {
         &self.spec
     }
 
+    /// The global id of the first environment.
+    pub fn first(&self) -> u32 {
+        self.first_env
+    }
+
     /// The robot.
     pub fn model(&self) -> &Arc<Model> {
         &self.model
@@ -325,6 +326,11 @@ impl BatchEnv {
     /// The pose that position targets and relative positions are about.
     pub fn pose(&self) -> &Pose {
         &self.task.pose
+    }
+
+    /// Shapes that are inside each other in this pose, told in a line. It takes some steps' time.
+    pub fn overlaps(&self) -> Option<String> {
+        self.task.overlaps(&self.model, &*self.physics)
     }
 
     /// Actuators that no action drives and that hold this pose, with their controls.

@@ -28,9 +28,6 @@ impl Config {
         errors.extend(self.replay.validate());
         if let Some(agents) = &self.agents {
             errors.extend(agents.validate().err());
-            if self.runner.algorithm.off_policy() && agents.policy_names().len() > 1 {
-                errors.push(crate::learner::off_policy_team());
-            }
         }
         self.check_self_play(&mut errors);
         self.check_groups(&mut errors);

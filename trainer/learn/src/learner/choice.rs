@@ -23,7 +23,11 @@ pub fn build(
     let method = config.runner.algorithm;
     let group = &Group::current();
     if !group.is_alone() {
-        in_one_process(config)?;
+        alone_only(&[
+            (!method.shares(), "runner.algorithm", "\"ppo\", \"sac\" or \"td3\""),
+            (config.self_play.is_on(), "self_play.window", "leave it out"),
+            (method.off_policy() && team::wanted(spec), "agents.policies", "\"shared\""),
+        ])?;
     }
     let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
     let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
@@ -32,12 +36,14 @@ pub fn build(
             false => method.build(plan),
         }
     };
-    if !is_team(config, spec)? {
+    if !team::wanted(spec) {
         return learner(&plan);
     }
     let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
         let seed = team::seed(config.seed, i);
-        learner(&LearnerArgs { spec, seed, ..plan })
+        let mut own = config.clone();
+        own.replay.part(&spec.policy_names[0]);
+        learner(&LearnerArgs { config: &own, spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -54,7 +60,7 @@ pub fn build_policy(
     let method = config.runner.algorithm;
     let group = &Group::default();
     let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
-    if !is_team(config, spec)? {
+    if !team::wanted(spec) {
         return method.policy(&plan);
     }
     let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
@@ -64,34 +70,15 @@ pub fn build_policy(
     Ok(Box::new(team))
 }
 
-/// Refuses what several processes cannot learn together.
-fn in_one_process(config: &Config) -> Result<(), ConfigError> {
-    let refuse = |key: &str, why: &str, help: &str| {
-        Err(ConfigError::new(key, why).help(format!("{help}, or one process: --nproc 1")))
+/// Refuses the first of these that is so: what several processes cannot do together, each with
+/// its key and what to write there.
+///
+/// # Errors
+/// One is so.
+pub fn alone_only(all: &[(bool, &str, &str)]) -> Result<(), ConfigError> {
+    let Some((_, key, help)) = all.iter().find(|refused| refused.0) else {
+        return Ok(());
     };
-    if !config.runner.algorithm.shares() {
-        let name = config.runner.algorithm.name();
-        let why = format!("several processes cannot learn with \"{name}\" together");
-        return refuse("runner.algorithm", &why, "\"ppo\"");
-    }
-    match config.self_play.is_on() {
-        true => {
-            refuse("self_play.window", "several processes cannot keep one past", "leave it out")
-        }
-        false => Ok(()),
-    }
-}
-
-/// Whether several policies learn, which not every learner can.
-fn is_team(config: &Config, spec: &EnvSpec) -> Result<bool, ConfigError> {
-    match team::wanted(spec) {
-        true if config.runner.algorithm.off_policy() => Err(off_policy_team()),
-        wanted => Ok(wanted),
-    }
-}
-
-/// Why these learners cannot have several policies.
-pub fn off_policy_team() -> ConfigError {
-    ConfigError::new("agents.policies", "SAC and TD3 learn one policy for all agents")
-        .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
+    let why = "several processes cannot train with it together";
+    Err(ConfigError::new(*key, why).help(format!("{help}, or one process: --nproc 1")))
 }

@@ -28,7 +28,7 @@ pub(crate) mod testing;
 mod turn;
 
 pub use ars::ArsConfig;
-pub use choice::{build, build_policy, off_policy_team};
+pub use choice::{alone_only, build, build_policy};
 pub use error::LearnError;
 pub use fault::{UpdateFault, UpdateTarget};
 pub use network::Network;
@@ -124,9 +124,9 @@ pub trait Learner: std::fmt::Debug {
         None
     }
 
-    /// The open replay buffer, where there is one.
+    /// The open replay buffer, where there is one: of several policies that of the first.
     fn replay_buffer(&mut self) -> Option<&mut ReplayBuffer> {
-        self.memory()?.slot().as_deref_mut()
+        self.memory()?.buffers().into_iter().next()?.as_deref_mut()
     }
 
     /// The state was captured, and [`renew`](Self::renew) may go back to this moment.
@@ -241,11 +241,12 @@ pub trait Remembers {
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError>;
 
-    /// Where the open buffer is: taken, it is given to another learner of the same kind.
-    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
+    /// Where the open buffer is, of several policies that of each: taken, they are given to
+    /// another learner of the same kind.
+    fn buffers(&mut self) -> Vec<&mut Option<Box<ReplayBuffer>>>;
 
-    /// A checkpoint's part of the buffers of other processes that learn with this one, in their
-    /// order.
+    /// A checkpoint's part of all buffers but the first: of further policies, or of other
+    /// processes that learn with this one, in their order.
     ///
     /// # Errors
     /// One cannot be saved.

@@ -22,7 +22,7 @@ pub trait Method: Sync {
     /// Its name for `runner.algorithm`, and that of its table.
     fn name(&self) -> &'static str;
 
-    /// Whether it learns from a replay buffer; then it learns one policy for all agents.
+    /// Whether it learns from a replay buffer.
     fn off_policy(&self) -> bool {
         false
     }

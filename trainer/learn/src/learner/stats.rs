@@ -38,7 +38,8 @@ macro_rules! update_stats {
         impl UpdateStats {
             /// Of several learners; of none: means of nothing.
             pub fn of_all<'a>(each: impl Iterator<Item = &'a Self> + Clone) -> Self {
-                Self { of: OnPolicy, $($field: $rule(each.clone().map(|s| s.$field)),)* }
+                let of = each.clone().next().map_or(OnPolicy, |s| s.of);
+                Self { of, $($field: $rule(each.clone().map(|s| s.$field)),)* }
             }
 
             /// Tag and value of everything worth a curve.

@@ -279,6 +279,12 @@ impl Gloo {
             Self { peers, rank, size, watch: Arc::default(), shared: None, _store: store };
         if meeting.here {
             this.shared = this.share_memory().map_err(|e| refused(MEET, &e.to_string()))?;
+            if this.shared.is_none() && rank == 0 {
+                tracing::warn!(
+                    "the processes have no memory in common, so their sums go through sockets, \
+                     which takes longer: let them see each other in /proc (one container, one user)"
+                );
+            }
         }
         let told = Arc::clone(&this.watch);
         let listen = move || listen(&beats, (rank, size), patience.silence, lost, &told);
@@ -292,16 +298,24 @@ impl Gloo {
     /// Memory for sums, if all processes can have it.
     fn share_memory(&self) -> Result<Option<Mutex<SharedSums>>, TchError> {
         let made = (self.rank == 0).then(|| shared::create(self.size).ok()).flatten();
-        let fd = made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd()));
-        let place = Tensor::f_from_slice(&[i64::from(std::process::id()), fd])?;
+        let (fd, name) = match &made {
+            Some((file, name)) => (i64::from(file.as_raw_fd()), *name),
+            None => (-1, 0),
+        };
+        let place = Tensor::f_from_slice(&[i64::from(std::process::id()), fd, name as i64])?;
         self.broadcast(&place, 0)?;
-        let [pid, fd] = [host_integer(&place)?, host_integer(&place.f_get(1)?)?];
+        let at = |k| host_integer(&place.f_get(k)?);
+        let (pid, fd, name) = (at(0)?, at(1)?, at(2)? as u64);
         let open = || {
             let path = format!("/proc/{pid}/fd/{fd}");
             std::fs::OpenOptions::new().read(true).write(true).open(path)
         };
-        let map = |file: std::fs::File| SharedSums::map(&file, self.rank, self.size);
-        let own = made.map_or_else(open, Ok).and_then(map).ok();
+        let map = |file: &_| SharedSums::map(file, name, self.rank, self.size);
+        let own = match &made {
+            Some((file, _)) => map(file),
+            None => open().and_then(|file| map(&file)),
+        };
+        let own = own.ok();
         // Twice: each is to have written its number before the others look for it.
         let agreed = |holds: bool| -> Result<bool, TchError> {
             let lacking = Tensor::f_from_slice(&[i64::from(!holds)])?;
@@ -310,6 +324,8 @@ impl Gloo {
         };
         let mapped = agreed(own.is_some())?;
         let found = agreed(mapped && own.as_ref().is_some_and(SharedSums::finds_all))?;
+        // The others opened it by its number: until here it was to stay this file's.
+        drop(made);
         Ok(own.filter(|_| found).map(Mutex::new))
     }
 
@@ -373,6 +389,11 @@ impl Peers for Gloo {
 
     fn receive(&self, tensor: &Tensor, from: usize) -> Result<(), TchError> {
         self.pass(tensor, from, true)
+    }
+
+    fn cut_short(&self) -> bool {
+        let shared = self.shared.as_ref();
+        shared.map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).cut_short()).is_some()
     }
 }
 
@@ -511,8 +532,11 @@ mod tests {
     fn messages_arrive_whole() {
         let long: Vec<u8> = (0..300_000).map(|i| i as u8).collect();
         let got = together(3, |group| {
-            let told = group.tell(if group.rank() == 0 { &long } else { &[] }).unwrap();
-            let nothing = group.tell(&[]).unwrap();
+            let heard = |bytes: &[u8]| match group.rank() {
+                0 => group.tell(bytes).map(|()| bytes.to_vec()).unwrap(),
+                _ => group.told().unwrap(),
+            };
+            let (told, nothing) = (heard(&long), heard(&[]));
             let answers: Vec<Vec<u8>> = match group.rank() {
                 0 => (1..3).map(|r| group.receive(r).unwrap()).collect(),
                 rank => {
@@ -525,6 +549,40 @@ mod tests {
         let answers = vec![vec![], vec![2; 7]];
         assert_eq!(got[0], (true, 0, answers, (0, 2)));
         assert_eq!(got[2], (true, 0, Vec::new(), (5, 3)));
+    }
+
+    #[test]
+    fn who_cannot_go_on_says_so_and_the_next_sum_is_whole() {
+        let sums = together(3, |group| {
+            let mut said = Vec::new();
+            for round in 0..40 {
+                // After some sums one of them fails: before the others wait, or while they do.
+                let fails = group.rank() == round % 3;
+                let summed = |x: f64| group.add([x]);
+                for _ in 0..round % 4 {
+                    summed(1.0).unwrap();
+                }
+                match fails {
+                    true => assert!(group.cut_short()),
+                    false => said.push(summed(1.0).unwrap_err().to_string()),
+                }
+                // A message between all, as orders and answers are.
+                match group.rank() {
+                    0 => {
+                        (1..3).for_each(|r| drop(group.receive(r).unwrap()));
+                        group.tell(&[1]).unwrap();
+                    }
+                    _ => {
+                        group.send(&[1], 0).unwrap();
+                        group.told().unwrap();
+                    }
+                }
+                assert_eq!(summed(2.0).unwrap(), [6.0]);
+            }
+            said
+        });
+        let all: Vec<_> = sums.iter().flatten().collect();
+        assert!(all.len() == 80 && all.iter().all(|e| e.contains("could not go on")), "{all:?}");
     }
 
     #[test]

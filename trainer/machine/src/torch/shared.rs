@@ -2,9 +2,11 @@
 //! threads four times, which costs more than the sum.
 
 use super::TorchError;
+use ostler_collector::peers::CUT_SHORT;
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tch::{Kind, Tensor};
 
@@ -26,23 +28,39 @@ pub(super) struct SharedSums {
     base: NonNull<u8>,
     rank: usize,
     size: usize,
-    turn: u32,
+    /// How often sums were cut short.
+    cuts: u64,
+    /// Counts sums: from [`begin`] on after each cut, whoever had come how far.
+    turn: u64,
 }
 
 /// What a process says of itself.
 #[repr(C)]
 struct Head {
     /// The last turn whose numbers are there.
-    turn: AtomicU32,
+    turn: AtomicU64,
+    /// The last cut that it made.
+    cut: AtomicU64,
     pid: AtomicU32,
+    /// Which memory it is, in the first process's head: a descriptor's number may be another
+    /// file's by now, or another process's.
+    name: AtomicU64,
+}
+
+/// The turn before the first after so many cuts.
+fn begin(cuts: u64) -> u64 {
+    cuts << 40
 }
 
 // SAFETY: the mapping belongs to this value alone; what others write is read behind atomics.
 unsafe impl Send for SharedSums {}
 
-/// Memory that other processes can map by the name of this one and its number there.
-pub(super) fn create(size: usize) -> std::io::Result<std::fs::File> {
+/// Memory that other processes can map by the name of this one and its number there, and what
+/// tells it from all other.
+pub(super) fn create(size: usize) -> std::io::Result<(std::fs::File, u64)> {
+    use std::hash::{BuildHasher, RandomState};
     use std::os::fd::FromRawFd;
+    use std::os::unix::fs::FileExt;
     // SAFETY: the name is terminated; a new descriptor is owned by the file alone.
     let file = unsafe {
         let fd = libc::memfd_create(c"ostler-sums".as_ptr(), libc::MFD_CLOEXEC);
@@ -54,7 +72,11 @@ pub(super) fn create(size: usize) -> std::io::Result<std::fs::File> {
     // Memory that is not there is refused here, not by a signal later.
     // SAFETY: takes numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes(size) as libc::off_t) } {
-        0 => Ok(file),
+        0 => {
+            let name = RandomState::new().hash_one(std::process::id());
+            file.write_all_at(&name.to_ne_bytes(), offset_of!(Head, name) as u64)?;
+            Ok((file, name))
+        }
         code => Err(std::io::Error::from_raw_os_error(code)),
     }
 }
@@ -64,10 +86,18 @@ fn bytes(size: usize) -> usize {
 }
 
 impl SharedSums {
-    /// Maps it, for process `rank` of `size`.
-    pub(super) fn map(file: &std::fs::File, rank: usize, size: usize) -> std::io::Result<Self> {
-        if file.metadata()?.len() < bytes(size) as u64 {
-            return Err(std::io::Error::other("too small"));
+    /// Maps the memory of this name, for process `rank` of `size`.
+    pub(super) fn map(
+        file: &std::fs::File,
+        name: u64,
+        rank: usize,
+        size: usize,
+    ) -> std::io::Result<Self> {
+        use std::os::unix::fs::FileExt;
+        let mut found = [0; 8];
+        file.read_exact_at(&mut found, offset_of!(Head, name) as u64)?;
+        if u64::from_ne_bytes(found) != name || file.metadata()?.len() < bytes(size) as u64 {
+            return Err(std::io::Error::other("another file"));
         }
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping of as many bytes as the file has, anywhere.
@@ -78,7 +108,7 @@ impl SharedSums {
             return Err(std::io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or_else(std::io::Error::last_os_error)?;
-        let this = Self { base, rank, size, turn: 0 };
+        let this = Self { base, rank, size, cuts: 0, turn: 0 };
         this.head(rank).pid.store(std::process::id(), Ordering::Release);
         Ok(this)
     }
@@ -94,7 +124,7 @@ impl SharedSums {
     }
 
     /// The area of a process in a turn.
-    fn area(&self, rank: usize, turn: u32) -> *mut u8 {
+    fn area(&self, rank: usize, turn: u64) -> *mut u8 {
         let at = self.size * HEAD + ((turn as usize % 2) * self.size + rank) * AREA;
         // SAFETY: within the mapping.
         unsafe { self.base.as_ptr().add(at) }
@@ -109,7 +139,7 @@ impl SharedSums {
     /// the host and is contiguous.
     ///
     /// # Errors
-    /// Another process is gone.
+    /// Another process is gone, or cut it short.
     pub(super) fn reduce(&mut self, tensor: &Tensor, largest: bool) -> Result<(), TorchError> {
         let (data, numbers) = (tensor.data_ptr(), tensor.numel());
         match (tensor.kind(), largest) {
@@ -131,7 +161,7 @@ impl SharedSums {
         let most = AREA / size_of::<T>();
         for at in (0..numbers).step_by(most) {
             let len = most.min(numbers - at);
-            self.turn = self.turn.wrapping_add(1);
+            self.turn += 1;
             let turn = self.turn;
             // SAFETY: `data` has `numbers` numbers, which nobody else has meanwhile. This turn's
             // area is this process's alone to write: all have read what was in it, for they have
@@ -156,11 +186,31 @@ impl SharedSums {
         Ok(())
     }
 
+    /// The others' present sum, or their next, does not come.
+    pub(super) fn cut_short(&mut self) {
+        self.cut(self.cuts + 1);
+        self.head(self.rank).cut.store(self.cuts, Ordering::Release);
+    }
+
+    fn cut(&mut self, cuts: u64) {
+        (self.cuts, self.turn) = (cuts, begin(cuts));
+    }
+
     /// Until all have written.
-    fn wait(&self, turn: u32) -> Result<(), TorchError> {
+    fn wait(&mut self, turn: u64) -> Result<(), TorchError> {
+        let failed = |message: String| TorchError::Call { operation: "add numbers up", message };
         for rank in (0..self.size).filter(|rank| *rank != self.rank) {
             let (mut tries, mut looked) = (0, Instant::now());
-            while (self.head(rank).turn.load(Ordering::Acquire).wrapping_sub(turn) as i32) < 0 {
+            while self.head(rank).turn.load(Ordering::Acquire) < turn {
+                let cuts = (0..self.size).map(|r| self.head(r).cut.load(Ordering::Acquire));
+                if let Some(cuts) = cuts.max().filter(|cuts| *cuts > self.cuts) {
+                    // Who cut the next sum has seen all numbers of this one.
+                    if self.head(rank).turn.load(Ordering::Acquire) >= turn {
+                        break;
+                    }
+                    self.cut(cuts);
+                    return Err(failed(CUT_SHORT.into()));
+                }
                 tries += 1;
                 if tries < TRIES {
                     std::hint::spin_loop();
@@ -170,8 +220,7 @@ impl SharedSums {
                 if looked.elapsed() >= LOOK {
                     looked = Instant::now();
                     if !lives(self.head(rank).pid.load(Ordering::Acquire)) {
-                        let message = format!("process {rank} has ended");
-                        return Err(TorchError::Call { operation: "add numbers up", message });
+                        return Err(failed(format!("process {rank} has ended")));
                     }
                 }
             }

@@ -99,7 +99,9 @@ fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> 
     let env = one_env(loaded, model)?;
     let mut state = Vec::new();
     env.capture(&mut state).map_err(ostler_collector::CollectError::Snapshot)?;
-    Ok((env.spec().clone(), state.len() as u64))
+    let mut spec = env.spec().clone();
+    spec.doubts.extend(env.overlaps());
+    Ok((spec, state.len() as u64))
 }
 
 fn with_envs(config: &Config, num_envs: usize) -> Config {

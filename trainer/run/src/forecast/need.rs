@@ -280,6 +280,8 @@ fn remembered(replay: &ReplayConfig, spec: &EnvSpec, device: tch::Device) -> Sha
     let layout = replay.layout(spec).unwrap_or_else(|_| Layout::of(spec));
     let each = layout.bytes_per_transition() as u64;
     let rows = places(replay, device, 0);
+    // Each policy has a buffer of its own.
+    let each = each.saturating_mul(spec.policy_names.len().max(1) as u64);
     Shares { gpu: each.saturating_mul(rows.device), host: each.saturating_mul(rows.host) }
 }
 

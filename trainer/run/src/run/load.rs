@@ -230,7 +230,7 @@ impl LoadedRun {
     /// # Errors
     /// Likewise.
     pub fn envs(&self, num_envs: usize, seed: u64) -> Result<Box<dyn Environments>, RunError> {
-        build_envs(&self.loaded, &self.config, &self.model, num_envs, seed)
+        build_envs(&self.loaded, &self.config, &self.model, (0, num_envs), seed)
     }
 
     /// The same, stepped by MuJoCo in `python` or the one that is found.

@@ -6,8 +6,9 @@ use super::guards::health::same;
 use super::parts::Parts;
 use super::store::checkpoint::{self, Checkpoint};
 use crate::supervise::Message;
-use ostler_collector::Snapshot;
+use ostler_collector::{CollectError, Snapshot};
 use ostler_learn::drill::Phase;
+use ostler_learn::learner::LearnError;
 
 impl Run {
     /// Writes a checkpoint after an iteration that is a multiple of `runner.save_interval`,
@@ -91,9 +92,17 @@ impl Run {
     }
 
     fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
-        let replay = self.store.save_replay(parts.learner.replay_buffer())?;
+        let mut replay = self.store.save_replay(parts.learner.replay_buffer())?;
         let replay_of_others = match (&replay, parts.learner.memory()) {
-            (Some(_), Some(memory)) => memory.save_others()?,
+            (Some(_), Some(memory)) => match memory.save_others() {
+                Err(LearnError::Host(e @ CollectError::Peer { .. })) => {
+                    // The weights matter more than what can be collected again.
+                    tracing::warn!("{e}; this checkpoint is without the replay buffer");
+                    replay = None;
+                    Vec::new()
+                }
+                saved => saved?,
+            },
             _ => Vec::new(),
         };
         let mut collector = Snapshot::default();

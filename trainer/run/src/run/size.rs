@@ -207,8 +207,7 @@ impl Run {
             }
             Err(e) => return Err(e),
         };
-        // What was remembered does not depend on the number of environments.
-        let replay = parts.learner.memory().and_then(|m| m.slot().take());
+        let replay = parts.take_buffers();
         // All else goes before any of the new comes.
         drop(parts);
         tell_to_drop(&Group::current());
@@ -229,11 +228,7 @@ impl Run {
                 },
             }
         };
-        if let Some(new) = parts.learner.memory()
-            && replay.is_some()
-        {
-            *new.slot() = replay;
-        }
+        parts.give_buffers(replay);
         self.guards.reporter.say(&Message::NumEnvs(to));
         // The new environments do not know the schedules' values yet.
         self.schedules.applied.clear();

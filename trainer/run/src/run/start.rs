@@ -113,7 +113,7 @@ impl Run {
         notes.extend(parts.workers.take());
         notes.extend(parts.spec.reference.iter().cloned());
         let events = parts.spec.events.iter().flat_map(|e| &e.warnings);
-        warnings.extend(events.chain(&parts.spec.doubts).cloned());
+        warnings.extend(events.chain(&foreseen.spec.doubts).cloned());
         say(options, config, &model, &parts, &notes, &warnings);
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let started = Instant::now();
@@ -231,7 +231,7 @@ fn evaluator(
             return Ok(Some(Box::new(DeviceEvaluator::new(there, longest, noise)?)));
         }
     }
-    let env = build_envs(loaded, config, model, n, seed)?;
+    let env = build_envs(loaded, config, model, (0, n), seed)?;
     Ok(Some(Box::new(Evaluator::new(env, noise)?)))
 }
 

@@ -212,7 +212,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
             let (env, failure) = judged_env(&loaded, config, &model, envs, seed, python)?;
             (Box::new(env), Some(failure))
         } else {
-            (build_envs(&loaded, config, &model, envs, seed)?, None)
+            (build_envs(&loaded, config, &model, (0, envs), seed)?, None)
         };
         return Ok(Target {
             name: loaded.config.name.clone(),

@@ -125,7 +125,7 @@ impl Remembers for OffPolicy {
         self.open_replay(folder, again, free)
     }
 
-    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>> {
-        &mut self.buffer
+    fn buffers(&mut self) -> Vec<&mut Option<Box<ReplayBuffer>>> {
+        vec![&mut self.buffer]
     }
 }

@@ -96,12 +96,7 @@ pub(crate) trait Method: std::fmt::Debug {
     }
 
     /// The method's own parameters are learnt with these processes.
-    ///
-    /// # Errors
-    /// Memory does not suffice.
-    fn join(&mut self, _: &Group) -> Result<(), LearnError> {
-        Ok(())
-    }
+    fn join(&mut self, _: &Group) {}
 
     /// The optimiser forgets all gradients.
     ///

@@ -260,22 +260,19 @@ impl OffPolicy {
 
     /// Learns from now on with other processes, of `num_envs` environments in all; each has
     /// transitions of its own and an equal part of every batch. Comes before any update.
-    ///
-    /// # Errors
-    /// It cannot; memory does not suffice.
-    pub fn with_group(mut self, group: &Group, num_envs: usize) -> Result<Self, LearnError> {
+    pub fn with_group(mut self, group: &Group, num_envs: usize) -> Self {
         if group.is_alone() {
-            return Ok(self);
+            return self;
         }
         // Rows of an environment: its agents.
         let each = self.rows / (group.shard(num_envs).1 as u64).max(1);
         self.rows = num_envs as u64 * each;
-        self.critic.join(group, &self.nets.critics.params)?;
-        self.actor.join(group, &self.nets.policy.params)?;
-        self.method.join(group)?;
+        self.critic.join(group);
+        self.actor.join(group);
+        self.method.join(group);
         self.nets.policy.norm.join(group);
         self.group = group.clone();
-        Ok(self)
+        self
     }
 
     /// Learns with these kernels: on a GPU it does already.
@@ -290,12 +287,10 @@ impl OffPolicy {
         Ok(self)
     }
 
-    /// Adds a transform of one's own behind those of `[[replay.transform]]` and behind those
-    /// that were added before. It acts on batches `[B, width]` of raw observations, on the
-    /// learner's device, and has to leave them on that device with the fields and widths
-    /// that the learner reads. For before [`open`](crate::learner::Remembers::open); an open
-    /// buffer stays as it is.
-    pub fn add_transform(&mut self, transform: Box<dyn Transform>) {
+    /// Adds one behind those of `[[replay.transform]]`. It acts on batches `[B, width]` of raw
+    /// observations, on the learner's device, and has to leave them on that device with the
+    /// fields and widths that the learner reads.
+    fn add_transform(&mut self, transform: Box<dyn Transform>) {
         self.transforms.push(transform);
     }
 

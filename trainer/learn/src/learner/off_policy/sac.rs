@@ -221,8 +221,8 @@ impl Method for Sac {
         self.adam.with_kernels(kernels)
     }
 
-    fn join(&mut self, group: &Group) -> Result<(), LearnError> {
-        self.section.join(group, &self.log_alpha)
+    fn join(&mut self, group: &Group) {
+        self.section.join(group);
     }
 
     fn restart(&mut self) -> Result<(), TchError> {

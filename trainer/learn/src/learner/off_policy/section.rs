@@ -7,7 +7,6 @@ use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::TallyShape;
 use crate::learner::nn::shared::FinishArgs;
 use crate::learner::nn::{Adam, Params};
-use crate::learner::tensors::zeros;
 use ostler_collector::memory::HostRows;
 use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
@@ -39,8 +38,8 @@ pub(crate) struct Section {
     limit: f64,
     /// Steps that were to be taken.
     tried: u64,
-    /// Those that learn together, and where their gradients and rows are added up.
-    group: Option<(Group, Tensor)>,
+    /// Those that learn together.
+    group: Group,
 }
 
 #[derive(Debug)]
@@ -105,34 +104,25 @@ impl Section {
             host,
             limit: if limit > 0.0 { limit } else { f64::MAX },
             tried: 0,
-            group: None,
+            group: Group::default(),
         })
     }
 
-    /// From now on a step of `params` is along the mean of all processes' gradients.
-    ///
-    /// # Errors
-    /// Memory does not suffice.
-    pub(crate) fn join(&mut self, group: &Group, params: &Params) -> Result<(), LearnError> {
-        let numbers = params.len() + self.entries.len() as i64;
-        let message = zeros("gradients of all processes", &[numbers], Kind::Float, Device::Cpu)?;
-        self.group = Some((group.clone(), message));
-        Ok(())
+    /// From now on a step is along the mean of all processes' gradients.
+    pub(crate) fn join(&mut self, group: &Group) {
+        self.group = group.clone();
     }
 
     /// Gradient and row become the means of all processes', which have as many samples each.
     fn pool(&self, grad: &Tensor) -> Result<(), TchError> {
-        let Some((group, message)) = &self.group else {
+        if self.group.is_alone() {
             return Ok(());
-        };
-        let numbers = grad.numel() as i64;
-        let row = self.row.numel() as i64;
-        message.f_narrow(0, 0, numbers)?.f_copy_(grad)?;
-        message.f_narrow(0, numbers, row)?.f_copy_(&self.row)?;
-        let sums = group.total(message.shallow_clone())?;
-        let means = sums.f_mul_scalar(1.0 / group.size() as f64)?;
-        grad.shallow_clone().f_copy_(&means.f_narrow(0, 0, numbers)?)?;
-        self.row.shallow_clone().f_copy_(&means.f_narrow(0, numbers, row)?)
+        }
+        let share = 1.0 / self.group.size() as f64;
+        for mut sum in self.group.totals([grad, &self.row].map(Tensor::shallow_clone))? {
+            let _ = sum.f_mul_scalar_(share)?;
+        }
+        Ok(())
     }
 
     /// Numbers of the network's own.

@@ -17,7 +17,6 @@ mod loss;
 mod method;
 mod mirrored;
 mod orders;
-mod pool;
 mod prepare;
 mod priority;
 mod range;
@@ -59,11 +58,11 @@ use kernel::LossKernel;
 use mirrored::Mirrored;
 use orders::Orders;
 use ostler_collector::Rollout;
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::host_doubles;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
-use pool::Share;
 use priority::Priorities;
 use range::RewardRange;
 use rnd::Rnd;
@@ -87,7 +86,7 @@ pub struct Ppo {
     /// Which of all processes' they are.
     part: Part,
     /// Those that learn together.
-    share: Share,
+    group: Group,
     teacher: Option<Teacher>,
     /// Reflections of samples, where they are learnt from.
     mirrored: Option<Mirrored>,
@@ -256,7 +255,7 @@ impl Ppo {
             path: Path::None,
             sequences,
             part: Part::whole(sequences),
-            share: Share::default(),
+            group: Group::default(),
             teacher: None,
             mirrored: None,
             rnd,
@@ -474,9 +473,8 @@ impl Ppo {
         if let Path::Blocks(blocks) = &mut self.path {
             blocks.take(range);
             let limits = [self.host_value_clip, target as f32];
-            let counted = host.run(blocks, &self.config, policy, limits, &self.share.group)?;
-            let sums = (&self.policy.params.grad, self.accumulator.losses());
-            self.share.pool(sums, counted)?;
+            let counted = host.run(blocks, &self.config, policy, limits, &self.group)?;
+            self.pool(counted.0, counted.1)?;
         }
         let policy = host.policy_goes_on()?;
         self.poison(FaultTime::Judged)?;

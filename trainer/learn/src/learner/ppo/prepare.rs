@@ -27,7 +27,7 @@ impl Ppo {
         if let Some(amp) = &mut self.amp {
             reward = reward.f_add(&amp.reward(rollout)?)?;
         }
-        self.range.merge(&reward, &rollout.valid, &self.share.group)?;
+        self.range.merge(&reward, &rollout.valid, &self.group)?;
         for value in [&self.values.value, &self.values.final_value] {
             self.range.hold(value, self.config.gamma)?;
         }
@@ -83,12 +83,12 @@ impl Ppo {
         let advantage = advantage.f_view([total, 1])?;
         let value = self.values.value.f_narrow(0, 0, self.steps)?.f_reshape([total, 1])?;
         let returns = lacking.f_add(&value)?;
-        let group = &self.share.group;
+        let group = &self.group;
         self.accumulator.begin(group, &valid, &returns, &lacking, acted.std.as_ref())?;
         let (targets, value, deviation) = self.targets(&returns, value, &valid)?;
         let normalized = match self.config.normalize_advantage {
             AdvantageNorm::Batch => {
-                let (centred, own) = loss::centred(&advantage, &valid, &self.share.group)?;
+                let (centred, own) = loss::centred(&advantage, &valid, &self.group)?;
                 let floor = deviation.f_mul_scalar(self.config.advantage_floor)?;
                 let least = own.f_maximum(&floor)?.f_add_scalar(1e-8)?;
                 let signal = own.f_div(&least)?.f_nan_to_num(1.0, None, None)?;
@@ -192,7 +192,7 @@ impl Ppo {
         let clip = self.config.clip_param;
         let ActorCritic { net, norm, .. } = &mut self.policy;
         let Some(normalizer) = &mut norm.returns else {
-            let (_, deviation) = loss::centred(returns, valid, &self.share.group)?;
+            let (_, deviation) = loss::centred(returns, valid, &self.group)?;
             self.value_clip.f_copy_(&deviation.f_mul_scalar(clip)?)?;
             if self.on_host() {
                 self.host_value_clip = host_number(&self.value_clip)? as f32;

@@ -6,15 +6,14 @@
 //! many samples count. What is decided by them is the same in every process.
 
 use super::Ppo;
-use super::loss::STATS;
-use super::pool::Share;
 use super::sequences::{Part, Sequences};
+use crate::learner::choice::alone_only;
 use crate::learner::error::LearnError;
 use crate::learner::nn::host::kernels::MOST_IN_ORDER;
-use crate::learner::tensors::zeros;
 use ostler_collector::peers::Group;
+use ostler_collector::transfer::host_number;
 use ostler_sim::config::ConfigError;
-use tch::{Device, Kind};
+use tch::{Device, TchError, Tensor};
 
 impl Ppo {
     /// Learns from now on with other processes, of `num_envs` environments in all; comes before
@@ -27,16 +26,12 @@ impl Ppo {
             return Ok(self);
         }
         let config = &self.config;
-        let refused = [
+        alone_only(&[
             (config.rnd.is_on(), "ppo.rnd.weight", "0"),
             (config.priority_alpha > 0.0, "ppo.priority_alpha", "0"),
             (self.amp.is_some(), "amp.observations", "leave [amp] out"),
             (self.policy.device != Device::Cpu, "device", "\"cpu\""),
-        ];
-        if let Some((_, key, help)) = refused.into_iter().find(|r| r.0) {
-            let why = "several processes cannot learn with it together";
-            return Err(ConfigError::new(key, why).help(format!("{help}, or one process")).into());
-        }
+        ])?;
         let (first, own) = group.shard(num_envs);
         // Rows of an environment: its agents.
         let each = self.envs as usize / own.max(1);
@@ -51,10 +46,27 @@ impl Ppo {
             own: self.sequences,
             first: first * each,
         };
-        let numbers = self.policy.params.len() + STATS as i64 + 1;
-        let message = zeros("gradients of all processes", &[numbers], Kind::Float, Device::Cpu)?;
-        self.share = Share { group: group.clone(), message: Some(message) };
         self.policy.norm.join(group);
+        self.group = group.clone();
         Ok(self)
+    }
+
+    /// Gradient and means, which were divided by `divisor` samples, become those of all
+    /// processes' samples, of which `counted` are this one's and count.
+    pub(super) fn pool(&self, counted: f32, divisor: f32) -> Result<(), TchError> {
+        if self.group.is_alone() {
+            return Ok(());
+        }
+        let sums = [&self.policy.params.grad, self.accumulator.losses()];
+        let [grad, losses] = sums.map(Tensor::shallow_clone);
+        let counted = Tensor::f_from_slice(&[counted])?;
+        let [mut grad, mut losses, all] = self.group.totals([grad, losses, counted])?;
+        let factor = f64::from(divisor) / host_number(&all)?;
+        if factor != 1.0 {
+            // Without a valid sample anywhere the means are no numbers, as they would be alone.
+            let _ = grad.f_mul_scalar_(factor)?;
+            let _ = losses.f_mul_scalar_(factor)?;
+        }
+        Ok(())
     }
 }

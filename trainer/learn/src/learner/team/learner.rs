@@ -3,10 +3,15 @@
 use super::{Policies, Team};
 use crate::learner::fault::{Faults, UpdateTarget};
 use crate::learner::state::below;
-use crate::learner::{Learner, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError};
+use crate::learner::{
+    Learner, Opened, Remembers, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError,
+};
+use ostler_collector::replay::{ReplayBuffer, ReplayError, Saved};
 use ostler_collector::{Policy, Rollout};
+use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
+use std::path::Path;
 use tch::{Device, Tensor};
 
 impl Policies for Vec<Box<dyn Learner>> {
@@ -161,6 +166,13 @@ impl Learner for TeamLearner {
             .into())
     }
 
+    fn memory(&mut self) -> Option<&mut dyn Remembers> {
+        match self.team.policies.iter_mut().any(|m| m.memory().is_some()) {
+            true => Some(self),
+            false => None,
+        }
+    }
+
     fn captured(&mut self) {
         self.team.policies.iter_mut().for_each(|m| m.captured());
     }
@@ -184,5 +196,51 @@ impl Learner for TeamLearner {
         }
         let mut each = policies.iter_mut().zip(dealt);
         each.try_for_each(|(member, faults)| member.inject(faults))
+    }
+}
+
+/// Every policy has a replay buffer of its own, in `policy-NAME` of the run's folder.
+impl Remembers for TeamLearner {
+    fn open(
+        &mut self,
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError> {
+        let mut all: Option<Opened> = None;
+        for (agents, member) in self.team.agents.iter().zip(&mut self.team.policies) {
+            let Some(memory) = member.memory() else { continue };
+            let own = folder.join(format!("policy-{}", agents.name));
+            std::fs::create_dir_all(&own).map_err(|e| ReplayError::Io {
+                what: "create",
+                path: own.clone(),
+                source: e,
+            })?;
+            let Some(opened) = memory.open(&own, again, free)? else { continue };
+            let line = format!("{}: {}", agents.name, opened.line);
+            all = Some(match all {
+                Some(first) => Opened { line: format!("{}; {line}", first.line), ..first },
+                None => Opened { line, ..opened },
+            });
+        }
+        Ok(all)
+    }
+
+    fn buffers(&mut self) -> Vec<&mut Option<Box<ReplayBuffer>>> {
+        let all = self.team.policies.iter_mut().filter_map(|m| m.memory());
+        all.flat_map(Remembers::buffers).collect()
+    }
+
+    fn save_others(&mut self) -> Result<Vec<Saved>, LearnError> {
+        let open = self.buffers().into_iter().skip(1).flatten();
+        open.map(|buffer| Ok(buffer.save()?)).collect()
+    }
+
+    fn restore_others(&mut self, saved: &[Saved]) -> Result<bool, LearnError> {
+        let mut exact = self.team.policies.len() == saved.len() + 1;
+        for (buffer, saved) in self.buffers().into_iter().skip(1).flatten().zip(saved) {
+            exact &= buffer.restore(saved)?.exact();
+        }
+        Ok(exact)
     }
 }

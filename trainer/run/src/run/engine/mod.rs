@@ -17,18 +17,19 @@ use ostler_sim::model::mirror::Pairs;
 use ostler_sim::{BatchEnv, Model};
 use std::sync::Arc;
 
-/// Builds environments, a robot's or others in their place; an error in the task is shown in
+/// Builds environments of a batch, a robot's or others in their place: the number of the first, and
+/// how many. Others than a robot's are no part of a larger batch. An error in the task is shown in
 /// its file.
 pub fn build_envs(
     loaded: &Loaded,
     config: &Config,
     model: &Arc<Model>,
-    num_envs: usize,
+    (first, num_envs): (usize, usize),
     seed: u64,
 ) -> Result<Box<dyn Environments>, RunError> {
     match &loaded.foreign {
         Some(foreign) => Ok(foreign.make(num_envs, seed)?),
-        None => Ok(Box::new(build_env(loaded, config, model, num_envs, seed)?)),
+        None => Ok(Box::new(build_part(loaded, config, model, (first, num_envs), seed)?)),
     }
 }
 
@@ -44,7 +45,7 @@ pub fn build_env(
 }
 
 /// The same for some of a larger batch: the number of the first, and how many.
-pub(super) fn build_part(
+fn build_part(
     loaded: &Loaded,
     config: &Config,
     model: &Arc<Model>,

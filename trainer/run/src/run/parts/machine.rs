@@ -1,7 +1,7 @@
 //! Where a run's environments, policy and learner compute, and the collector that
 //! belongs there.
 
-use crate::run::engine::{build_envs, build_part, explained};
+use crate::run::engine::{build_envs, explained};
 use crate::run::error::RunError;
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
@@ -86,14 +86,8 @@ impl Machine {
         match self.sim.is_some() || config.is_async() {
             true => Ok(None),
             false => {
-                let (n, seed, group) = (config.env.num_envs, config.seed, Group::current());
-                match group.is_alone() {
-                    true => build_envs(loaded, config, model, n, seed).map(Some),
-                    false => {
-                        let part = build_part(loaded, config, model, group.shard(n), seed)?;
-                        Ok(Some(Box::new(part)))
-                    }
-                }
+                let part = Group::current().shard(config.env.num_envs);
+                build_envs(loaded, config, model, part, config.seed).map(Some)
             }
         }
     }
@@ -145,8 +139,7 @@ impl Machine {
         Ok(match (envs, &self.sim, self.queue(config)) {
             (None, None, _) => asynchronous(self, loaded, model, policy)?,
             (Some(env), _, None) => {
-                let first = Group::current().shard(config.env.num_envs).0;
-                let env = SyncCollector::part(env, steps, policy, seed, spread, stepping, first)?;
+                let env = SyncCollector::stepping(env, steps, policy, seed, spread, stepping)?;
                 (Box::new(env), None)
             }
             (_, _, Some(_)) if !plain => return Err(on_host(loaded)),

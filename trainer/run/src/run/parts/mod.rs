@@ -19,10 +19,11 @@ use crate::run::engine::one_env;
 use crate::run::peers::{LeadCollector, LeadLearner, built, tell_to_build};
 use ostler_collector::env::Environments;
 use ostler_collector::peers::Group;
+use ostler_collector::replay::ReplayBuffer;
 use ostler_collector::{CollectError, Collector, Snapshot};
 use ostler_learn::config::Loaded;
 use ostler_learn::drill::Drill;
-use ostler_learn::learner::{self, LearnError, Learner, Opened};
+use ostler_learn::learner::{self, LearnError, Learner, Opened, Remembers, alone_only};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
@@ -158,6 +159,19 @@ impl Parts {
         }
     }
 
+    /// What the learner remembers, for a learner of another number of environments: it does not
+    /// depend on that.
+    pub(super) fn take_buffers(&mut self) -> Vec<Option<Box<ReplayBuffer>>> {
+        let memory = self.learner.memory().map_or_else(Vec::new, Remembers::buffers);
+        memory.into_iter().map(Option::take).collect()
+    }
+
+    /// What was [taken](Self::take_buffers) from the learner before.
+    pub(super) fn give_buffers(&mut self, buffers: Vec<Option<Box<ReplayBuffer>>>) {
+        let memory = self.learner.memory().map_or_else(Vec::new, Remembers::buffers);
+        memory.into_iter().zip(buffers).for_each(|(place, buffer)| *place = buffer);
+    }
+
     /// Captures the state, so that an iteration can be taken back.
     ///
     /// # Errors
@@ -212,21 +226,14 @@ impl Parts {
 /// Refuses what several processes cannot do together.
 fn in_one_process(loaded: &Loaded) -> Result<(), RunError> {
     let config = &loaded.config;
-    let refused = [
+    let refused = alone_only(&[
         (config.gpu().is_some(), "device", "\"cpu\""),
         (config.is_async(), "collector.kind", "\"sync\": each process collects for itself"),
-        (loaded.foreign.is_some() && config.gymnasium.is_some(), "gymnasium.env", "a robot"),
-        (loaded.foreign.is_some(), "custom.env", "a robot"),
+        (config.gymnasium.is_some(), "gymnasium.env", "a robot"),
+        (config.custom.is_some(), "custom.env", "a robot"),
         (config.env.num_envs < Group::current().size(), "env.num_envs", "one for each process"),
-    ];
-    match refused.into_iter().find(|r| r.0) {
-        Some((_, key, help)) => {
-            let why = "several processes cannot train with it together";
-            let error = ConfigError::new(key, why).help(format!("{help}, or one process"));
-            Err(loaded.places.explain(&error).into())
-        }
-        None => Ok(()),
-    }
+    ]);
+    refused.map_err(|e| loaded.places.explain(&e).into())
 }
 
 /// Gives environments and learner their faults.

@@ -1,6 +1,6 @@
 //! What a process other than 0 does: orders, until the end.
 
-use super::lead::{magnitude, version};
+use super::lead::{is_cut_short, magnitude, version};
 use super::{ANSWERS, Answer, Done, ORDERS, Order, written};
 use crate::run::engine::{kernel, one_env, reflection};
 use crate::run::error::{FAILED, LOST, OK, RunError};
@@ -11,17 +11,16 @@ use crate::run::signals;
 use crate::run::store::dir::CONFIG;
 use ostler_collector::peers::Group;
 use ostler_collector::replay::ReplayBuffer;
-use ostler_collector::{CollectError, Snapshot};
+use ostler_collector::{CollectError, Rollout, Snapshot};
 use ostler_learn::config::curriculum::with_files_of;
 use ostler_learn::config::{Config, Gpus, Loaded};
-use ostler_learn::learner::LearnError;
+use ostler_learn::learner::{LearnError, Learner};
 use ostler_sim::Model;
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::snapshot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
 use toml::Value;
 
 /// Keys in which the processes may differ: what a run decides on its way, and what a machine has.
@@ -51,7 +50,7 @@ pub fn follow(options: &Options, group: &Group) -> i32 {
         stop,
         parts: None,
         start: Snapshot::in_place(),
-        replay: None,
+        replay: Vec::new(),
         loaded: None,
     };
     loop {
@@ -75,7 +74,7 @@ struct Follower<'a> {
     parts: Option<Parts>,
     start: Snapshot,
     /// The replay buffer while nothing is built.
-    replay: Option<Box<ReplayBuffer>>,
+    replay: Vec<Option<Box<ReplayBuffer>>>,
     /// The configuration and the robot as this process reads them.
     loaded: Option<(Loaded, Arc<Model>)>,
 }
@@ -83,27 +82,21 @@ struct Follower<'a> {
 impl Follower<'_> {
     /// One order; whether another follows.
     fn step(&mut self) -> Result<bool, RunError> {
-        let text = self.group.tell(&[])?;
+        let text = self.group.told()?;
         let (order, _) = snapshot::read::<Order>(ORDERS, &text).map_err(CollectError::from)?;
-        let begun = Instant::now();
         let mut done = Done::default();
         let result = match order {
             Order::End => return Ok(false),
-            // What fails in the midst of messages leaves the others waiting: it ends this process.
-            Order::Update => {
-                done.magnitude = self.update()?;
-                Ok(())
-            }
-            Order::Share => {
-                self.share()?;
-                Ok(())
-            }
+            Order::Update => self.update().map(|number| done.number = number),
+            Order::WarmUp => self.warm_up(),
+            // What fails in the midst of it leaves the others waiting: it ends this process.
+            Order::Share => Ok(self.share()?),
             order => self.obey(order, &mut done),
         };
-        done.seconds = begun.elapsed().as_secs_f64();
         done.stop = self.stop.load(Relaxed);
         let answer = match result {
             Ok(()) => Answer::Done(done),
+            Err(RunError::Learn(e)) if is_cut_short(&e) => Answer::CutShort,
             Err(e) => match e.out_of_memory() {
                 Some(memory) => Answer::Memory { what: memory.what, bytes: memory.bytes },
                 None if e.process_is_lost() => return Err(e),
@@ -121,24 +114,21 @@ impl Follower<'_> {
                 return self.build(&config, &robot, &version);
             }
             Order::Drop => {
-                // What was remembered does not depend on the number of environments.
-                if let Some(memory) = self.parts.as_mut().and_then(|p| p.learner.memory()) {
-                    self.replay = memory.slot().take();
+                if let Some(mut parts) = self.parts.take() {
+                    self.replay = parts.take_buffers();
                 }
-                self.parts = None;
                 return Ok(());
             }
             _ => {}
         }
         let Some(Parts { collector, learner, machine, .. }) = &mut self.parts else {
-            return Err(RunError::Usage("there is nothing to do it with".into()));
+            return Err(nothing_built());
         };
         match order {
             Order::Collect => {
                 collector.collect(learner.policy_mut())?;
                 collector.stats().write(&mut done.bytes).map_err(CollectError::from)?;
             }
-            Order::WarmUp => learner.warm_up(collector.rollout())?,
             Order::Capture { learner: false } => collector.capture(&mut self.start)?,
             Order::Capture { learner: true } => learner.capture()?,
             Order::Restore { learner: false } => collector.restore(&self.start)?,
@@ -151,7 +141,7 @@ impl Follower<'_> {
             }
             Order::Place { whole, spread } => {
                 let taken = collector.restore_range(&Snapshot::from(whole), spread)?;
-                done.magnitude = taken as u64;
+                done.number = taken as u64;
             }
             Order::Task { task } => {
                 let task: TaskConfig =
@@ -188,7 +178,12 @@ impl Follower<'_> {
             }
             Order::Progress { done } => learner.set_progress(done)?,
             Order::Restart { factor } => learner.restart(factor)?,
-            Order::Build { .. } | Order::Drop | Order::Update | Order::Share | Order::End => {}
+            Order::Build { .. }
+            | Order::Drop
+            | Order::Update
+            | Order::WarmUp
+            | Order::Share
+            | Order::End => {}
         }
         Ok(())
     }
@@ -196,12 +191,31 @@ impl Follower<'_> {
     /// Learns; the magnitude of the learner's state afterwards.
     fn update(&mut self) -> Result<u64, RunError> {
         let threads = self.loaded.as_ref().map_or(1, |(l, _)| l.config.learner_threads());
+        self.summed(|learner, rollout| {
+            ostler_machine::torch::with_threads(threads, || learner.update(rollout))?;
+            magnitude(learner.state())
+        })
+    }
+
+    fn warm_up(&mut self) -> Result<(), RunError> {
+        self.summed(|learner, rollout| learner.warm_up(rollout))
+    }
+
+    /// Work with sums in it. Where it fails here, those who wait for a sum are told, or this
+    /// process ends.
+    fn summed<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Learner, &Rollout) -> Result<T, LearnError>,
+    ) -> Result<T, RunError> {
         let Some(Parts { collector, learner, .. }) = &mut self.parts else {
-            return Ok(0);
+            return Err(nothing_built());
         };
-        let update = || learner.update(collector.rollout());
-        ostler_machine::torch::with_threads(threads, update)?;
-        Ok(magnitude(learner.state())?)
+        work(learner.as_mut(), collector.rollout()).map_err(|e| {
+            match is_cut_short(&e) || self.group.cut_short() {
+                true => e.into(),
+                false => CollectError::Lost(e.to_string()).into(),
+            }
+        })
     }
 
     fn share(&mut self) -> Result<(), RunError> {
@@ -242,19 +256,22 @@ impl Follower<'_> {
         let task = with_files_of(theirs.task.clone(), &loaded.config.task);
         loaded.config = Config { task, ..theirs };
         (loaded.config.sim.threads, loaded.config.learner.threads) = threads;
+        loaded.config.replay.part(&format!("process-{rank}"));
         let _kernel = kernel::settle(loaded, model, true, None).map_err(|e| {
             RunError::Usage(format!("process {rank} cannot have the kernel of process 0: {e}"))
         })?;
         let mut spec: EnvSpec = one_env(loaded, model)?.spec().clone();
         spec.reflection = reflection(loaded, model)?.map(Arc::new);
         let mut parts = Parts::build(loaded, model, &spec)?;
-        if let (Some(memory), Some(replay)) = (parts.learner.memory(), self.replay.take()) {
-            *memory.slot() = Some(replay);
-        }
+        parts.give_buffers(std::mem::take(&mut self.replay));
         self.parts = Some(parts);
         self.start = Snapshot::in_place();
         Ok(())
     }
+}
+
+fn nothing_built() -> RunError {
+    RunError::Usage("there is nothing to do it with".into())
 }
 
 /// The configuration and the robot as the command line of this process names them.

@@ -25,7 +25,7 @@ use tch::Tensor;
 
 /// Tells all others what to do.
 pub(super) fn order(group: &Group, order: &Order) -> Result<(), CollectError> {
-    group.tell(&written(ORDERS, order)?).map(|_| ())
+    group.tell(&written(ORDERS, order)?)
 }
 
 /// Waits until all others have done it; what each says, or the first that went wrong.
@@ -42,7 +42,9 @@ fn answers(group: &Group) -> Result<Vec<Done>, CollectError> {
                 }
                 all.push(done);
             }
-            Err(e) => drop(failed.get_or_insert(e)),
+            // Whoever was cut short does not know why.
+            Err(e) if matches!(failed, None | Some(CollectError::CutShort)) => failed = Some(e),
+            Err(_) => {}
         }
     }
     failed.map_or(Ok(all), Err)
@@ -58,6 +60,32 @@ fn all<T, E: From<CollectError>>(
     let own = work();
     let others = answers(group);
     Ok((own?, others?))
+}
+
+/// The same for work with sums in it. Where it fails here, those who wait for a sum are told.
+fn summed<T>(
+    group: &Group,
+    what: &Order,
+    work: impl FnOnce() -> Result<T, LearnError>,
+) -> Result<(T, Vec<Done>), LearnError> {
+    order(group, what)?;
+    match work() {
+        Ok(done) => Ok((done, answers(group)?)),
+        Err(e @ LearnError::Host(CollectError::Lost(_))) => Err(e),
+        Err(e) if is_cut_short(&e) => Err(answers(group).err().map_or(e, Into::into)),
+        Err(e) if group.cut_short() => {
+            // Theirs is that this one failed.
+            let _ = answers(group);
+            Err(e)
+        }
+        // Nobody can tell them: all begin again.
+        Err(e) => Err(CollectError::Lost(format!("they wait for this one: {e}")).into()),
+    }
+}
+
+/// Whether another process has failed in the midst of sums.
+pub(super) fn is_cut_short(e: &LearnError) -> bool {
+    matches!(e, LearnError::Host(CollectError::CutShort))
 }
 
 /// Has the others build their parts of `config`'s environments, beside this process.
@@ -239,7 +267,7 @@ impl Collector for LeadCollector {
         let place = Order::Place { whole: whole.clone(), spread };
         let whole = Snapshot::from(whole);
         let (taken, others) = all(&self.group, &place, || self.own.restore_range(&whole, spread))?;
-        Ok(taken + others.iter().map(|done| done.magnitude as usize).sum::<usize>())
+        Ok(taken + others.iter().map(|done| done.number as usize).sum::<usize>())
     }
 
     fn bytes<'a>(&self, of: &'a Snapshot) -> Result<Cow<'a, [u8]>, CollectError> {
@@ -255,13 +283,11 @@ impl Collector for LeadCollector {
 pub(in crate::run) struct LeadLearner {
     own: Box<dyn Learner>,
     group: Group,
-    /// The replay buffer of a learner without one.
-    none: Option<Box<ReplayBuffer>>,
 }
 
 impl LeadLearner {
     pub(in crate::run) fn new(own: Box<dyn Learner>, group: &Group) -> Self {
-        Self { own, group: group.clone(), none: None }
+        Self { own, group: group.clone() }
     }
 
     /// All others take the numbers that this process has now.
@@ -275,13 +301,12 @@ impl LeadLearner {
 impl Learner for LeadLearner {
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
         self.group.take_waited();
-        order(&self.group, &Order::Update)?;
-        let mut stats = self.own.update(rollout)?;
+        let own = &mut self.own;
+        let (mut stats, others) = summed(&self.group, &Order::Update, || own.update(rollout))?;
         stats.waited_s = Some(self.group.take_waited());
         let own = magnitude(self.own.state())?;
-        let others = answers(&self.group)?;
         // It cannot be; if it is, nobody shall train on for days without knowing.
-        if let Some(rank) = others.iter().position(|done| done.magnitude != own) {
+        if let Some(rank) = others.iter().position(|done| done.number != own) {
             let why = "its weights are no longer those of process 0".into();
             return Err(CollectError::Peer { rank: rank + 1, why }.into());
         }
@@ -306,7 +331,7 @@ impl Learner for LeadLearner {
 
     fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         let own = &mut self.own;
-        all(&self.group, &Order::WarmUp, || own.warm_up(rollout)).map(|_| ())
+        summed(&self.group, &Order::WarmUp, || own.warm_up(rollout)).map(|_| ())
     }
 
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
@@ -384,11 +409,8 @@ impl Remembers for LeadLearner {
         all(&self.group, &open, here).map(|(opened, _)| opened)
     }
 
-    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>> {
-        match self.own.memory() {
-            Some(memory) => memory.slot(),
-            None => &mut self.none,
-        }
+    fn buffers(&mut self) -> Vec<&mut Option<Box<ReplayBuffer>>> {
+        self.own.memory().map_or_else(Vec::new, Remembers::buffers)
     }
 
     fn save_others(&mut self) -> Result<Vec<Saved>, LearnError> {

@@ -96,17 +96,18 @@ enum Answer {
         bytes: usize,
     },
     Failed(String),
+    /// Another process failed in the midst of sums.
+    CutShort,
 }
 
 /// What there is to say of an order that was done.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Done {
-    /// Of the learner's state: the same bits in all processes.
-    magnitude: u64,
+    /// Of an update: of the learner's state, the same bits in all processes. Of a place: how many
+    /// environments go on.
+    number: u64,
     /// Whether a signal asks this process to end.
     stop: bool,
-    /// How long it took (s).
-    seconds: f64,
     /// What was asked for: statistics of episodes, the environments' state.
     bytes: Vec<u8>,
 }
@@ -121,6 +122,7 @@ impl Answer {
                 Err(MemoryError { what, bytes }.into())
             }
             Self::Failed(why) => Err(CollectError::Peer { rank, why }),
+            Self::CutShort => Err(CollectError::CutShort),
         }
     }
 }

@@ -156,7 +156,7 @@ pub(in crate::run) fn restore(
         && !memory.restore_others(&c.meta.replay_of_others)?
     {
         tracing::warn!(
-            "the replay buffers of the run's processes are not all as they were: the run goes on, \
+            "the replay buffers of the run's processes or policies are not all as they were: the run goes on, \
              but does not repeat bit for bit what it would have been"
         );
     }

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
             Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
         }
     }
-    for note in notes.iter().chain(&env.spec().doubts) {
+    for note in notes.iter().chain(&env.spec().doubts).chain(&env.overlaps()) {
         outln!("note: {note}");
     }
     for file in &loaded.files {
@@ -352,8 +352,12 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
     if config.runner.algorithm.off_policy() {
         let each = layout.bytes_per_transition() as u64;
         let capacity = config.replay.capacity as u64;
+        let policies = match spec.policy_names.len() {
+            0 | 1 => "",
+            _ => ", for each policy",
+        };
         outln!(
-            "replay memory: {} transitions of {each} bytes, {} MiB",
+            "replay memory: {} transitions of {each} bytes, {} MiB{policies}",
             thousands(capacity as f64),
             thousands(((each * capacity) >> 20) as f64)
         );
