@@ -431,6 +431,15 @@ pub fn scratch(what: &str) -> Result<tempfile::TempDir> {
         .tempdir()
 }
 
+/// The open file that a process of this machine knows by a number, to read and write: what it
+/// says of itself, so no name that a stranger can lay a link under.
+///
+/// # Errors
+/// It has none of this number, or may not be asked.
+pub fn of_process(pid: i64, number: i64) -> Result<File> {
+    OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{number}"))
+}
+
 /// A file in memory; `flags` beyond `MFD_CLOEXEC` are `memfd_create`'s.
 ///
 /// # Errors

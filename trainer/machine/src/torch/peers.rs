@@ -6,6 +6,7 @@ use super::shared::{self, SharedSums};
 use super::{TorchError, call, exit_fast, short_errors};
 use ostler_collector::peers::Peers;
 use ostler_collector::transfer::host_integer;
+use ostler_sim::files::of_process;
 use std::ffi::{CString, c_char, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -306,14 +307,10 @@ impl Gloo {
         self.broadcast(&place, 0)?;
         let at = |k| host_integer(&place.f_get(k)?);
         let (pid, fd, name) = (at(0)?, at(1)?, at(2)? as u64);
-        let open = || {
-            let path = format!("/proc/{pid}/fd/{fd}");
-            std::fs::OpenOptions::new().read(true).write(true).open(path)
-        };
         let map = |file: &_| SharedSums::map(file, name, self.rank, self.size);
         let own = match &made {
             Some((file, _)) => map(file),
-            None => open().and_then(|file| map(&file)),
+            None => of_process(pid, fd).and_then(|file| map(&file)),
         };
         let own = own.ok();
         // Twice: each is to have written its number before the others look for it.

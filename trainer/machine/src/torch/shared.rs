@@ -59,16 +59,8 @@ unsafe impl Send for SharedSums {}
 /// tells it from all other.
 pub(super) fn create(size: usize) -> std::io::Result<(std::fs::File, u64)> {
     use std::hash::{BuildHasher, RandomState};
-    use std::os::fd::FromRawFd;
     use std::os::unix::fs::FileExt;
-    // SAFETY: the name is terminated; a new descriptor is owned by the file alone.
-    let file = unsafe {
-        let fd = libc::memfd_create(c"ostler-sums".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        std::fs::File::from_raw_fd(fd)
-    };
+    let file = ostler_sim::files::unnamed(0)?;
     // Memory that is not there is refused here, not by a signal later.
     // SAFETY: takes numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes(size) as libc::off_t) } {
