@@ -75,8 +75,10 @@ struct Joined {
     size: usize,
     /// Messages keep their order, whichever thread of this process sends them.
     peers: Mutex<Box<dyn Peers>>,
-    /// Time that sums took since it was asked for (ns), most of it waiting for the slowest.
+    /// Time that sums took (ns), most of it waiting for the slowest.
     waited: AtomicU64,
+    /// Time that each process worked since it was asked for (s).
+    work: Mutex<Vec<f64>>,
     /// Where several tensors become one message, by their sizes and kinds.
     messages: Mutex<Vec<Tensor>>,
 }
@@ -102,6 +104,7 @@ impl Group {
                 size,
                 peers: Mutex::new(peers),
                 waited: AtomicU64::default(),
+                work: Mutex::new(vec![0.0; size]),
                 messages: Mutex::default(),
             }))),
         }
@@ -284,9 +287,36 @@ impl Group {
         self.0.as_ref().is_some_and(|g| g.peers().cut_short())
     }
 
-    /// Time that sums took since this was asked last (s).
-    pub fn take_waited(&self) -> f64 {
-        self.0.as_ref().map_or(0.0, |g| g.waited.swap(0, Relaxed) as f64 * 1e-9)
+    /// Time that sums took so far (s).
+    pub fn waited(&self) -> f64 {
+        self.0.as_ref().map_or(0.0, |g| g.waited.load(Relaxed) as f64 * 1e-9)
+    }
+
+    /// Does `work`; the time that it took without its sums (s).
+    pub fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, f64) {
+        let (begun, waited) = (Instant::now(), self.waited());
+        let done = work();
+        (done, begun.elapsed().as_secs_f64() - (self.waited() - waited))
+    }
+
+    /// Counts time that a process worked (s).
+    pub fn count_work(&self, rank: usize, seconds: f64) {
+        let Some(group) = &self.0 else {
+            return;
+        };
+        let mut work = group.work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of) = work.get_mut(rank) {
+            *of += seconds;
+        }
+    }
+
+    /// The [work](Self::count_work) of each process since this was asked last (s).
+    pub fn take_work(&self) -> Vec<f64> {
+        let Some(group) = &self.0 else {
+            return Vec::new();
+        };
+        let mut work = group.work.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *work, vec![0.0; group.size])
     }
 }
 

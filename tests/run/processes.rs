@@ -121,6 +121,31 @@ fn a_killed_process_ends_with_the_bits_of_a_run_that_was_left_alone() {
     }
 }
 
+/// A process of two that dies in a phase of its own: the supervisor starts all again, and the
+/// last checkpoint has the bits of a run that was left alone.
+#[test]
+fn killed_in_any_phase_all_begin_again_with_the_same_bits() {
+    let place = Place::with(&[crate::common::TASK, REPLAY].concat());
+    let save = "runner.save_interval=2";
+    for profile in ["", "--profile=sac"] {
+        let train = |name: &str, more: &[&str]| {
+            let args = ["--nproc", "2", save, profile].into_iter().filter(|arg| !arg.is_empty());
+            place.train(name, 5, &args.chain(more.iter().copied()).collect::<Vec<_>>())
+        };
+        let whole = train(&format!("whole{profile}"), &[]);
+        for (process, phase) in
+            [(0, "collect"), (0, "update"), (0, "save"), (1, "collect"), (1, "update"), (1, "save")]
+        {
+            let fault = format!("kill phase={phase} iteration=4 process={process}");
+            let name = format!("{phase}{process}{profile}");
+            let run = train(&name, &["--inject", &fault]);
+            assert_same_bits(&whole, &run);
+            let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
+            assert!(log.contains("the run goes on from its checkpoint"), "{name}\n{log}");
+        }
+    }
+}
+
 #[test]
 fn a_process_that_stands_still_is_noticed() {
     let place = Place::new();

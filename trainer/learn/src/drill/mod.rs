@@ -106,6 +106,8 @@ pub struct RunFault {
     pub phase: Phase,
     /// In which iterations, the first is 1.
     pub iterations: RangeInclusive<u64>,
+    /// In which of several processes.
+    pub process: usize,
     /// What.
     pub act: Act,
 }
@@ -144,15 +146,11 @@ pub struct RunDrill {
 }
 
 impl RunDrill {
-    /// `done_through`: the last iteration that a process of this run which died had
-    /// begun; 0 where none did.
-    pub fn new(faults: Vec<RunFault>, done_through: u64) -> Self {
-        Self {
-            faults: faults.into_iter().map(|f| (f, false)).collect(),
-            done_through,
-            armed: None,
-            slow: None,
-        }
+    /// Those of process `rank`. `done_through`: the last iteration that a process of this run
+    /// which died had begun; 0 where none did.
+    pub fn new(faults: Vec<RunFault>, rank: usize, done_through: u64) -> Self {
+        let own = faults.into_iter().filter(|f| f.process == rank);
+        Self { faults: own.map(|f| (f, false)).collect(), done_through, armed: None, slow: None }
     }
 
     /// A phase of the iteration begins. Kills and allocation failures come once each; a

@@ -142,6 +142,7 @@ mod tests {
             Drill::Run(RunFault {
                 phase: Phase::Update,
                 iterations: 3..=5,
+                process: 0,
                 act: Act::FailAllocation { after: 17 },
             })
         );
@@ -150,6 +151,7 @@ mod tests {
             Drill::Run(RunFault {
                 phase: Phase::Save,
                 iterations: 0..=u64::MAX,
+                process: 0,
                 act: Act::SlowDisk { ms: 20 },
             })
         );
@@ -158,6 +160,7 @@ mod tests {
             Drill::Run(RunFault {
                 phase: Phase::Collect,
                 iterations: 0..=u64::MAX,
+                process: 0,
                 act: Act::Slow { percent: 30, by: Delay::Waiting },
             })
         );
@@ -166,12 +169,14 @@ mod tests {
             Drill::Run(RunFault {
                 phase: Phase::Keep,
                 iterations: 3..=9,
+                process: 0,
                 act: Act::LowDisk { mib: 50 },
             })
         );
         for text in [
             "slow phase=update iteration=3..5",
             "kill phase=collect iteration=5",
+            "kill phase=update process=1",
             "abort phase=save",
             "full disk iteration=3",
             "panic worker step=9",

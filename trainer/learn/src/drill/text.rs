@@ -99,41 +99,57 @@ impl<'a> Words<'a> {
 pub fn parse(text: &str) -> Result<Drill, String> {
     let mut words = Words::new(text)?;
     let run = |words: &mut Words<'_>, act| -> Result<RunFault, String> {
-        Ok(RunFault { phase: words.phase()?, iterations: words.iterations()?, act })
+        let (phase, iterations) = (words.phase()?, words.iterations()?);
+        Ok(RunFault { phase, iterations, process: words.number("process")?.unwrap_or(0), act })
     };
     match (words.action, words.target) {
         ("kill", "") => {
             let fault = run(&mut words, Act::Kill)?;
-            words.end(&["phase", "iteration"])?;
+            words.end(&["phase", "iteration", "process"])?;
             Ok(Drill::Run(fault))
         }
         ("abort", "") => {
             let fault = run(&mut words, Act::Abort)?;
-            words.end(&["phase", "iteration"])?;
+            words.end(&["phase", "iteration", "process"])?;
             Ok(Drill::Run(fault))
         }
         ("fail", "allocation") => {
             let after = words.number("after")?.unwrap_or(0);
             let fault = run(&mut words, Act::FailAllocation { after })?;
-            words.end(&["phase", "iteration", "after"])?;
+            words.end(&["phase", "iteration", "process", "after"])?;
             Ok(Drill::Run(fault))
         }
         ("full", "disk") => {
             let iterations = words.iterations()?;
             words.end(&["iteration"])?;
-            Ok(Drill::Run(RunFault { phase: Phase::Save, iterations, act: Act::FullDisk }))
+            Ok(Drill::Run(RunFault {
+                phase: Phase::Save,
+                iterations,
+                process: 0,
+                act: Act::FullDisk,
+            }))
         }
         ("low", "disk") => {
             let mib = words.number("mib")?.unwrap_or(0);
             let iterations = words.iterations()?;
             words.end(&["mib", "iteration"])?;
-            Ok(Drill::Run(RunFault { phase: Phase::Keep, iterations, act: Act::LowDisk { mib } }))
+            Ok(Drill::Run(RunFault {
+                phase: Phase::Keep,
+                iterations,
+                process: 0,
+                act: Act::LowDisk { mib },
+            }))
         }
         ("slow", "disk") => {
             let ms = words.number("ms")?.unwrap_or(1000);
             let iterations = words.iterations()?;
             words.end(&["ms", "iteration"])?;
-            Ok(Drill::Run(RunFault { phase: Phase::Save, iterations, act: Act::SlowDisk { ms } }))
+            Ok(Drill::Run(RunFault {
+                phase: Phase::Save,
+                iterations,
+                process: 0,
+                act: Act::SlowDisk { ms },
+            }))
         }
         ("slow", "") => {
             let percent = words.number("percent")?.unwrap_or(20);
@@ -143,7 +159,7 @@ pub fn parse(text: &str) -> Result<Drill, String> {
                 Some(by) => return Err(format!("by={by}: work or waiting")),
             };
             let fault = run(&mut words, Act::Slow { percent, by })?;
-            words.end(&["phase", "iteration", "percent", "by"])?;
+            words.end(&["phase", "iteration", "process", "percent", "by"])?;
             Ok(Drill::Run(fault))
         }
         _ => super::poison::parse(words),

@@ -146,7 +146,7 @@ impl Run {
                 health: past.health,
                 memory: MemoryGuard::new(monitor, past.last_pressure),
                 stop,
-                drill: RunDrill::new(faults, begun),
+                drill: RunDrill::new(faults, 0, begun),
                 reporter: options.reporter.clone(),
             },
             store: Store::new(dir, written, meta, git_folder, saved),

@@ -1,8 +1,10 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
 use super::config::ConfigArgs;
+use super::train;
 use super::{bench_physics, bench_threads};
 use clap::{Args, Subcommand};
+use ostler_collector::peers::Group;
 use ostler_collector::policy::{Hidden, Noise, Widths};
 use ostler_collector::{Act, CollectError, Collector, Policy};
 use ostler_learn::config::{Gpus, Override};
@@ -10,14 +12,15 @@ use ostler_learn::learner::Learner;
 use ostler_machine::memory::Here;
 use ostler_machine::memory::resident_mib;
 use ostler_machine::torch::{cpu_allocations, with_threads};
-use ostler_run::log::outln;
-use ostler_run::run::{Parts, Rows, RunError, build_env, one_env, plan, settle_kernel};
+use ostler_run::log::{errln, outln};
+use ostler_run::run::{Options, Parts, Rows, RunError, build_env, one_env, plan, settle_kernel};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{SimDevice, Specialize};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{self, Purpose};
 use serde_json::{Map, json};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tch::{TchError, Tensor};
@@ -43,6 +46,9 @@ pub(crate) struct BenchArgs {
     /// the speeds beside those of the first: 1,2,4
     #[arg(long, value_delimiter = ',', value_name = "N,...")]
     threads: Vec<usize>,
+    /// Measure so many processes on this machine that train as one, as `ostler train --nproc`
+    #[arg(long, value_name = "N", conflicts_with = "threads", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nproc: Option<u32>,
 }
 
 /// Parts that are measured by themselves.
@@ -62,6 +68,21 @@ pub(crate) fn run(args: &BenchArgs) -> Result<i32, RunError> {
         return Err(RunError::Usage("--seconds takes a number above 0 and up to 3600".into()));
     }
     let time = Duration::from_secs_f64(args.seconds);
+    if let Some(n) = args.nproc.filter(|n| *n > 1) {
+        let mut options = Options { config: Some(file.clone()), overrides, ..Options::default() };
+        train::divide_threads(&mut options, n as usize);
+        let work = || match measure(&file, &options.overrides, time, args.json) {
+            Ok(measured) => {
+                measured.print(args.json);
+                0
+            }
+            Err(e) => {
+                errln!("error: {e}");
+                e.exit_code()
+            }
+        };
+        return Ok(train::forked(&options, n, work));
+    }
     match args.threads.is_empty() {
         true => measure(&file, &overrides, time, args.json)?.print(args.json),
         false => {
@@ -78,7 +99,7 @@ pub(super) struct Measured {
     backend: &'static str,
     kernel: String,
     /// By name, in the order in which they are printed.
-    pub numbers: Vec<(&'static str, f64)>,
+    pub numbers: Vec<(Cow<'static, str>, f64)>,
 }
 
 impl Measured {
@@ -120,7 +141,8 @@ fn measure(
     let n = config.env.num_envs;
 
     let on_device = config.sim.device == SimDevice::Cuda;
-    let ((mut simulation, loops), mut kernel, spec) = match on_device {
+    let group = Group::current();
+    let ((mut simulation, loops), mut kernel, spec) = match on_device || !group.is_alone() {
         true => ((f64::NAN, 0.0), String::new(), one_env(&loaded, &model)?.spec().clone()),
         false => {
             let mut env = build_env(&loaded, config, &model, n, config.seed)?;
@@ -150,6 +172,7 @@ fn measure(
 
     let (mut collect_s, mut env_s, mut policy_s, mut update_s) = (0.0, 0.0, 0.0, 0.0);
     let mut iterations = 0.0;
+    let (_, waited) = (group.take_work(), group.waited());
     let clock = Instant::now();
     while clock.elapsed() < 2 * time {
         collector.collect(learner.policy_mut())?;
@@ -162,10 +185,11 @@ fn measure(
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();
+    let (work, waited) = (group.take_work(), group.waited() - waited);
     let (per_step, per_update) = allocations(&mut *collector, learner.as_mut(), torch.threads)?;
     let steps = samples * iterations;
     let counts = collector.counts();
-    let numbers = vec![
+    let numbers = [
         ("simulation.steps_per_s", simulation),
         ("simulation.fork_joins_per_step", loops),
         ("collection.steps_per_s", steps / collect_s),
@@ -188,6 +212,18 @@ fn measure(
         ("collection.waits", counts.all.waits as f64),
         ("collection.copies", counts.all.copies() as f64),
     ];
+    let mut numbers: Vec<(Cow<'static, str>, f64)> =
+        numbers.into_iter().map(|(key, value)| (key.into(), value)).collect();
+    if !group.is_alone() {
+        kernel.clone_from(&config.sim.kernel);
+        // They are measured by what process 0 does alone.
+        numbers.retain(|(key, _)| !key.starts_with("simulation."));
+        numbers.push(("processes".into(), group.size() as f64));
+        numbers.push(("share.waiting".into(), waited / whole_s));
+        let each = work.iter().enumerate();
+        let each = each.map(|(rank, s)| (format!("share.work.{rank}").into(), s / whole_s));
+        numbers.extend(each);
+    }
     Ok(Measured { name: config.name.clone(), backend: config.sim.backend.name(), kernel, numbers })
 }
 

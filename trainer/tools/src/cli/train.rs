@@ -99,14 +99,8 @@ pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, Ru
     let here = launched.as_ref().map_or(args.nproc.unwrap_or(1) as usize, |l| l.here);
     divide_threads(&mut options, here);
     let go = |options: &Options| match (&launched, args.nproc) {
-        (Some(launch), _) => train_as(options, launch),
-        (None, Some(n)) if n > 1 => match peers::fork(n as usize) {
-            Ok(launch) => train_as(options, &launch),
-            Err(e) => {
-                errln!("error: {n} processes cannot be started: {e}");
-                FAILED
-            }
-        },
+        (Some(launch), _) => together(options, launch, || train(options)),
+        (None, Some(n)) if n > 1 => forked(options, n, || train(options)),
         _ => train(options),
     };
     match wish(&options).filter(|_| launched.is_none()) {
@@ -117,7 +111,7 @@ pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, Ru
 
 /// Of `here` processes on this machine each has its share of the cores, where the configuration
 /// leaves their number open.
-fn divide_threads(options: &mut Options, here: usize) {
+pub(super) fn divide_threads(options: &mut Options, here: usize) {
     let Some(path) = options.config.as_deref().filter(|_| here > 1) else {
         return;
     };
@@ -134,8 +128,8 @@ fn divide_threads(options: &mut Options, here: usize) {
     }
 }
 
-/// One of several processes: the first trains, the others follow; returns the exit code.
-fn train_as(options: &Options, launch: &Launch) -> i32 {
+/// One of several processes: the first does `work`, the others follow; returns the exit code.
+pub(super) fn together(options: &Options, launch: &Launch, work: impl FnOnce() -> i32) -> i32 {
     let runner = config_of(options).map(|c| c.runner).unwrap_or_default();
     let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
     let patience =
@@ -150,9 +144,20 @@ fn train_as(options: &Options, launch: &Launch) -> i32 {
     if group.rank() > 0 {
         return peers::follow(options, &group);
     }
-    let code = train(options);
+    let code = work();
     peers::part();
     code
+}
+
+/// Starts so many processes on this machine, see [`together`].
+pub(super) fn forked(options: &Options, size: u32, work: impl FnOnce() -> i32) -> i32 {
+    match peers::fork(size as usize) {
+        Ok(launch) => together(options, &launch, work),
+        Err(e) => {
+            errln!("error: {size} processes cannot be started: {e}");
+            FAILED
+        }
+    }
 }
 
 /// `--resume auto`; whether nothing is left to do.

@@ -4,6 +4,7 @@ use super::Parts;
 use super::machine::release;
 use crate::forecast::fit::Foreseen;
 use crate::run::error::RunError;
+use ostler_collector::peers::Group;
 use ostler_learn::config::{Config, Loaded};
 use ostler_learn::drill::Drill;
 use ostler_sim::Model;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// Drills for environments that there are not: said, for nothing would be seen.
 pub(crate) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
-    let most = config.most_envs();
+    let (most, processes) = (config.most_envs(), Group::current().size());
     drills.iter().find_map(|drill| match drill {
         Drill::Env(Injection {
             env: Which::One(id),
@@ -20,6 +21,10 @@ pub(crate) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
         }) if *id as usize >= most => Some(format!(
             "DRILL: there is no environment {id}: with {most} of them the last is env={}; this fault will not come",
             most.saturating_sub(1)
+        )),
+        Drill::Run(fault) if fault.process >= processes => Some(format!(
+            "DRILL: there is no process {}, of {processes}; this fault will not come",
+            fault.process
         )),
         _ => None,
     })

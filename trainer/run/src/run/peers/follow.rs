@@ -14,6 +14,7 @@ use ostler_collector::replay::ReplayBuffer;
 use ostler_collector::{CollectError, Rollout, Snapshot};
 use ostler_learn::config::curriculum::with_files_of;
 use ostler_learn::config::{Config, Gpus, Loaded};
+use ostler_learn::drill::{Drill, Phase, RunDrill};
 use ostler_learn::learner::{LearnError, Learner};
 use ostler_sim::Model;
 use ostler_sim::config::TaskConfig;
@@ -52,6 +53,8 @@ pub fn follow(options: &Options, group: &Group) -> i32 {
         start: Snapshot::in_place(),
         replay: Vec::new(),
         loaded: None,
+        drill: RunDrill::default(),
+        iteration: 0,
     };
     loop {
         match follower.step() {
@@ -77,6 +80,9 @@ struct Follower<'a> {
     replay: Vec<Option<Box<ReplayBuffer>>>,
     /// The configuration and the robot as this process reads them.
     loaded: Option<(Loaded, Arc<Model>)>,
+    /// Faults on order for this process, and iterations since its start.
+    drill: RunDrill,
+    iteration: u64,
 }
 
 impl Follower<'_> {
@@ -85,14 +91,25 @@ impl Follower<'_> {
         let text = self.group.told()?;
         let (order, _) = snapshot::read::<Order>(ORDERS, &text).map_err(CollectError::from)?;
         let mut done = Done::default();
-        let result = match order {
+        let group = self.group.clone();
+        let (result, seconds) = match order {
             Order::End => return Ok(false),
-            Order::Update => self.update().map(|number| done.number = number),
-            Order::WarmUp => self.warm_up(),
             // What fails in the midst of it leaves the others waiting: it ends this process.
-            Order::Share => Ok(self.share()?),
-            order => self.obey(order, &mut done),
+            Order::Share => (Ok(self.share()?), 0.0),
+            order => group.timed(|| {
+                let phase = self.begin(&order);
+                let result = match order {
+                    Order::Update => self.update().map(|number| done.number = number),
+                    Order::WarmUp => self.warm_up(),
+                    order => self.obey(order, &mut done),
+                };
+                match phase {
+                    Some(phase) => self.drill.leave(phase, result),
+                    None => result,
+                }
+            }),
         };
+        done.seconds = seconds;
         done.stop = self.stop.load(Relaxed);
         let answer = match result {
             Ok(()) => Answer::Done(done),
@@ -105,6 +122,25 @@ impl Follower<'_> {
         };
         self.group.send(&written(ANSWERS, &answer)?, 0)?;
         Ok(true)
+    }
+
+    /// The phase of the run that an order belongs to begins, with the faults that are on order
+    /// for it.
+    fn begin(&mut self, order: &Order) -> Option<Phase> {
+        self.iteration += u64::from(matches!(order, Order::Collect));
+        let phase = match order {
+            Order::WarmUp => {
+                // What was collected for it is no iteration.
+                self.iteration = 0;
+                return None;
+            }
+            Order::Collect => Phase::Collect,
+            Order::Update => Phase::Update,
+            Order::State { .. } | Order::SaveReplay => Phase::Save,
+            _ => return None,
+        };
+        self.drill.enter(phase, self.iteration);
+        Some(phase)
     }
 
     /// Orders without messages of their own.
@@ -262,6 +298,15 @@ impl Follower<'_> {
         })?;
         let mut spec: EnvSpec = one_env(loaded, model)?.spec().clone();
         spec.reflection = reflection(loaded, model)?.map(Arc::new);
+        // Who started again after a fault is spared it.
+        if self.iteration == 0 && !self.options.restarted {
+            let drills = loaded.config.fault.drills().unwrap_or_default();
+            let run = drills.into_iter().filter_map(|drill| match drill {
+                Drill::Run(fault) => Some(fault),
+                Drill::Env(_) | Drill::Update(_) => None,
+            });
+            self.drill = RunDrill::new(run.collect(), rank, 0);
+        }
         let mut parts = Parts::build(loaded, model, &spec)?;
         parts.give_buffers(std::mem::take(&mut self.replay));
         self.parts = Some(parts);

@@ -37,6 +37,7 @@ fn answers(group: &Group) -> Result<Vec<Done>, CollectError> {
         let (answer, _) = snapshot::read::<Answer>(ANSWERS, &bytes)?;
         match answer.of(rank) {
             Ok(done) => {
+                group.count_work(rank, done.seconds);
                 if done.stop {
                     signals::pass_on();
                 }
@@ -57,7 +58,7 @@ fn all<T, E: From<CollectError>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Vec<Done>), E> {
     order(group, what)?;
-    let own = work();
+    let own = counted(group, work);
     let others = answers(group);
     Ok((own?, others?))
 }
@@ -69,7 +70,7 @@ fn summed<T>(
     work: impl FnOnce() -> Result<T, LearnError>,
 ) -> Result<(T, Vec<Done>), LearnError> {
     order(group, what)?;
-    match work() {
+    match counted(group, work) {
         Ok(done) => Ok((done, answers(group)?)),
         Err(e @ LearnError::Host(CollectError::Lost(_))) => Err(e),
         Err(e) if is_cut_short(&e) => Err(answers(group).err().map_or(e, Into::into)),
@@ -81,6 +82,13 @@ fn summed<T>(
         // Nobody can tell them: all begin again.
         Err(e) => Err(CollectError::Lost(format!("they wait for this one: {e}")).into()),
     }
+}
+
+/// This process's own work.
+fn counted<T>(group: &Group, work: impl FnOnce() -> T) -> T {
+    let (done, seconds) = group.timed(work);
+    group.count_work(0, seconds);
+    done
 }
 
 /// Whether another process has failed in the midst of sums.
@@ -300,10 +308,10 @@ impl LeadLearner {
 
 impl Learner for LeadLearner {
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
-        self.group.take_waited();
+        let waited = self.group.waited();
         let own = &mut self.own;
         let (mut stats, others) = summed(&self.group, &Order::Update, || own.update(rollout))?;
-        stats.waited_s = Some(self.group.take_waited());
+        stats.waited_s = Some(self.group.waited() - waited);
         let own = magnitude(self.own.state())?;
         // It cannot be; if it is, nobody shall train on for days without knowing.
         if let Some(rank) = others.iter().position(|done| done.number != own) {

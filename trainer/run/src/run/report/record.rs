@@ -4,6 +4,7 @@ use super::{Done, Standing};
 use crate::log::metrics::Record;
 use crate::run::evaluate::Evaluation;
 use crate::run::parts::Parts;
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::host_number;
 use ostler_collector::{CollectCounts, Rollout};
 use ostler_machine::memory::resident_mib;
@@ -157,6 +158,13 @@ fn speed(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
     r.put("Perf/policy_ms", times.policy * 1e3);
     r.put("Perf/gae_ms", update.gae_s * 1e3);
     r.put("Perf/update_ms", update.update_s * 1e3);
+    let work = Group::current().take_work();
+    for (rank, seconds) in work.iter().enumerate() {
+        r.put(&format!("Perf/work_of_process/{rank}"), *seconds);
+    }
+    if let Some(slowest) = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b])) {
+        r.put("Perf/slowest_process", slowest as f64);
+    }
     if config.gpu().is_some() {
         for (tag, count) in traffic(parts.collector.counts(), update.traffic) {
             r.put(tag, count as f64);
