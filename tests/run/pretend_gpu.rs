@@ -125,8 +125,9 @@ fn replay_learns_what_it_learns_on_the_processor() {
     ] {
         alike(&place, what, more);
     }
-    // Pinned batches are for a GPU alone.
-    let pinned = ["--profile=td3", "replay.prefetch=2"];
+    // Pinned batches are for a GPU alone, and go together with transforms.
+    let transforms = "replay.transform=[{kind='noise', noise=0.01}, {kind='reward', scale=0.5}]";
+    let pinned = ["--profile=td3", "replay.prefetch=2", transforms];
     let gpu = [&pinned[..], &["replay.pin_memory=true"]].concat();
     let (gpu, cpu) = (trained(&place, "gpu", &gpu), place.train("cpu", 3, &pinned));
     assert_alike(&gpu, &cpu, "pinned");

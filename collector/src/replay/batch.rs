@@ -1,8 +1,8 @@
 //! Batches: named tensors with a leading batch dimension, the memory that they lie in, and how
 //! transitions of host memory come there, scattered into columns in one pass.
 //!
-//! F9: pinning is the last thing that happens to a batch, whatever transforms made of it, and
-//! every tensor is asked whether it is pinned.
+//! F9: the memory on the host that a GPU copies from is pinned, whatever transforms make of the
+//! batch behind the copy, and every draw asks whether it is.
 
 use super::draw::Progress;
 use super::transition::{FieldKind, Layout, Rows, Window, names};
@@ -154,41 +154,6 @@ pub trait Pinner: Debug + Send + Sync {
     /// # Errors
     /// Nobody knows.
     fn is_pinned(&self, tensor: &Tensor) -> Result<bool, TchError>;
-}
-
-/// Pins all tensors of a batch on the host that are not pinned yet, and asks each; a batch
-/// on a GPU is where pinned memory would have been copied to. `device`: where the batch is to
-/// be.
-pub(crate) fn pin_batch(
-    pinner: &dyn Pinner,
-    device: Device,
-    mut batch: Batch,
-) -> Result<Batch, ReplayError> {
-    let mut moved = Vec::new();
-    for (name, tensor) in batch.fields() {
-        if tensor.device() != device {
-            return Err(ReplayError::Device {
-                name: name.into(),
-                expected: device,
-                got: tensor.device(),
-            });
-        }
-        if device != Device::Cpu {
-            continue;
-        }
-        let pinned = match pinner.is_pinned(tensor)? {
-            true => None,
-            false => Some(pinner.pin(tensor)?),
-        };
-        if !pinner.is_pinned(pinned.as_ref().unwrap_or(tensor))? {
-            return Err(ReplayError::NotPinned { name: name.into() });
-        }
-        moved.extend(pinned.map(|tensor| (name.to_owned(), tensor)));
-    }
-    for (name, tensor) in moved {
-        batch.insert(&name, tensor)?;
-    }
-    Ok(batch)
 }
 
 /// Parts of a draw.

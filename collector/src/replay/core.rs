@@ -8,7 +8,7 @@
 //! its draws equal those without it. Draws that nobody took when the buffer changes are thrown
 //! away and made again.
 
-use super::batch::{Batch, Draw, GatherPlan, Pinner, Slot, copy, pin_batch};
+use super::batch::{Batch, Draw, GatherPlan, Pinner, Slot, copy};
 use super::draw::{self, Priorities, PriorityMark, Progress, SamplerKind};
 use super::host::rows_of;
 use super::storage::{Fill, New, Storage};
@@ -211,7 +211,7 @@ pub(crate) struct Maker {
     /// Key of the draws of the buffer's owner.
     pub seed: u64,
     pub chain: Chain,
-    /// The last stage, where asked for.
+    /// Asked at every draw whether the memory that a GPU copies from is pinned.
     pub pinner: Option<Box<dyn Pinner>>,
 }
 
@@ -239,15 +239,12 @@ impl Maker {
     ) -> Result<(), ReplayError> {
         slot.made = None;
         self.core.draw(seed, progress, slot)?;
-        if self.chain.is_empty() && self.pinner.is_none() {
-            return Ok(());
-        }
-        let mut batch = tch::no_grad(|| self.chain.run(slot.base.shallow_clone()))?;
         if let Some(pinner) = self.pinner.as_deref() {
             slot.check_pinned(pinner)?;
-            batch = pin_batch(pinner, self.chain.device(), batch)?;
         }
-        slot.made = Some(batch);
+        if !self.chain.is_empty() {
+            slot.made = Some(tch::no_grad(|| self.chain.run(slot.base.shallow_clone()))?);
+        }
         Ok(())
     }
 }

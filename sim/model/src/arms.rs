@@ -13,6 +13,13 @@ use nalgebra::DVector;
 /// A point of a body.
 type Point = (usize, Vec3);
 
+/// Straight parts of a string's way around a geom.
+const ARC: usize = 8;
+
+fn along(a: Vec3, b: Vec3, share: f64) -> Vec3 {
+    [0, 1, 2].map(|i| a[i] + share * (b[i] - a[i]))
+}
+
 fn sub(a: Vec3, b: Vec3) -> Vec3 {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
@@ -89,6 +96,43 @@ impl Rest<'_> {
         for (d, shift, turn) in self.jacobian(body, at) {
             row[d] += dot(shift, force) + dot(turn, torque);
         }
+    }
+
+    /// The ways of all spatial tendons, as straight parts from and to points in the world (m):
+    /// always as many, also where a string does not touch what it can wind around.
+    pub fn strings(&self) -> impl Iterator<Item = [Vec3; 2]> + '_ {
+        let pieces = self.model.tendons.iter().flat_map(|tendon| tendon.kind.pieces());
+        pieces.flat_map(|piece| {
+            let ways = self.piece(&piece).1;
+            let ([first, ..], [.., last]) = (&ways[..], &ways[..]) else {
+                return Vec::new();
+            };
+            let Some((geom, _)) = piece.around else {
+                return vec![[first[0].1, last[1].1]];
+            };
+            let points = |k: usize| match ways.len() {
+                1 => along(first[0].1, first[1].1, k as f64 / (ARC + 2) as f64),
+                _ if k == 0 => first[0].1,
+                _ if k > ARC + 1 => last[1].1,
+                _ => self.on(geom, first[1].1, last[0].1, (k - 1) as f64 / ARC as f64),
+            };
+            (0..ARC + 2).map(|k| [points(k), points(k + 1)]).collect()
+        })
+    }
+
+    /// The point on a sphere or cylinder at a share of the way between two on it.
+    fn on(&self, geom: usize, from: Vec3, to: Vec3, share: f64) -> Vec3 {
+        let geom = &self.model.geoms[geom];
+        let pose = self.bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
+        let [a, b] = [from, to].map(|p| rotate(conjugate(pose.quat), sub(p, pose.pos)));
+        let turns = if geom.kind == GeomKind::Cylinder { 2 } else { 3 };
+        let radius = |p: Vec3| p[..turns].iter().map(|x| x * x).sum::<f64>().sqrt();
+        let mut p = along(a, b, share);
+        let longer = radius(a) / radius(p);
+        if longer.is_finite() {
+            p[..turns].iter_mut().for_each(|x| *x *= longer);
+        }
+        pose.point(p)
     }
 
     /// How a tendon's length changes per degree of freedom `(nv)`.
@@ -195,5 +239,40 @@ impl Rest<'_> {
             Transmission::Body(_) => {}
         }
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Over a drum and past it: as long as the tendon is, less what chords of arcs lack.
+    #[test]
+    fn the_parts_of_a_string_are_as_long_as_the_tendon() {
+        for (high, touches) in [(0.1, true), (0.4, false)] {
+            let text = format!(
+                r#"<mujoco><worldbody>
+                     <geom name="drum" type="cylinder" size="0.2 0.3" euler="90 0 0" pos="0 0 1"/>
+                     <site name="left" pos="-1 0 {high}"/><site name="side" pos="0 0 2"/>
+                     <body pos="1 0 {high}"><joint type="slide"/><geom size="0.1"/><site name="right"/></body>
+                     <body pos="0 1 0"><joint type="slide"/><geom size="0.1"/><site name="far"/></body>
+                   </worldbody>
+                   <tendon><spatial><site site="left"/><geom geom="drum" sidesite="side"/>
+                     <site site="right"/><site site="far"/></spatial></tendon></mujoco>"#,
+                high = if touches { 1.0 } else { 1.0 + high }
+            );
+            let model = crate::mjcf::parse(Path::new("t.xml"), text).unwrap();
+            let rest = Rest::new(&model, &model.qpos0);
+            let parts: Vec<[Vec3; 2]> =
+                Rest::posed(&model, rest.bodies.clone()).strings().collect();
+            assert_eq!(parts.len(), ARC + 3);
+            assert!(parts.windows(2).all(|w| w[0][1] == w[1][0]), "{parts:?}");
+            let length = |[a, b]: &[Vec3; 2]| dot(sub(*b, *a), sub(*b, *a)).sqrt();
+            let whole = tendon_length(&model, 0, &model.qpos0);
+            let short = whole - parts.iter().map(length).sum::<f64>();
+            assert!((-1e-9..1e-2).contains(&short), "{short} of {whole}");
+            assert_eq!(short > 1e-9, touches, "{short}");
+        }
     }
 }

@@ -83,15 +83,25 @@ impl Model {
         if free.is_none() && !self.joints.is_empty() {
             let branches = self.bodies.iter().skip(1);
             let roots = branches.filter(|b| b.weld != 0 && self.bodies[b.parent].weld == 0);
-            if roots.count() > 1 {
+            // They hang on one body that can be set free, or on the world itself.
+            let on: Vec<usize> = roots.map(|b| self.below_world(b.parent)).collect();
+            if on.len() > 1 && on[0] != 0 && on.iter().all(|b| *b == on[0]) {
                 lines.push(
-                    "several chains of joints hang on the world: if the robot is to move about, \
+                    "several chains of joints hang on a body that stands still: if the robot is to move about, \
                      task.base = \"free\" gives it a free joint"
                         .into(),
                 );
             }
         }
         lines
+    }
+
+    /// The body on the world that carries a body.
+    fn below_world(&self, mut body: usize) -> usize {
+        while self.bodies[body].parent != 0 {
+            body = self.bodies[body].parent;
+        }
+        body
     }
 }
 

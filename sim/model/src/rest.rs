@@ -99,6 +99,11 @@ impl<'a> Rest<'a> {
         Self { model, bodies, dofs }
     }
 
+    /// The model with its bodies at these places; nothing is known of how they move.
+    pub fn posed(model: &'a Model, bodies: Vec<Pose>) -> Self {
+        Self { model, bodies, dofs: Vec::new() }
+    }
+
     /// How a point of a body moves per degree of freedom: columns (velocity of the
     /// point, angular velocity) for the degrees of freedom that move it.
     pub fn jacobian(

@@ -142,6 +142,29 @@ fn contacts_carry_the_weight_of_a_robot_at_rest() {
 }
 
 #[test]
+fn tendons_go_from_site_to_site() {
+    let dir = odd();
+    let robot = super::ODD
+        .replace("<worldbody>", "<worldbody><site name=\"hook\" pos=\"0.1 0 2\"/>")
+        .replace("<joint name=\"swing\"", "<site name=\"eye\"/><joint name=\"swing\"")
+        .replace(
+            "<actuator>",
+            "<tendon><spatial><site site=\"hook\"/><site site=\"eye\"/></spatial></tendon><actuator>",
+        );
+    std::fs::write(dir.path().join("odd.xml"), robot).unwrap();
+    let config = dir.path().join("odd.toml");
+    let args = [config.to_str().unwrap(), "--agent", "zero", "--episodes", "1"];
+    let (page, _) = Page::play(&args);
+    assert_eq!(page.number("/layout/string_count"), 1);
+    let (at, arm) = (page.number("/layout/strings"), page.number("/layout/poses") + 7 * 2);
+    for row in page.rows() {
+        assert_eq!(row[at..at + 3], [0.1, 0.0, 2.0]);
+        let apart = (0..3).map(|i| (row[at + 3 + i] - row[arm + i]).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-4, "{:?}", &row[at..at + 6]);
+    }
+}
+
+#[test]
 fn names_cannot_break_out_of_the_page() {
     let dir = odd();
     let config = dir.path().join("odd.toml");

@@ -109,6 +109,14 @@ pub struct Rot {
 }
 
 impl Rot {
+    /// Any rotation whose z axis points along `z`.
+    pub fn with_z(z: V3) -> Rot {
+        let z = z.unit();
+        let other = if z.x.abs() < 0.5 { v3(1.0, 0.0, 0.0) } else { v3(0.0, 1.0, 0.0) };
+        let x = other.cross(z).unit();
+        Rot { c: [x, z.cross(x), z] }
+    }
+
     /// From a quaternion (w, x, y, z), which need not be exactly of unit length.
     pub fn from_quat(q: [f32; 4]) -> Rot {
         let n = q.iter().map(|v| v * v).sum::<f32>();

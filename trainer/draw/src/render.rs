@@ -5,7 +5,7 @@ use super::camera::View;
 use super::floor::{Shadow, checks};
 use super::image::Image;
 use super::math::{Frame, V3, v3};
-use super::scene::{Poses, Scene, Solid, linear};
+use super::scene::{Mark, Poses, Scene, Solid, linear};
 use super::shape::{Shape, Touch};
 
 /// Samples along each side of a pixel.
@@ -25,7 +25,9 @@ pub struct Renderer<'a> {
     /// It is on the robot.
     robot: Vec<bool>,
     /// Solids of this picture in the world.
-    placed: Vec<Placed<'a>>,
+    placed: Vec<Placed>,
+    /// Those without a place in the scene, behind the scene's.
+    marks: Vec<Solid>,
     shadow: Shadow,
     palette: Palette,
     to_srgb: Vec<u8>,
@@ -33,9 +35,10 @@ pub struct Renderer<'a> {
 
 /// A solid in the world.
 #[derive(Debug, Clone, Copy)]
-struct Placed<'a> {
+struct Placed {
     frame: Frame,
-    solid: &'a Solid,
+    /// Its number among the scene's and the marks.
+    at: usize,
     radius: f32,
 }
 
@@ -93,6 +96,7 @@ impl<'a> Renderer<'a> {
             color: vec![v3(0.0, 0.0, 0.0); samples],
             robot: vec![false; samples],
             placed: Vec::with_capacity(scene.solids.len()),
+            marks: Vec::new(),
             shadow: Shadow::default(),
             palette: Palette {
                 light_check: linear([0.80, 0.83, 0.87]),
@@ -108,9 +112,13 @@ impl<'a> Renderer<'a> {
     /// in it.
     pub fn draw(&mut self, poses: &Poses, view: &View, image: &mut Image) -> bool {
         self.place(poses);
-        let solids = self.placed.iter().filter(|p| !p.solid.ground);
-        let solids = solids.map(|p| (&p.frame, &p.solid.shape));
-        self.shadow.cast(&self.scene.floor, self.light, solids);
+        let (scene, marks) = (self.scene, &self.marks);
+        let of = |p: &Placed| {
+            scene.solids.get(p.at).unwrap_or_else(|| &marks[p.at - scene.solids.len()])
+        };
+        let solids = self.placed.iter().filter(|p| !of(p).ground);
+        let solids = solids.map(|p| (&p.frame, &of(p).shape));
+        self.shadow.cast(&scene.floor, self.light, solids);
         self.depth.fill(f32::INFINITY);
         self.robot.fill(false);
         for k in 0..self.placed.len() {
@@ -123,25 +131,35 @@ impl<'a> Renderer<'a> {
     /// Puts the solids where the poses say; those whose pose is not finite are left out.
     fn place(&mut self, poses: &Poses) {
         self.placed.clear();
-        for solid in &self.scene.solids {
+        self.marks.clear();
+        let mut place = |frame, at, solid: &Solid| {
+            self.placed.push(Placed { frame, at, radius: solid.shape.radius() });
+        };
+        for (at, solid) in self.scene.solids.iter().enumerate() {
             if let Some(body) = poses.frame(solid.body) {
-                self.placed.push(Placed {
-                    frame: body.then(&solid.local),
-                    solid,
-                    radius: solid.shape.radius(),
-                });
+                place(body.then(&solid.local), at, solid);
             }
         }
+        for (frame, solid) in poses.marks.iter().filter_map(Mark::solid) {
+            place(frame, self.scene.solids.len() + self.marks.len(), &solid);
+            self.marks.push(solid);
+        }
+    }
+
+    /// What was placed as number `k`.
+    fn what(&self, k: usize) -> &Solid {
+        let at = self.placed[k].at;
+        let marks = || &self.marks[at - self.scene.solids.len()];
+        self.scene.solids.get(at).unwrap_or_else(marks)
     }
 
     /// Casts rays at solid `k` and keeps the hits that are nearest.
     fn solid(&mut self, k: usize, view: &View) {
-        let me = self.placed[k];
-        if matches!(me.solid.shape, Shape::Ground(_)) {
+        if matches!(self.what(k).shape, Shape::Ground(_)) {
             return self.ground(k, view);
         }
         let (w, h) = (AA * self.width, AA * self.height);
-        let Some(rect) = bounds(&me, view, w, h) else {
+        let Some(rect) = bounds(&self.placed[k], self.what(k), view, w, h) else {
             return;
         };
         for y in rect.y {
@@ -161,7 +179,7 @@ impl<'a> Renderer<'a> {
         let at = y * w + x;
         if touch.t < self.depth[at] {
             self.depth[at] = touch.t;
-            self.robot[at] = self.placed[k].solid.robot;
+            self.robot[at] = self.what(k).robot;
             self.color[at] = self.seen(k, view, ray, &touch);
         }
     }
@@ -202,7 +220,7 @@ impl<'a> Renderer<'a> {
 
     /// Where a ray meets solid `k` above the floor.
     fn touch(&self, k: usize, view: &View, ray: V3) -> Option<Touch> {
-        let Placed { frame, solid, .. } = &self.placed[k];
+        let (frame, solid) = (&self.placed[k].frame, self.what(k));
         let touch =
             solid.shape.touch(frame.rot.inverse(view.eye - frame.pos), frame.rot.inverse(ray))?;
         self.floor_depth(view.eye, ray).is_none_or(|f| touch.t < f).then_some(touch)
@@ -210,7 +228,7 @@ impl<'a> Renderer<'a> {
 
     /// The colour of solid `k` where a ray meets it.
     fn seen(&self, k: usize, view: &View, ray: V3, touch: &Touch) -> V3 {
-        let Placed { frame, solid, .. } = &self.placed[k];
+        let (frame, solid) = (&self.placed[k].frame, self.what(k));
         let t = touch.t;
         let local = frame.rot.inverse(ray);
         let place = || frame.rot.inverse(view.eye - frame.pos) + local * t;
@@ -268,14 +286,14 @@ impl<'a> Renderer<'a> {
             let c = other.frame.pos - p;
             let along = c.dot(self.light);
             if i == k
-                || other.solid.ground
+                || self.what(i).ground
                 || along < 0.0
                 || c.dot(c) - along * along > other.radius * other.radius
             {
                 return false;
             }
             let rot = &other.frame.rot;
-            let met = &other.solid.shape;
+            let met = &self.what(i).shape;
             // Meshes of one limb touch along whole faces.
             let gap = match met {
                 Shape::Mesh(_) => 0.01 * self.placed[k].radius.min(other.radius),
@@ -372,8 +390,14 @@ impl<'a> Renderer<'a> {
 }
 
 /// The samples that the box around a solid can cover; `None` for none.
-fn bounds(placed: &Placed<'_>, view: &View, width: usize, height: usize) -> Option<Rect> {
-    let half = placed.solid.shape.half();
+fn bounds(
+    placed: &Placed,
+    solid: &Solid,
+    view: &View,
+    width: usize,
+    height: usize,
+) -> Option<Rect> {
+    let half = solid.shape.half();
     let everywhere = Rect { x: 0..width, y: 0..height };
     if placed.radius == f32::INFINITY {
         return Some(everywhere);

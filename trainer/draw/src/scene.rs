@@ -5,8 +5,10 @@ use super::ground::Ground;
 use super::math::{Frame, Rot, V3, v3};
 use super::paint::Coat;
 use super::shape::Shape;
-use ostler_sim::model::JointKind;
 use ostler_sim::model::looks::Looks;
+use ostler_sim::model::rest::Rest;
+use ostler_sim::model::rotation::Pose;
+use ostler_sim::model::{JointKind, TendonKind};
 use ostler_sim::{BatchEnv, Model, State};
 
 /// Poses of one environment's bodies in the world.
@@ -16,6 +18,71 @@ pub struct Poses {
     pub pos: Vec<f32>,
     /// Orientations `[4 nbody]`, (w, x, y, z).
     pub quat: Vec<f32>,
+    /// What else is seen in the world.
+    pub marks: Vec<Mark>,
+}
+
+/// Something without a shape of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mark {
+    /// A straight part of a tendon, from and to (m).
+    String([V3; 2]),
+    /// A point that a command asks for (m).
+    Goal(V3),
+}
+
+/// Radius of tendons (m); MuJoCo's is half of it, too thin for a picture.
+const STRING_RADIUS: f32 = 0.006;
+/// Radius of goals (m).
+const GOAL_RADIUS: f32 = 0.025;
+
+impl Mark {
+    /// Those of environment `e`: spatial tendons, and commands of three lengths.
+    pub fn of_env(env: &BatchEnv, e: usize) -> Vec<Mark> {
+        let model = env.model();
+        let mut marks = Vec::new();
+        if model.tendons.iter().any(|t| matches!(t.kind, TendonKind::Spatial(_))) {
+            let state = env.physics().state();
+            let column = |x: &[f32], at: usize| f64::from(x[at * state.num_envs + e]);
+            let pose = |b: usize| Pose {
+                pos: [0, 1, 2].map(|i| column(&state.body_pos, 3 * b + i)),
+                quat: [0, 1, 2, 3].map(|i| column(&state.body_quat, 4 * b + i)),
+            };
+            let rest = Rest::posed(model, (0..model.bodies.len()).map(pose).collect());
+            marks.extend(rest.strings().map(|ends| Mark::String(ends.map(V3::from))));
+        }
+        let commands: Vec<f32> = env.commands(e).collect();
+        for command in env.command_specs().iter().filter(|c| c.is_place()) {
+            let at = &commands[command.first..command.first + 3];
+            marks.push(Mark::Goal(v3(at[0], at[1], at[2])));
+        }
+        marks
+    }
+
+    /// As the renderer draws it in the world; `None` where it is nowhere.
+    pub(super) fn solid(&self) -> Option<(Frame, Solid)> {
+        let (pos, rot, shape, rgb) = match *self {
+            Mark::String([from, to]) => {
+                let (way, middle) = (to - from, (from + to) * 0.5);
+                let along = Rot::with_z(way);
+                (middle, along, Shape::Capsule(STRING_RADIUS, 0.5 * way.norm()), [0.45; 3])
+            }
+            Mark::Goal(at) => {
+                (at, Rot::with_z(v3(0.0, 0.0, 1.0)), Shape::Sphere(GOAL_RADIUS), [0.1, 0.75, 0.3])
+            }
+        };
+        let frame = Frame { rot, pos };
+        let solid = Solid {
+            body: 0,
+            local: frame,
+            shape,
+            color: linear(rgb),
+            coat: None,
+            ground: false,
+            robot: false,
+        };
+        (frame.is_finite() && pos.norm() < 1e5).then_some((frame, solid))
+    }
 }
 
 impl Poses {
@@ -23,7 +90,8 @@ impl Poses {
     pub fn of(state: &State, env: usize) -> Poses {
         let column =
             |x: &[f32]| x.iter().skip(env).step_by(state.num_envs.max(1)).copied().collect();
-        Poses { pos: column(&state.body_pos), quat: column(&state.body_quat) }
+        let (pos, quat) = (column(&state.body_pos), column(&state.body_quat));
+        Poses { pos, quat, marks: Vec::new() }
     }
 
     /// Poses of an environment, and behind them those of the reference motion that it follows.
@@ -33,6 +101,7 @@ impl Poses {
             poses.pos.extend(&pose[..3]);
             poses.quat.extend(&pose[3..]);
         }
+        poses.marks = Mark::of_env(env, e);
         poses
     }
 
@@ -41,6 +110,7 @@ impl Poses {
         let mut poses = Poses {
             pos: Vec::with_capacity(3 * model.bodies.len()),
             quat: Vec::with_capacity(4 * model.bodies.len()),
+            marks: Vec::new(),
         };
         let mut quats: Vec<[f64; 4]> = Vec::with_capacity(model.bodies.len());
         let mut frames: Vec<Frame> = Vec::with_capacity(model.bodies.len());

@@ -6,7 +6,7 @@ use super::clip::Clip;
 use super::image::Image;
 use super::math::{V3, v3};
 use super::render::Renderer;
-use super::scene::{Poses, Scene, Travel, linear};
+use super::scene::{Mark, Poses, Scene, Travel, linear};
 use super::{gif, sheet};
 use ostler_sim::Model;
 use ostler_sim::model::looks::Looks;
@@ -95,6 +95,30 @@ fn a_ball_is_where_the_camera_maths_says_and_as_large() {
 }
 
 #[test]
+fn goals_and_tendons_are_where_they_are() {
+    let model = red_ball();
+    let view = View::look_at(v3(0.3, 0.0, 0.8), 1.2, -0.4, 4.0);
+    let (goal, ends) = (v3(0.0, 0.8, 1.2), [v3(-0.8, -0.6, 1.6), v3(-0.4, 0.6, 1.6)]);
+    let mut poses = Poses::initial(&model);
+    let plain = picture(&model, &poses, &view);
+    let nowhere = v3(f32::NAN, 0.0, 0.0);
+    poses.marks = vec![Mark::Goal(goal), Mark::String(ends), Mark::Goal(nowhere)];
+    poses.marks.push(Mark::String([nowhere, goal]));
+    let image = picture(&model, &poses, &view);
+    let at = |image: &Image, p: V3| {
+        let (x, y, _) = view.project(p, 160.0, 120.0);
+        image.get(x as usize, y as usize)
+    };
+    let [r, g, b] = at(&image, goal);
+    assert!(g > r.saturating_add(40) && g > b.saturating_add(20), "{r} {g} {b}");
+    for share in [0.1, 0.5, 0.9] {
+        let p = ends[0].lerp(ends[1], share);
+        let [then, now] = [&plain, &image].map(|i| at(i, p));
+        assert!(i32::from(now[1]) < i32::from(then[1]) - 15, "{share}: {then:?} {now:?}");
+    }
+}
+
+#[test]
 fn the_sky_is_above_the_horizon_and_the_floor_below() {
     let model = red_ball();
     let mut poses = Poses::initial(&model);
@@ -161,7 +185,7 @@ fn poses_that_are_not_numbers_do_no_harm() {
         poses.quat[4 + k % 4] = value;
         clip.push(poses, "x".into(), k % 7 == 0);
     }
-    clip.push(Poses { pos: vec![], quat: vec![] }, String::new(), false);
+    clip.push(Poses { pos: vec![], quat: vec![], marks: vec![] }, String::new(), false);
     let all: Vec<usize> = (0..clip.len() + 3).collect();
     clip.render(&all, 32, 24, |_, _| Ok::<(), ()>(())).unwrap();
     // Sizes that are not numbers are no better.

@@ -76,6 +76,9 @@ impl Checker<'_> {
             let Node::Load(source, _) = node else {
                 continue;
             };
+            let mut help = "a start reads positions and velocities as they are drawn so far, \
+                            commands, parameters, limits of joints, and draws such as \
+                            uniform(lo, hi)";
             let what = match source {
                 Source::Action | Source::LastAction | Source::Ctrl => {
                     "no action has been taken where an episode begins"
@@ -94,6 +97,8 @@ impl Checker<'_> {
                 }
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {
+                    help = "positions are: norm(pos(a) - pos(b)) > 0.12 keeps two things apart \
+                            (docs/task-starts.md)";
                     "contacts, forces and accelerations are not known while a start is drawn"
                 }
                 Source::World(_)
@@ -105,10 +110,7 @@ impl Checker<'_> {
                 | Source::StepDt
                 | Source::MaxSteps => continue,
             };
-            return Err(ExprError::new(span, what).help(
-                "a start reads positions and velocities as they are drawn so far, commands, \
-                 parameters, limits of joints, and draws such as uniform(lo, hi)",
-            ));
+            return Err(ExprError::new(span, what).help(help));
         }
         Ok(())
     }

@@ -11,12 +11,13 @@ use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
-    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, hash, restore, resumed,
-    set_aside, wandb,
+    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
+    wandb,
 };
 use super::signals::{LATE, StopFlag};
 use super::store::Store;
 use super::store::dir::{METRICS, RunDir};
+use super::store::hash::hash;
 use super::store::meta::MetaWriter;
 use super::{Run, schedules};
 use crate::forecast::fit::Foreseen;

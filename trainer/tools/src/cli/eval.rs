@@ -278,6 +278,15 @@ impl Outcome {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(text, "  {name:20}{value}");
         };
+        if let Some(file) = &self.checkpoint {
+            let best = file.with_file_name("best.safetensors");
+            let note = match best != *file && best.is_file() {
+                true => ", the last; best.safetensors beside it had the best evaluation",
+                false => "",
+            };
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            row("checkpoint", format!("{name}{note}"));
+        }
         for (name, m) in self.metrics.summaries() {
             row(name, format!("{:.3}{}", m.mean, known_to(&m, 3)));
         }

@@ -1,7 +1,10 @@
 //! A moment as a row of numbers, and what they mean.
 
 use super::contacts::{Contacts, WIDTH};
+use ostler_draw::math::V3;
+use ostler_draw::scene::Mark;
 use ostler_run::run::stage::Stage;
+use ostler_sim::BatchEnv;
 use ostler_sim::Model;
 use ostler_sim::config::SimConfig;
 use ostler_sim::model::JointKind;
@@ -50,6 +53,10 @@ pub struct Layout {
     pub contact_bodies: Vec<usize>,
     /// Names of these shapes.
     pub contact_names: Vec<String>,
+    /// Where straight parts of tendons begin: from and to (m) of each.
+    pub strings: usize,
+    /// How many there are.
+    pub string_count: usize,
     /// Everything that has names.
     pub groups: Vec<Group>,
     /// Commands.
@@ -171,6 +178,7 @@ impl Feed {
         }
         env.reference_poses(self.env).for_each(|pose| out.extend(pose));
         out.extend(&self.sensed);
+        out.extend(strings_of(env, self.env).flatten().flat_map(|p| [p.x, p.y, p.z]));
         if self.since > 0 {
             let terms = self.terms.iter_mut().zip(&mut self.sums);
             for ((term, old), now) in terms.zip(env.reward_sums(self.env)) {
@@ -201,13 +209,23 @@ fn axes(name: &str, n: usize) -> Vec<String> {
     }
 }
 
+/// Straight parts of the tendons of an environment.
+fn strings_of(env: &BatchEnv, e: usize) -> impl Iterator<Item = [V3; 2]> {
+    Mark::of_env(env, e).into_iter().filter_map(|mark| match mark {
+        Mark::String(ends) => Some(ends),
+        Mark::Goal(_) => None,
+    })
+}
+
 fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let env = stage.env();
     let (model, spec) = (env.model(), env.spec());
     let poses = HEAD;
     let ghosts = env.reference_poses(e).count();
     let contacts = poses + 7 * (model.bodies.len() + ghosts);
-    let mut next = contacts + WIDTH * geoms.len();
+    let strings = contacts + WIDTH * geoms.len();
+    let string_count = strings_of(env, e).count();
+    let mut next = strings + 6 * string_count;
     let mut groups = Vec::new();
     let mut group = |name: &str, names: Vec<String>, units: Vec<String>| {
         let first = next;
@@ -255,6 +273,8 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
         contacts,
         contact_bodies: geoms.iter().map(|&g| model.geoms[g].body).collect(),
         contact_names: geoms.iter().map(|&g| model.geoms[g].name.clone()).collect(),
+        strings,
+        string_count,
         joints: single.collect(),
         commands: specs
             .into_iter()

@@ -18,6 +18,13 @@ pub struct CommandSpec {
     pub ranges: Vec<[f32; 2]>,
 }
 
+impl CommandSpec {
+    /// Whether it asks for a place: three lengths.
+    pub fn is_place(&self) -> bool {
+        self.unit == "m" && self.ranges.len() == 3
+    }
+}
+
 impl Commands {
     /// All of them, in order.
     pub(crate) fn specs(&self) -> Vec<CommandSpec> {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// A share of what was gained, in words.
 pub(in crate::run) fn share_lost(drop: f64) -> String {
     match drop > 1.0 {
-        true => "all that was gained, and more,".into(),
-        false => format!("{:.0} % of what was gained", 100.0 * drop),
+        true => "all that was gained since the first evaluation, and more,".into(),
+        false => format!("{:.0} % of what was gained since the first evaluation", 100.0 * drop),
     }
 }
 

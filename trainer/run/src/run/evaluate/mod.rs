@@ -16,6 +16,8 @@ pub use rows::Rows;
 use super::error::RunError;
 use ostler_collector::Policy;
 use ostler_learn::config::Config;
+use ostler_learn::learner::ActorConfig;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// Evaluations within `--max-time`, where iterations are too many to bring as many.
@@ -135,15 +137,27 @@ impl Evaluations {
             return None;
         }
         self.worse_said = true;
-        let why = match config.eval_is_cleaner() {
+        let why: Cow<'static, str> = match config.eval_is_cleaner() {
             true => {
                 "evaluations leave out the noise and bias of observations, and the policy may need \
                  them: runner.eval_noise = true keeps them, also for a run that is resumed, and \
                  `ostler eval RUN --noise on` tells"
+                    .into()
             }
             false => {
-                "evaluations take the mean action, and the policy may need its exploration: a \
-                 lower actor.init_std or entropy_coef"
+                // What holds the spread up is what can let it go.
+                let std = match config.actor.min_std > ActorConfig::default().min_std {
+                    true => "actor.min_std",
+                    false => "actor.init_std",
+                };
+                let ppo = config.runner.algorithm.name() == "ppo";
+                let entropy =
+                    if ppo && config.ppo.entropy_coef > 0.0 { " or ppo.entropy_coef" } else { "" };
+                format!(
+                    "evaluations take the mean action, and the policy may need its exploration: a \
+                     lower {std}{entropy}"
+                )
+                .into()
             }
         };
         Some(format!(

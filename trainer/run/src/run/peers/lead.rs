@@ -2,8 +2,8 @@
 
 use super::{ANSWERS, Answer, Done, ORDERS, Order, written};
 use crate::run::error::RunError;
-use crate::run::setup::hash;
 use crate::run::signals;
+use crate::run::store::hash::hash;
 use ostler_collector::peers::Group;
 use ostler_collector::replay::{ReplayBuffer, Saved};
 use ostler_collector::snapshot::join as snapshot_of_all;

@@ -16,7 +16,6 @@ pub use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
 pub(super) use same_run::differing;
-pub(super) use unchanged::hash;
 
 use super::counters::Counters;
 use super::engine::kernel::Settled;

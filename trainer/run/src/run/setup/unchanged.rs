@@ -9,6 +9,7 @@ use crate::run::error::RunError;
 use crate::run::load::robot;
 use crate::run::store::checkpoint::Meta;
 use crate::run::store::dir::{self, RunDir};
+use crate::run::store::hash::hash;
 use ostler_learn::config::load;
 use ostler_sim::files;
 use std::path::{Path, PathBuf};
@@ -83,15 +84,4 @@ pub(super) fn own_robot(folder: &Path, sources: &[PathBuf], meta: &Meta) -> Opti
             folder.display()
         )
     })
-}
-
-/// Of the content of files, in their order; none where one cannot be read.
-pub(in crate::run) fn hash(sources: &[PathBuf]) -> Option<String> {
-    let mut all = blake3::Hasher::new();
-    for path in sources {
-        let mut one = blake3::Hasher::new();
-        one.update_reader(files::open(path).ok()?).ok()?;
-        all.update(one.finalize().as_bytes());
-    }
-    Some(all.finalize().to_hex().to_string())
 }

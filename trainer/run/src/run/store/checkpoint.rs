@@ -81,7 +81,7 @@ pub struct Meta {
     pub schedules: Vec<Option<f64>>,
     /// The run's `config.toml`.
     pub config: String,
-    /// Hash of the robot's files, see `setup::hash`.
+    /// Hash of the robot's files, see `store::hash`.
     pub sources: String,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     pub replay: Option<ostler_collector::replay::Saved>,

@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod dir;
 pub(in crate::run) mod error;
 mod git;
+pub(in crate::run) mod hash;
 pub mod keep;
 pub(crate) mod meta;
 mod motions;

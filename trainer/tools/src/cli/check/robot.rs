@@ -4,7 +4,7 @@ use super::one_line;
 use ostler_learn::config::Config;
 use ostler_run::log::outln;
 use ostler_sim::Model;
-use ostler_sim::config::{ActionKind, DelayConfig};
+use ostler_sim::config::{ActionKind, DelayConfig, Ranges};
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::model::Delay;
 use ostler_sim::model::summary::short;
@@ -45,8 +45,15 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
             }
             None => String::new(),
         };
+        let clipped = match &term.clip {
+            Some(Ranges::One([low, high])) => {
+                format!(", outputs clipped to {}..{}", short(*low), short(*high))
+            }
+            Some(_) => ", outputs clipped, each to its range".into(),
+            None => String::new(),
+        };
         outln!(
-            "  {} on {}{about}{late}",
+            "  {} on {}{about}{clipped}{late}",
             format!("{:?}", term.kind).to_lowercase(),
             term.actuators.join(", ")
         );

@@ -30,9 +30,35 @@ class View {
     this.given = new Arrows(this.scene, 4, 0x2e9e4f);
     this.had = new Arrows(this.scene, 4, 0x1f77d0);
     this.pushing = new Arrows(this.scene, 1, 0xf59e0b);
+    this.marks();
     this.home();
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     this.resize();
+  }
+
+  // What has no shape of its own: tendons, and points that commands ask for.
+  marks() {
+    const ends = new V.BufferAttribute(new Float32Array(6 * this.layout.string_count), 3);
+    const lines = new V.BufferGeometry().setAttribute('position', ends);
+    this.strings = new V.LineSegments(lines, new V.LineBasicMaterial({ color: 0x555b66 }));
+    this.strings.frustumCulled = false;
+    this.scene.add(this.strings);
+    const places = this.layout.commands.filter((c) => c.unit === 'm' && c.ranges.length === 3);
+    this.goals = places.map(({ first }) => {
+      const ball = new V.Mesh(new V.SphereGeometry(0.025, 24, 16), new V.MeshStandardMaterial({ color: 0x2e9e4f }));
+      this.scene.add(ball);
+      return { first, ball };
+    });
+  }
+
+  mark(row) {
+    const { strings: at, string_count: n } = this.layout, ends = this.strings.geometry.getAttribute('position');
+    ends.array.set(row.slice(at, at + 6 * n));
+    ends.needsUpdate = true;
+    for (const { first, ball } of this.goals) {
+      ball.position.set(row[first], row[first + 1], row[first + 2]);
+      ball.visible = Number.isFinite(ball.position.length());
+    }
   }
 
   lights() {
@@ -160,6 +186,7 @@ class View {
     this.track(row, jump);
     this.touch(row);
     this.steer(row);
+    this.mark(row);
   }
 
   track(row, jump) {
