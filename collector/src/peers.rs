@@ -224,6 +224,15 @@ impl Group {
         Ok(std::array::from_fn(|i| sums[i]))
     }
 
+    /// Work with sums in it has come to its end here; waits until it has everywhere. Nobody
+    /// [cuts](Self::cut_short) a sum that nobody waits for.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total).
+    pub fn close(&self) -> Result<(), TchError> {
+        self.add([0.0]).map(drop)
+    }
+
     /// All take the numbers of process 0, in place.
     ///
     /// # Errors

@@ -233,13 +233,13 @@ fn separate_policies_have_replay_buffers_of_their_own() {
         let (left, right) = (number("Loss/q_mean/left"), number("Loss/q_mean/right"));
         assert_ne!(left, right);
         assert!((number("Loss/q_mean") - (left + right) / 2.0).abs() < 1e-9);
-        let home = if far { "far-whole/left" } else { "whole/policy-left/replay" };
+        let home = if far { "far-whole/left" } else { "whole/replay/left/replay" };
         assert!(place.path(home).join("rows.bin").is_file(), "{home}");
         let parts = train("parts", 2);
         place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
         assert_same_bits(&whole, &parts);
         // What one of them lost is said, and the run goes on.
-        let home = if far { "far-parts/right" } else { "parts/policy-right/replay" };
+        let home = if far { "far-parts/right" } else { "parts/replay/right/replay" };
         std::fs::remove_dir_all(place.path(home)).unwrap();
         let out = place.run(&["train", "--resume", "parts", "runner.max_iterations=5"]);
         let said = crate::common::text(&out);

@@ -194,15 +194,20 @@ fn faults_of_one_process_are_those_of_the_run() {
     // Memory that does not suffice lowers the number for all.
     // Also in the midst of sums that the others wait for, be they of PPO or of SAC.
     let replay = Place::with(&[crate::common::TASK, REPLAY].concat());
+    // Their replay buffers lie where process 0's does not.
+    let sac = ["--profile=sac", "replay.storage=auto", "replay.directory=far"];
     for (place, more, what) in [
-        (&place, "", "phase=collect iteration=2 after=0"),
-        (&place, "", "phase=update iteration=2 after=0"),
-        (&place, "", "phase=update iteration=2 after=60"),
-        (&replay, "--profile=sac", "phase=update iteration=3 after=200"),
+        (&place, &[][..], "phase=collect iteration=2 after=0"),
+        (&place, &[], "phase=collect iteration=2 after=0 process=1"),
+        (&place, &[], "phase=update iteration=2 after=0"),
+        (&place, &[], "phase=update iteration=2 after=60"),
+        (&place, &[], "phase=update iteration=2 after=60 process=1"),
+        // Behind the last sum.
+        (&place, &[], "phase=update iteration=2 after=100000 process=1"),
+        (&replay, &sac, "phase=update iteration=3 after=200"),
     ] {
         let fault = format!("fail allocation {what}");
-        let args = ["--nproc", "2", "--inject", &fault, more];
-        let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();
+        let args = [&["--nproc", "2", "--inject", &*fault][..], more].concat();
         let run = place.train(&what.replace(' ', "_"), 4, &args);
         let envs = |m: &serde_json::Value| m["Perf/num_envs"].as_f64().unwrap();
         let all: Vec<f64> = metrics(&run).iter().map(envs).collect();

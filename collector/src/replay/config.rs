@@ -51,7 +51,7 @@ pub struct ReplayConfig {
     /// Prioritised draws are never made ahead: they depend on the update before.
     pub prefetch: usize,
     /// Batches on their way to a GPU lie in pinned memory, from which it copies fastest, and
-    /// every tensor of every batch is asked whether it is where it should be; needs a GPU.
+    /// every draw asks whether that is so; needs a GPU.
     pub pin_memory: bool,
     /// When the disk is full: `"stop"` with an error, or go on in `"host"` memory.
     pub on_full_disk: OnFullDisk,

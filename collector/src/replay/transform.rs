@@ -19,8 +19,8 @@ use toml::Table;
 ///
 /// A program gives its own a name by [`register`], and a run uses it by
 /// `[[replay.transform]]` with `kind = "custom"`. Whoever makes a buffer gives them by
-/// [`Setup::transforms`](super::Setup::transforms), behind those of the file. Pinning, where
-/// `replay.pin_memory` asks for it, comes behind all of them. Random numbers are keyed by
+/// [`Setup::transforms`](super::Setup::transforms), behind those of the file. They run on the
+/// batch's device. Random numbers are keyed by
 /// [`Batch::key`], so that a repeated run has the same.
 ///
 /// ```

@@ -199,6 +199,7 @@ mod tests {
             ("nan gradient update=0", "the first update is 1"),
             ("nan gradient name=actor.head.bias update=1", "name= goes with parameter alone"),
             ("kill iteration=2", "phase= is missing: one of keep, collect"),
+            ("kill phase=resize process=1", "phase=resize is process 0's alone"),
             ("kill phase=colect", "phases are keep"),
             ("slow percent=20", "phase= is missing"),
             ("slow phase=update by=sleep", "by=sleep: work or waiting"),

@@ -100,7 +100,14 @@ pub fn parse(text: &str) -> Result<Drill, String> {
     let mut words = Words::new(text)?;
     let run = |words: &mut Words<'_>, act| -> Result<RunFault, String> {
         let (phase, iterations) = (words.phase()?, words.iterations()?);
-        Ok(RunFault { phase, iterations, process: words.number("process")?.unwrap_or(0), act })
+        let process = words.number("process")?.unwrap_or(0);
+        if process > 0 && !matches!(phase, Phase::Collect | Phase::Update | Phase::Save) {
+            let phase = phase.name();
+            return Err(format!(
+                "phase={phase} is process 0's alone; process={process} has collect, update, save"
+            ));
+        }
+        Ok(RunFault { phase, iterations, process, act })
     };
     match (words.action, words.target) {
         ("kill", "") => {

@@ -281,7 +281,7 @@ impl Outcome {
         if let Some(file) = &self.checkpoint {
             let best = file.with_file_name("best.safetensors");
             let note = match best != *file && best.is_file() {
-                true => ", the last; best.safetensors beside it had the best evaluation",
+                true => "; best.safetensors beside it had the best evaluation",
                 false => "",
             };
             let name = file.file_name().unwrap_or_default().to_string_lossy();

@@ -96,6 +96,7 @@ pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, Ru
     if options.resume.is_none() && first {
         measure_num_envs(&mut options)?;
     }
+    options.restarted |= again && !first;
     let here = launched.as_ref().map_or(args.nproc.unwrap_or(1) as usize, |l| l.here);
     divide_threads(&mut options, here);
     let go = |options: &Options| match (&launched, args.nproc) {

@@ -6,7 +6,7 @@ use crate::learner::state::below;
 use crate::learner::{
     Learner, Opened, Remembers, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError,
 };
-use ostler_collector::replay::{ReplayBuffer, ReplayError, Saved};
+use ostler_collector::replay::{self, ReplayBuffer, ReplayError, Saved};
 use ostler_collector::{Policy, Rollout};
 use ostler_machine::memory::FreeMemory;
 use ostler_sim::config::ConfigError;
@@ -199,7 +199,7 @@ impl Learner for TeamLearner {
     }
 }
 
-/// Every policy has a replay buffer of its own, in `policy-NAME` of the run's folder.
+/// Every policy has a replay buffer of its own, below `replay` of the run's folder.
 impl Remembers for TeamLearner {
     fn open(
         &mut self,
@@ -210,7 +210,7 @@ impl Remembers for TeamLearner {
         let mut all: Option<Opened> = None;
         for (agents, member) in self.team.agents.iter().zip(&mut self.team.policies) {
             let Some(memory) = member.memory() else { continue };
-            let own = folder.join(format!("policy-{}", agents.name));
+            let own = folder.join(replay::FOLDER).join(&agents.name);
             std::fs::create_dir_all(&own).map_err(|e| ReplayError::Io {
                 what: "create",
                 path: own.clone(),
@@ -219,7 +219,14 @@ impl Remembers for TeamLearner {
             let Some(opened) = memory.open(&own, again, free)? else { continue };
             let line = format!("{}: {}", agents.name, opened.line);
             all = Some(match all {
-                Some(first) => Opened { line: format!("{}; {line}", first.line), ..first },
+                // Those that found less room say what a run that goes on needs.
+                Some(first) => Opened {
+                    line: format!("{}; {line}", first.line),
+                    storage: match opened.storage.in_file() {
+                        true => opened.storage,
+                        false => first.storage,
+                    },
+                },
                 None => Opened { line, ..opened },
             });
         }

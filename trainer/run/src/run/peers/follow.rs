@@ -26,11 +26,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use toml::Value;
 
 /// Keys in which the processes may differ: what a run decides on its way, and what a machine has.
-const MAY_DIFFER: [&str; 8] = [
+const MAY_DIFFER: [&str; 9] = [
     "back_off.",
     "env.num_envs",
     "learner.threads",
     "log.",
+    "replay.storage",
     "runner.eval",
     "sim.kernel",
     "sim.specialize",
@@ -93,6 +94,7 @@ impl Follower<'_> {
         let (order, _) = snapshot::read::<Order>(ORDERS, &text).map_err(CollectError::from)?;
         let mut done = Done::default();
         let group = self.group.clone();
+        let works = matches!(order, Order::Collect | Order::Update | Order::WarmUp);
         let (result, seconds) = match order {
             Order::End => return Ok(false),
             // What fails in the midst of it leaves the others waiting: it ends this process.
@@ -110,7 +112,7 @@ impl Follower<'_> {
                 }
             }),
         };
-        done.seconds = seconds;
+        done.seconds = if works { seconds } else { 0.0 };
         done.stop = self.stop.load(Relaxed);
         let answer = match result {
             Ok(()) => Answer::Done(done),
@@ -247,11 +249,11 @@ impl Follower<'_> {
         let Some(Parts { collector, learner, .. }) = &mut self.parts else {
             return Err(nothing_built());
         };
-        work(learner.as_mut(), collector.rollout()).map_err(|e| {
-            match is_cut_short(&e) || self.group.cut_short() {
-                true => e.into(),
-                false => CollectError::Lost(e.to_string()).into(),
-            }
+        let done = work(learner.as_mut(), collector.rollout());
+        let done = done.and_then(|done| Ok(self.group.close().map(|()| done)?));
+        done.map_err(|e| match is_cut_short(&e) || self.group.cut_short() {
+            true => e.into(),
+            false => CollectError::Lost(e.to_string()).into(),
         })
     }
 
@@ -265,7 +267,9 @@ impl Follower<'_> {
 
     /// Builds what process 0 builds, if it is the same here.
     fn build(&mut self, config: &str, robot: &str, theirs: &str) -> Result<(), RunError> {
-        self.parts = None;
+        if let Some(mut parts) = self.parts.take() {
+            self.replay = parts.take_buffers();
+        }
         let rank = self.group.rank();
         let own = version();
         if own != theirs {
@@ -293,7 +297,6 @@ impl Follower<'_> {
         let task = with_files_of(theirs.task.clone(), &loaded.config.task);
         loaded.config = Config { task, ..theirs };
         (loaded.config.sim.threads, loaded.config.learner.threads) = threads;
-        loaded.config.replay.part(&format!("process-{rank}"));
         let _kernel = kernel::settle(loaded, model, true, None).map_err(|e| {
             RunError::Usage(format!("process {rank} cannot have the kernel of process 0: {e}"))
         })?;
@@ -308,7 +311,9 @@ impl Follower<'_> {
             });
             self.drill = RunDrill::new(run.collect(), rank, 0);
         }
-        let mut parts = Parts::build(loaded, model, &spec)?;
+        let mut own = loaded.clone();
+        own.config.replay.part(&format!("process-{rank}"));
+        let mut parts = Parts::build(&own, model, &spec)?;
         parts.give_buffers(std::mem::take(&mut self.replay));
         self.parts = Some(parts);
         self.start = Snapshot::in_place();

@@ -58,7 +58,10 @@ fn all<T, E: From<CollectError>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Vec<Done>), E> {
     order(group, what)?;
-    let own = counted(group, work);
+    let own = match what {
+        Order::Collect => counted(group, work),
+        _ => work(),
+    };
     let others = answers(group);
     Ok((own?, others?))
 }
@@ -70,6 +73,11 @@ fn summed<T>(
     work: impl FnOnce() -> Result<T, LearnError>,
 ) -> Result<(T, Vec<Done>), LearnError> {
     order(group, what)?;
+    let work = || {
+        let done = work()?;
+        group.close()?;
+        Ok(done)
+    };
     match counted(group, work) {
         Ok(done) => Ok((done, answers(group)?)),
         Err(e @ LearnError::Host(CollectError::Lost(_))) => Err(e),

@@ -168,11 +168,17 @@ impl Store {
     pub(crate) fn save_replay(
         &mut self,
         buffer: Option<&mut ReplayBuffer>,
+        unsaved: u64,
     ) -> Result<Option<Saved>, RunError> {
         match buffer {
-            Some(buffer) => self.thrift.save(buffer),
+            Some(buffer) => self.thrift.save(buffer, unsaved),
             None => Ok(None),
         }
+    }
+
+    /// Another buffer could not be saved, so that none is in the checkpoint.
+    pub(crate) fn is_without_replay(&mut self) {
+        self.thrift.without_replay();
     }
 
     /// Looks at the disk between two iterations.

@@ -129,9 +129,13 @@ impl Thrift {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub(crate) fn save(&mut self, buffer: &mut ReplayBuffer) -> Result<Option<Saved>, RunError> {
+    pub(crate) fn save(
+        &mut self,
+        buffer: &mut ReplayBuffer,
+        unsaved: u64,
+    ) -> Result<Option<Saved>, RunError> {
         self.without_replay = true;
-        if !self.spares(buffer) {
+        if !self.spares(unsaved) {
             return Ok(None);
         }
         // The weights matter more than what can be collected again.
@@ -148,10 +152,14 @@ impl Thrift {
         }
     }
 
+    /// The newest checkpoint is without the replay buffer after all.
+    pub(crate) fn without_replay(&mut self) {
+        self.without_replay = true;
+    }
+
     /// Whether the replay buffer may be saved: while less is written only where it lies in a
     /// file anyway, and with the last checkpoint where that leaves half of the space.
-    fn spares(&self, buffer: &ReplayBuffer) -> bool {
-        let bytes = buffer.unsaved_bytes();
+    fn spares(&self, bytes: u64) -> bool {
         let enough = match (self.since, self.over) {
             (None, _) => true,
             (Some(_), None) => bytes == 0,

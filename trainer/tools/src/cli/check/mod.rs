@@ -94,7 +94,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     robot::contacts(&env);
     robot::events(&env);
-    let layout = config.replay.layout(spec);
+    let layout = match config.runner.algorithm.off_policy() {
+        true => config.replay.layout(spec),
+        false => Ok(Layout::of(spec)),
+    };
     let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
     outln!(
         "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
