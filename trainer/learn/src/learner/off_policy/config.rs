@@ -98,7 +98,7 @@ impl Default for SacConfig {
             tanh_std: false,
             betas: BETAS,
             final_lr_share: 1.0,
-            max_grad_norm: 0.0,
+            max_grad_norm: 10.0,
         }
     }
 }
@@ -176,7 +176,7 @@ impl Default for Td3Config {
             v_max: 250.0,
             use_cdq: true,
             action_bound: 1.0,
-            max_grad_norm: 0.0,
+            max_grad_norm: 10.0,
         }
     }
 }
