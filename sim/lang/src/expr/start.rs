@@ -97,7 +97,9 @@ impl Checker<'_> {
                 }
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {
-                    help = "positions are: norm(pos(a) - pos(b)) > 0.12 keeps two things apart \
+                    help = "a start reads positions and velocities as they are drawn so far, \
+                            commands, parameters, limits of joints, and draws such as \
+                            uniform(lo, hi); a least distance of two places keeps things apart \
                             (docs/task-starts.md)";
                     "contacts, forces and accelerations are not known while a start is drawn"
                 }
