@@ -77,6 +77,8 @@ enum Noise {
 struct Outcome {
     name: String,
     checkpoint: Option<PathBuf>,
+    /// An exported policy acted in the place of the checkpoint's.
+    exported: bool,
     seed: u64,
     envs: usize,
     noise: bool,
@@ -154,6 +156,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     let mut outcome = Outcome {
         name,
         checkpoint,
+        exported: args.policy.is_some(),
         seed,
         envs,
         noise: args.noise == Noise::On,
@@ -278,7 +281,7 @@ impl Outcome {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(text, "  {name:20}{value}");
         };
-        if let Some(file) = &self.checkpoint {
+        if let Some(file) = self.checkpoint.as_ref().filter(|_| !self.exported) {
             let best = file.with_file_name("best.safetensors");
             let note = match best != *file && best.is_file() {
                 true => "; best.safetensors beside it had the best evaluation",
