@@ -26,8 +26,8 @@ pub struct Renderer<'a> {
     robot: Vec<bool>,
     /// Solids of this picture in the world.
     placed: Vec<Placed>,
-    /// Those without a place in the scene, behind the scene's.
-    marks: Vec<Solid>,
+    /// The scene's, and behind them this picture's marks.
+    solids: Vec<Solid>,
     shadow: Shadow,
     palette: Palette,
     to_srgb: Vec<u8>,
@@ -37,7 +37,7 @@ pub struct Renderer<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     frame: Frame,
-    /// Its number among the scene's and the marks.
+    /// Its number among the renderer's.
     at: usize,
     radius: f32,
 }
@@ -96,7 +96,7 @@ impl<'a> Renderer<'a> {
             color: vec![v3(0.0, 0.0, 0.0); samples],
             robot: vec![false; samples],
             placed: Vec::with_capacity(scene.solids.len()),
-            marks: Vec::new(),
+            solids: scene.solids.clone(),
             shadow: Shadow::default(),
             palette: Palette {
                 light_check: linear([0.80, 0.83, 0.87]),
@@ -112,13 +112,9 @@ impl<'a> Renderer<'a> {
     /// in it.
     pub fn draw(&mut self, poses: &Poses, view: &View, image: &mut Image) -> bool {
         self.place(poses);
-        let (scene, marks) = (self.scene, &self.marks);
-        let of = |p: &Placed| {
-            scene.solids.get(p.at).unwrap_or_else(|| &marks[p.at - scene.solids.len()])
-        };
-        let solids = self.placed.iter().filter(|p| !of(p).ground);
-        let solids = solids.map(|p| (&p.frame, &of(p).shape));
-        self.shadow.cast(&scene.floor, self.light, solids);
+        let solids = self.placed.iter().map(|p| (&p.frame, &self.solids[p.at]));
+        let solids = solids.filter(|(_, solid)| !solid.ground).map(|(f, solid)| (f, &solid.shape));
+        self.shadow.cast(&self.scene.floor, self.light, solids);
         self.depth.fill(f32::INFINITY);
         self.robot.fill(false);
         for k in 0..self.placed.len() {
@@ -130,27 +126,25 @@ impl<'a> Renderer<'a> {
 
     /// Puts the solids where the poses say; those whose pose is not finite are left out.
     fn place(&mut self, poses: &Poses) {
+        let fixed = self.scene.solids.len();
+        self.solids.truncate(fixed);
+        self.solids.extend(poses.marks.iter().filter_map(Mark::solid));
         self.placed.clear();
-        self.marks.clear();
-        let mut place = |frame, at, solid: &Solid| {
-            self.placed.push(Placed { frame, at, radius: solid.shape.radius() });
-        };
-        for (at, solid) in self.scene.solids.iter().enumerate() {
-            if let Some(body) = poses.frame(solid.body) {
-                place(body.then(&solid.local), at, solid);
+        for (at, solid) in self.solids.iter().enumerate() {
+            // Marks lie in the world.
+            let frame = match at < fixed {
+                true => poses.frame(solid.body).map(|body| body.then(&solid.local)),
+                false => Some(solid.local),
+            };
+            if let Some(frame) = frame {
+                self.placed.push(Placed { frame, at, radius: solid.shape.radius() });
             }
-        }
-        for (frame, solid) in poses.marks.iter().filter_map(Mark::solid) {
-            place(frame, self.scene.solids.len() + self.marks.len(), &solid);
-            self.marks.push(solid);
         }
     }
 
     /// What was placed as number `k`.
     fn what(&self, k: usize) -> &Solid {
-        let at = self.placed[k].at;
-        let marks = || &self.marks[at - self.scene.solids.len()];
-        self.scene.solids.get(at).unwrap_or_else(marks)
+        &self.solids[self.placed[k].at]
     }
 
     /// Casts rays at solid `k` and keeps the hits that are nearest.

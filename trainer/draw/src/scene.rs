@@ -37,20 +37,11 @@ const STRING_RADIUS: f32 = 0.006;
 const GOAL_RADIUS: f32 = 0.025;
 
 impl Mark {
-    /// Those of environment `e`: spatial tendons, and commands of three lengths.
-    pub fn of_env(env: &BatchEnv, e: usize) -> Vec<Mark> {
-        let model = env.model();
-        let mut marks = Vec::new();
-        if model.tendons.iter().any(|t| matches!(t.kind, TendonKind::Spatial(_))) {
-            let state = env.physics().state();
-            let column = |x: &[f32], at: usize| f64::from(x[at * state.num_envs + e]);
-            let pose = |b: usize| Pose {
-                pos: [0, 1, 2].map(|i| column(&state.body_pos, 3 * b + i)),
-                quat: [0, 1, 2, 3].map(|i| column(&state.body_quat, 4 * b + i)),
-            };
-            let rest = Rest::posed(model, (0..model.bodies.len()).map(pose).collect());
-            marks.extend(rest.strings().map(|ends| Mark::String(ends.map(V3::from))));
-        }
+    /// Those of environment `e`, where `poses` are its bodies': spatial tendons, and commands of
+    /// three lengths.
+    fn of_env(env: &BatchEnv, e: usize, poses: &Poses) -> Vec<Mark> {
+        let mut marks: Vec<Mark> =
+            poses.strings(env.model()).into_iter().map(Mark::String).collect();
         let commands: Vec<f32> = env.commands(e).collect();
         for command in env.command_specs().iter().filter(|c| c.is_place()) {
             let at = &commands[command.first..command.first + 3];
@@ -59,8 +50,8 @@ impl Mark {
         marks
     }
 
-    /// As the renderer draws it in the world; `None` where it is nowhere.
-    pub(super) fn solid(&self) -> Option<(Frame, Solid)> {
+    /// As the renderer draws it, in the world's frame; `None` where it is nowhere.
+    pub(super) fn solid(&self) -> Option<Solid> {
         let (pos, rot, shape, rgb) = match *self {
             Mark::String([from, to]) => {
                 let (way, middle) = (to - from, (from + to) * 0.5);
@@ -71,17 +62,17 @@ impl Mark {
                 (at, Rot::with_z(v3(0.0, 0.0, 1.0)), Shape::Sphere(GOAL_RADIUS), [0.1, 0.75, 0.3])
             }
         };
-        let frame = Frame { rot, pos };
-        let solid = Solid {
+        let local = Frame { rot, pos };
+        let seen = local.is_finite() && pos.norm() < 1e5;
+        seen.then(|| Solid {
             body: 0,
-            local: frame,
+            local,
             shape,
             color: linear(rgb),
             coat: None,
             ground: false,
             robot: false,
-        };
-        (frame.is_finite() && pos.norm() < 1e5).then_some((frame, solid))
+        })
     }
 }
 
@@ -97,12 +88,25 @@ impl Poses {
     /// Poses of an environment, and behind them those of the reference motion that it follows.
     pub fn of_env(env: &BatchEnv, e: usize) -> Poses {
         let mut poses = Self::of(env.physics().state(), e);
+        poses.marks = Mark::of_env(env, e, &poses);
         for pose in env.reference_poses(e) {
             poses.pos.extend(&pose[..3]);
             poses.quat.extend(&pose[3..]);
         }
-        poses.marks = Mark::of_env(env, e);
         poses
+    }
+
+    /// Straight parts of the model's spatial tendons, from and to (m): always as many.
+    pub fn strings(&self, model: &Model) -> Vec<[V3; 2]> {
+        if !model.tendons.iter().any(|t| matches!(t.kind, TendonKind::Spatial(_))) {
+            return Vec::new();
+        }
+        let (pos, quat) = (self.pos.as_chunks().0.iter(), self.quat.as_chunks().0);
+        let bodies = pos.zip(quat).take(model.bodies.len());
+        let bodies =
+            bodies.map(|(pos, quat)| Pose { pos: pos.map(f64::from), quat: quat.map(f64::from) });
+        let rest = Rest::posed(model, bodies.collect());
+        rest.strings().map(|ends| ends.map(V3::from)).collect()
     }
 
     /// Poses of the model's initial pose.

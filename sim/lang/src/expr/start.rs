@@ -12,6 +12,10 @@ use ostler_engine::kernels::{READS_BODIES, READS_POSE, READS_STEERED};
 use std::fmt::Write;
 use std::ops::Range;
 
+/// What the expressions of starts know.
+const READS: &str = "a start reads positions and velocities as they are drawn so far, commands, \
+                     parameters, limits of joints, and draws such as uniform(lo, hi)";
+
 impl Checker<'_> {
     /// Random numbers of the call at `span`.
     pub(super) fn draw(
@@ -76,9 +80,7 @@ impl Checker<'_> {
             let Node::Load(source, _) = node else {
                 continue;
             };
-            let mut help = "a start reads positions and velocities as they are drawn so far, \
-                            commands, parameters, limits of joints, and draws such as \
-                            uniform(lo, hi)";
+            let mut help = READS.to_string();
             let what = match source {
                 Source::Action | Source::LastAction | Source::Ctrl => {
                     "no action has been taken where an episode begins"
@@ -97,10 +99,8 @@ impl Checker<'_> {
                 }
                 Source::Step => "no time has passed where an episode begins",
                 Source::World(seen) if !is_drawn(*seen) => {
-                    help = "a start reads positions and velocities as they are drawn so far, \
-                            commands, parameters, limits of joints, and draws such as \
-                            uniform(lo, hi); a least distance of two places keeps things apart \
-                            (docs/task-starts.md)";
+                    help += "; a least distance of two places keeps things apart \
+                             (docs/task-starts.md)";
                     "contacts, forces and accelerations are not known while a start is drawn"
                 }
                 Source::World(_)

@@ -146,11 +146,14 @@ pub struct RunDrill {
 }
 
 impl RunDrill {
-    /// Those of process `rank`. `done_through`: the last iteration that a process of this run
-    /// which died had begun; 0 where none did.
-    pub fn new(faults: Vec<RunFault>, rank: usize, done_through: u64) -> Self {
-        let own = faults.into_iter().filter(|f| f.process == rank);
-        Self { faults: own.map(|f| (f, false)).collect(), done_through, armed: None, slow: None }
+    /// The faults of the run itself among `drills` that are process `rank`'s. `done_through`: the
+    /// last iteration that a process of this run which died had begun; 0 where none did.
+    pub fn new(drills: Vec<Drill>, rank: usize, done_through: u64) -> Self {
+        let own = drills.into_iter().filter_map(|drill| match drill {
+            Drill::Run(fault) if fault.process == rank => Some((fault, false)),
+            Drill::Run(_) | Drill::Env(_) | Drill::Update(_) => None,
+        });
+        Self { faults: own.collect(), done_through, armed: None, slow: None }
     }
 
     /// A phase of the iteration begins. Kills and allocation failures come once each; a

@@ -109,6 +109,9 @@ pub fn parse(text: &str) -> Result<Drill, String> {
         }
         Ok(RunFault { phase, iterations, process, act })
     };
+    // The run's files are process 0's.
+    let on_disk =
+        |phase, iterations, act| Drill::Run(RunFault { phase, iterations, process: 0, act });
     match (words.action, words.target) {
         ("kill", "") => {
             let fault = run(&mut words, Act::Kill)?;
@@ -129,34 +132,19 @@ pub fn parse(text: &str) -> Result<Drill, String> {
         ("full", "disk") => {
             let iterations = words.iterations()?;
             words.end(&["iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Save,
-                iterations,
-                process: 0,
-                act: Act::FullDisk,
-            }))
+            Ok(on_disk(Phase::Save, iterations, Act::FullDisk))
         }
         ("low", "disk") => {
             let mib = words.number("mib")?.unwrap_or(0);
             let iterations = words.iterations()?;
             words.end(&["mib", "iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Keep,
-                iterations,
-                process: 0,
-                act: Act::LowDisk { mib },
-            }))
+            Ok(on_disk(Phase::Keep, iterations, Act::LowDisk { mib }))
         }
         ("slow", "disk") => {
             let ms = words.number("ms")?.unwrap_or(1000);
             let iterations = words.iterations()?;
             words.end(&["ms", "iteration"])?;
-            Ok(Drill::Run(RunFault {
-                phase: Phase::Save,
-                iterations,
-                process: 0,
-                act: Act::SlowDisk { ms },
-            }))
+            Ok(on_disk(Phase::Save, iterations, Act::SlowDisk { ms }))
         }
         ("slow", "") => {
             let percent = words.number("percent")?.unwrap_or(20);

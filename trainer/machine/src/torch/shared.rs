@@ -5,6 +5,7 @@ use super::TorchError;
 use ostler_collector::peers::CUT_SHORT;
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -59,7 +60,6 @@ unsafe impl Send for SharedSums {}
 /// tells it from all other.
 pub(super) fn create(size: usize) -> std::io::Result<(std::fs::File, u64)> {
     use std::hash::{BuildHasher, RandomState};
-    use std::os::unix::fs::FileExt;
     let file = ostler_sim::files::unnamed(0)?;
     // Memory that is not there is refused here, not by a signal later.
     // SAFETY: takes numbers.
@@ -85,7 +85,6 @@ impl SharedSums {
         rank: usize,
         size: usize,
     ) -> std::io::Result<Self> {
-        use std::os::unix::fs::FileExt;
         let mut found = [0; 8];
         file.read_exact_at(&mut found, offset_of!(Head, name) as u64)?;
         if u64::from_ne_bytes(found) != name || file.metadata()?.len() < bytes(size) as u64 {

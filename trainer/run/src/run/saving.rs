@@ -8,7 +8,6 @@ use super::store::checkpoint::{self, Checkpoint};
 use crate::supervise::Message;
 use ostler_collector::Snapshot;
 use ostler_learn::drill::Phase;
-use ostler_learn::learner::Remembers;
 
 impl Run {
     /// Writes a checkpoint after an iteration that is a multiple of `runner.save_interval`,
@@ -92,22 +91,10 @@ impl Run {
     }
 
     fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
-        let buffers = parts.learner.memory().map_or_else(Vec::new, Remembers::buffers);
-        let unsaved = buffers.into_iter().flatten().map(|b| b.unsaved_bytes()).sum();
-        let mut replay = self.store.save_replay(parts.learner.replay_buffer(), unsaved)?;
-        let mut replay_of_others = Vec::new();
-        if let (Some(_), Some(memory)) = (&replay, parts.learner.memory()) {
-            match memory.save_others().map_err(RunError::from) {
-                Ok(saved) => replay_of_others = saved,
-                Err(e) if e.out_of_memory().is_some() || e.process_is_lost() => return Err(e),
-                // The weights matter more than what can be collected again.
-                Err(e) => {
-                    tracing::warn!("{e}; this checkpoint is without the replay buffer");
-                    replay = None;
-                    self.store.is_without_replay();
-                }
-            }
-        }
+        let (replay, replay_of_others) = match self.store.save_replay(parts.learner.memory())? {
+            Some((first, others)) => (Some(first), others),
+            None => (None, Vec::new()),
+        };
         let mut collector = Snapshot::default();
         match parts.start.committed {
             true => parts.collector.capture(&mut collector)?,

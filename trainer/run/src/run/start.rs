@@ -28,7 +28,7 @@ use crate::log::sinks::Sinks;
 use crate::log::trace::{self, TraceError};
 use crate::supervise::{Message, Reporter};
 use ostler_learn::config::{Config, Loaded};
-use ostler_learn::drill::{Drill, RunDrill, RunFault};
+use ostler_learn::drill::{Drill, RunDrill};
 use ostler_learn::learner::Opened;
 use ostler_machine::memory::{MemoryMonitor, Sources};
 use ostler_machine::torch::TorchSetup;
@@ -58,7 +58,7 @@ impl Run {
         let Plan { mut loaded, model, mut notes, mut warnings } = plan;
         let folder = folder_of(&loaded);
         wandb::check(&mut loaded.config, &folder)?;
-        let (faults, said) = announced(&loaded.config);
+        let (drills, said) = announced(&loaded.config);
         warnings.extend(said);
         // Before anything expensive is built for nothing.
         let weights = options.init_from.as_deref().map(load_run).transpose()?;
@@ -147,7 +147,7 @@ impl Run {
                 health: past.health,
                 memory: MemoryGuard::new(monitor, past.last_pressure),
                 stop,
-                drill: RunDrill::new(faults, 0, begun),
+                drill: RunDrill::new(drills, 0, begun),
                 reporter: options.reporter.clone(),
             },
             store: Store::new(dir, written, meta, git_folder, saved),
@@ -157,18 +157,14 @@ impl Run {
 }
 
 /// Faults on order for the run itself, and what is said about all of them.
-fn announced(config: &Config) -> (Vec<RunFault>, Vec<String>) {
+fn announced(config: &Config) -> (Vec<Drill>, Vec<String>) {
     let mut said = Vec::new();
     for fault in &config.fault.inject {
         said.push(format!("DRILL: this run has a fault on order: {fault}"));
     }
     let drills = config.fault.drills().unwrap_or_default();
     said.extend(nowhere(&drills, config));
-    let faults = drills.into_iter().filter_map(|d| match d {
-        Drill::Run(fault) => Some(fault),
-        Drill::Env(_) | Drill::Update(_) => None,
-    });
-    (faults.collect(), said)
+    (drills, said)
 }
 
 /// Collector and learner for as many environments as fit, of those that are planned.

@@ -1,10 +1,8 @@
 //! A moment as a row of numbers, and what they mean.
 
 use super::contacts::{Contacts, WIDTH};
-use ostler_draw::math::V3;
-use ostler_draw::scene::Mark;
+use ostler_draw::scene::Poses;
 use ostler_run::run::stage::Stage;
-use ostler_sim::BatchEnv;
 use ostler_sim::Model;
 use ostler_sim::config::SimConfig;
 use ostler_sim::model::JointKind;
@@ -178,7 +176,8 @@ impl Feed {
         }
         env.reference_poses(self.env).for_each(|pose| out.extend(pose));
         out.extend(&self.sensed);
-        out.extend(strings_of(env, self.env).flatten().flat_map(|p| [p.x, p.y, p.z]));
+        let strings = Poses::of(state, self.env).strings(env.model());
+        out.extend(strings.iter().flatten().flat_map(|p| [p.x, p.y, p.z]));
         if self.since > 0 {
             let terms = self.terms.iter_mut().zip(&mut self.sums);
             for ((term, old), now) in terms.zip(env.reward_sums(self.env)) {
@@ -209,14 +208,6 @@ fn axes(name: &str, n: usize) -> Vec<String> {
     }
 }
 
-/// Straight parts of the tendons of an environment.
-fn strings_of(env: &BatchEnv, e: usize) -> impl Iterator<Item = [V3; 2]> {
-    Mark::of_env(env, e).into_iter().filter_map(|mark| match mark {
-        Mark::String(ends) => Some(ends),
-        Mark::Goal(_) => None,
-    })
-}
-
 fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let env = stage.env();
     let (model, spec) = (env.model(), env.spec());
@@ -224,7 +215,7 @@ fn layout(stage: &Stage, e: usize, geoms: &[usize]) -> Layout {
     let ghosts = env.reference_poses(e).count();
     let contacts = poses + 7 * (model.bodies.len() + ghosts);
     let strings = contacts + WIDTH * geoms.len();
-    let string_count = strings_of(env, e).count();
+    let string_count = Poses::of(env.physics().state(), e).strings(model).len();
     let mut next = strings + 6 * string_count;
     let mut groups = Vec::new();
     let mut group = |name: &str, names: Vec<String>, units: Vec<String>| {

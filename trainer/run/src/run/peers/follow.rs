@@ -15,7 +15,7 @@ use ostler_collector::replay::ReplayBuffer;
 use ostler_collector::{CollectError, Rollout, Snapshot};
 use ostler_learn::config::curriculum::with_files_of;
 use ostler_learn::config::{Config, Gpus, Loaded};
-use ostler_learn::drill::{Drill, Phase, RunDrill};
+use ostler_learn::drill::{Phase, RunDrill};
 use ostler_learn::learner::{LearnError, Learner};
 use ostler_sim::Model;
 use ostler_sim::config::TaskConfig;
@@ -305,11 +305,7 @@ impl Follower<'_> {
         // Who started again after a fault is spared it.
         if self.iteration == 0 && !self.options.restarted {
             let drills = loaded.config.fault.drills().unwrap_or_default();
-            let run = drills.into_iter().filter_map(|drill| match drill {
-                Drill::Run(fault) => Some(fault),
-                Drill::Env(_) | Drill::Update(_) => None,
-            });
-            self.drill = RunDrill::new(run.collect(), rank, 0);
+            self.drill = RunDrill::new(drills, rank, 0);
         }
         let mut own = loaded.clone();
         own.config.replay.part(&format!("process-{rank}"));

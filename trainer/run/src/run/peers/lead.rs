@@ -58,10 +58,7 @@ fn all<T, E: From<CollectError>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Vec<Done>), E> {
     order(group, what)?;
-    let own = match what {
-        Order::Collect => counted(group, work),
-        _ => work(),
-    };
+    let own = work();
     let others = answers(group);
     Ok((own?, others?))
 }
@@ -208,8 +205,8 @@ impl LeadCollector {
 
 impl Collector for LeadCollector {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
-        let own = &mut self.own;
-        let collect = || own.collect(policy).map(drop);
+        let (own, group) = (&mut self.own, &self.group);
+        let collect = || counted(group, || own.collect(policy).map(drop));
         let ((), others) = all(&self.group, &Order::Collect, collect)?;
         self.gather(&others)?;
         Ok(self.own.rollout())

@@ -20,8 +20,9 @@ use crate::log::sinks::Sinks;
 use checkpoint::Checkpoint;
 use dir::{CONFIG, RunDir};
 use meta::MetaWriter;
-use ostler_collector::replay::{ReplayBuffer, Saved};
+use ostler_collector::replay::Saved;
 use ostler_learn::config::Config;
+use ostler_learn::learner::Remembers;
 use ostler_machine::memory::{MemoryMonitor, Pressure};
 use ostler_sim::Model;
 use ostler_sim::files;
@@ -161,24 +162,19 @@ impl Store {
         }
     }
 
-    /// Saves the replay buffer for a checkpoint, where there is one and space for it.
+    /// Saves the replay buffers for a checkpoint, where there are some and space for them: the
+    /// first, and all others.
     ///
     /// # Errors
-    /// Memory does not suffice.
+    /// Memory does not suffice; another process is gone.
     pub(crate) fn save_replay(
         &mut self,
-        buffer: Option<&mut ReplayBuffer>,
-        unsaved: u64,
-    ) -> Result<Option<Saved>, RunError> {
-        match buffer {
-            Some(buffer) => self.thrift.save(buffer, unsaved),
+        memory: Option<&mut dyn Remembers>,
+    ) -> Result<Option<(Saved, Vec<Saved>)>, RunError> {
+        match memory {
+            Some(memory) => self.thrift.save(memory),
             None => Ok(None),
         }
-    }
-
-    /// Another buffer could not be saved, so that none is in the checkpoint.
-    pub(crate) fn is_without_replay(&mut self) {
-        self.thrift.without_replay();
     }
 
     /// Looks at the disk between two iterations.

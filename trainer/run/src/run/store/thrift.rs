@@ -4,9 +4,9 @@
 use super::keep;
 use crate::log::sinks::Sinks;
 use crate::run::error::RunError;
-use ostler_collector::replay::{ReplayBuffer, Saved};
+use ostler_collector::replay::Saved;
 use ostler_learn::config::Config;
-use ostler_learn::learner::LearnError;
+use ostler_learn::learner::{LearnError, Remembers};
 use ostler_machine::memory::{Level, MemoryMonitor, Pressure, Snapshot};
 use std::path::Path;
 use std::time::Duration;
@@ -125,36 +125,37 @@ impl Thrift {
         }
     }
 
-    /// Saves the replay buffer for a checkpoint, where there is space for it.
+    /// Saves what the learner remembers for a checkpoint, where there is space for it: the first
+    /// buffer, and all others.
     ///
     /// # Errors
-    /// Memory does not suffice.
+    /// Memory does not suffice; another process is gone.
     pub(crate) fn save(
         &mut self,
-        buffer: &mut ReplayBuffer,
-        unsaved: u64,
-    ) -> Result<Option<Saved>, RunError> {
+        memory: &mut dyn Remembers,
+    ) -> Result<Option<(Saved, Vec<Saved>)>, RunError> {
         self.without_replay = true;
-        if !self.spares(unsaved) {
+        let open = memory.buffers().into_iter().flatten();
+        if !self.spares(open.map(|buffer| buffer.unsaved_bytes()).sum()) {
             return Ok(None);
         }
-        // The weights matter more than what can be collected again.
-        match buffer.save() {
-            Err(e) if e.out_of_memory().is_none() => {
-                tracing::warn!("{e}; this checkpoint is without the replay buffer");
-                Ok(None)
-            }
-            saved => {
-                let saved = saved.map_err(LearnError::from)?;
+        let Some(first) = memory.buffers().into_iter().flatten().next() else {
+            return Ok(None);
+        };
+        let first = first.save().map_err(LearnError::from);
+        let saved = first.and_then(|first| Ok((first, memory.save_others()?)));
+        match saved.map_err(RunError::from) {
+            Ok(saved) => {
                 self.without_replay = false;
                 Ok(Some(saved))
             }
+            Err(e) if e.out_of_memory().is_some() || e.process_is_lost() => Err(e),
+            // The weights matter more than what can be collected again.
+            Err(e) => {
+                tracing::warn!("{e}; this checkpoint is without the replay buffer");
+                Ok(None)
+            }
         }
-    }
-
-    /// The newest checkpoint is without the replay buffer after all.
-    pub(crate) fn without_replay(&mut self) {
-        self.without_replay = true;
     }
 
     /// Whether the replay buffer may be saved: while less is written only where it lies in a

@@ -1,7 +1,6 @@
 //! `ostler check` of environments in the place of a robot's.
 
 use super::sizes;
-use ostler_collector::replay::Layout;
 use ostler_learn::config::Loaded;
 use ostler_learn::environments::Foreign;
 use ostler_run::forecast::fit::foreseen;
@@ -28,12 +27,7 @@ pub(super) fn check(loaded: &Loaded, foreign: &Foreign, quiet: bool) -> Result<i
     if foreign.forgets() {
         outln!("their state cannot be saved: episodes begin anew after a roll-back and a resume");
     }
-    let layout = match config.runner.algorithm.off_policy() {
-        true => config.replay.layout(spec),
-        false => Ok(Layout::of(spec)),
-    };
-    let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
-    sizes(config, spec, &layout);
+    sizes(loaded, spec)?;
     outln!("{}", foreseen(loaded, &robot(loaded)?)?);
     outln!("{} is sound", loaded.path.display());
     Ok(0)

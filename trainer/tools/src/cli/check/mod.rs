@@ -8,8 +8,7 @@ mod terrain;
 use super::config::ConfigArgs;
 use super::natives;
 use clap::Args;
-use ostler_collector::replay::Layout;
-use ostler_learn::config::{Config, Gpus};
+use ostler_learn::config::{Config, Gpus, Loaded};
 use ostler_run::export::ExportError;
 use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
@@ -94,18 +93,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     robot::contacts(&env);
     robot::events(&env);
-    let layout = match config.runner.algorithm.off_policy() {
-        true => config.replay.layout(spec),
-        false => Ok(Layout::of(spec)),
-    };
-    let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
     outln!(
         "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
         spec.step_dt,
         spec.max_episode_steps,
         config.env.episode_length_s
     );
-    sizes(config, spec, &layout);
+    sizes(&loaded, spec)?;
     outln!("{}", foreseen(&loaded, &model)?);
     match kernel.line() {
         Some(line) => outln!("\n{line}"),
@@ -340,7 +334,8 @@ fn resets(config: &Config) {
     }
 }
 
-fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
+fn sizes(loaded: &Loaded, spec: &EnvSpec) -> Result<(), RunError> {
+    let config = &loaded.config;
     let (n, t) = (config.env.num_envs as u64, config.runner.num_steps_per_env as u64);
     let learning = config.runner.algorithm.describe(config);
     let m = spec.agents_per_env() as u64;
@@ -353,6 +348,8 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
         thousands((n * m * t) as f64),
     );
     if config.runner.algorithm.off_policy() {
+        let layout = config.replay.layout(spec);
+        let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
         let each = layout.bytes_per_transition() as u64;
         let capacity = config.replay.capacity as u64;
         let policies = match spec.policy_names.len() {
@@ -370,4 +367,5 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
     );
+    Ok(())
 }
