@@ -60,6 +60,38 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     assert_eq!(of("mean_return"), 5.0 * of("mean_length"), "{json}");
 }
 
+/// What is easy to earn early is no goal, and no best.
+#[test]
+fn evaluations_follow_the_curriculum() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reward.alive.weight"
+points = [[0, 4.0], [4, 1.0]]
+steps = true"#,
+    );
+    let run = place.train("a", 8, &["runner.eval_interval=2", "runner.eval_episodes=8"]);
+    let of = |tag| logged(&run, tag).into_iter().filter(|x| x.is_finite()).collect::<Vec<_>>();
+    let [returns, lengths] = [of("Eval/mean_reward"), of("Eval/mean_episode_length")];
+    let weights: Vec<f64> = returns.iter().zip(&lengths).map(|(r, l)| r / l).collect();
+    assert_eq!(weights, [4.0, 4.0, 1.0, 1.0]);
+    let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    assert_eq!(log.matches("evaluations follow the curriculum").count(), 1, "{log}");
+    let best = place.run(&["eval", "a/checkpoints/best.safetensors", "--episodes", "8"]);
+    let said = text(&best);
+    assert!(said.contains(&format!("{WEIGHT} = 1")), "{said}");
+    // By training episodes alone, too.
+    let many = "env.num_envs=64";
+    let run = place.train("b", 8, &["runner.eval_interval=0", many]);
+    let best = place.run(&["eval", "b/checkpoints/best.safetensors", "--episodes", "8"]);
+    assert!(text(&best).contains(&format!("{WEIGHT} = 1")), "{} {run:?}", text(&best));
+    for interval in ["runner.eval_interval=1", "runner.eval_interval=0"] {
+        let run = place.train("goal", 8, &[interval, many, "runner.stop_at_return=1"]);
+        let done = metrics(&run).len();
+        assert!((5..8).contains(&done), "{interval}: {done}");
+        std::fs::remove_dir_all(&run).unwrap();
+    }
+}
+
 #[test]
 fn a_measured_schedule_goes_on_where_it_was() {
     let place = place(

@@ -23,7 +23,8 @@ pub struct RunnerConfig {
     /// multiples of `save_interval` stay too.
     pub keep_checkpoints: usize,
     /// Stop when the mean return of an evaluation reaches this; 0: never. With
-    /// `eval_interval = 0` it is that of the last 100 training episodes.
+    /// `eval_interval = 0` it is that of the last 100 training episodes. With a `[[curriculum]]`
+    /// only where every number of the task has its last value.
     pub stop_at_return: f64,
     /// Iterations between evaluations (mean actions, environments of their own, noise as
     /// `eval_noise` says); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes

@@ -8,7 +8,6 @@ use super::store::{dir, keep};
 use crate::forecast::weights;
 use crate::log::errln;
 use ostler_collector::env::Environments;
-use ostler_learn::config::curriculum::with_values;
 use ostler_learn::config::{Config, Loaded, load};
 use ostler_learn::learner::{self, TrainedPolicy};
 use ostler_sim::config::{ActionTerm, Backend};
@@ -182,12 +181,15 @@ impl LoadedRun {
     /// their keys. For before [`settle`](Self::settle).
     pub fn enter_stage(&mut self, begin: bool) -> Vec<(String, f64)> {
         let meta = &self.checkpoint.meta;
-        let values = schedules::stage(&self.loaded.config, meta.iteration, &meta.schedules);
-        let changes = values.iter().map(|(key, value)| (key.as_str(), *value));
-        let task = &mut self.loaded.config.task;
+        let config = &mut self.loaded.config;
+        let values = match meta.stage.is_empty() {
+            true => schedules::stage(config, meta.iteration, &meta.schedules),
+            false => meta.stage.clone(),
+        };
         if !values.is_empty() {
-            *task = with_values(task, changes);
+            config.task = schedules::task_at(&values, config);
         }
+        let task = &mut config.task;
         task.begin_evenly(begin);
         self.config.task.clone_from(task);
         values

@@ -203,7 +203,7 @@ impl Run {
     /// Captures the state that the iteration starts from.
     fn begin(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         parts.start.committed = true;
-        self.schedules.follow(&self.setup, &self.counters, parts)?;
+        self.schedules.follow(&self.setup, &mut self.counters, parts)?;
         self.during(Phase::Keep, |_| parts.capture())?;
         parts.start.committed = false;
         Ok(())
@@ -270,7 +270,8 @@ impl Run {
         trouble: Option<&Trouble>,
     ) -> Result<Option<Evaluation>, RunError> {
         let (setup, counters) = (&self.setup, &self.counters);
-        let settled = || setup.settled_return(counters);
+        let complete = self.schedules.complete(setup.config());
+        let settled = || setup.settled_return(counters).filter(|_| complete);
         let (config, max_time) = (setup.config(), setup.max_time);
         let due = |of: &Evaluations| of.due(config, counters.iteration, settled, max_time);
         if trouble.is_some() || !due(&self.evaluations) {
@@ -291,6 +292,7 @@ impl Run {
             };
             let episodes = runner.eval_episodes();
             let policy = parts.learner.policy_mut();
+            run.evaluations.enter(&run.schedules.stage, setup)?;
             run.evaluations.evaluate(policy, episodes, &mut go_on)
         })?;
         let settled = self.setup.settled_return(&self.counters);
@@ -337,6 +339,9 @@ impl Run {
 
     /// Whether `runner.stop_at_return` is reached.
     fn judge_goal(&mut self, evaluation: Option<&Evaluation>) {
+        if !self.schedules.complete(self.setup.config()) {
+            return;
+        }
         let settled = || self.setup.settled_return(&self.counters);
         let goal = self.setup.config().runner.stop_at_return;
         self.evaluations.judge_goal(goal, evaluation, settled);
@@ -460,10 +465,9 @@ impl Run {
         self.counters.window.means()
     }
 
-    /// The last evaluation and the best, where there were any.
-    pub fn evaluated(&self) -> Option<(history::Score, history::Score)> {
-        let record = self.evaluations.history.record();
-        Some((record.last?, record.best?))
+    /// What evaluations have brought.
+    pub fn evaluated(&self) -> &history::Record {
+        self.evaluations.history.record()
     }
 
     /// Time of this process (s), and the part of it that evaluations took.

@@ -41,6 +41,7 @@ impl Run {
         }
         let limit = self.config().guard.max_return_drop;
         let history = &mut self.evaluations.history;
+        history.enter(&self.schedules.stage);
         let keep = limit > 0.0 && history.is_best(evaluation);
         let weights = keep.then(|| parts.learner.weights()).transpose()?;
         history.add(self.counters.iteration, evaluation, weights);

@@ -115,6 +115,7 @@ impl Run {
                 evaluation_owed: self.evaluations.owed,
                 last_pressure: self.guards.memory.last_pressure,
                 schedules: self.schedules.progress.clone(),
+                stage: self.schedules.stage.clone(),
                 config: self.store.config.clone(),
                 sources: self.store.sources.clone(),
                 replay,

@@ -10,6 +10,7 @@ use super::setup::Setup;
 use crate::log::metrics::Record;
 use ostler_learn::config::Config;
 use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, with_values};
+use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::names::nearest;
 
@@ -17,15 +18,19 @@ use ostler_sim::names::nearest;
 /// is one already.
 pub(super) type Progress = Vec<Option<f64>>;
 
+/// Numbers of the task by their keys, as a curriculum has them.
+pub(crate) type Stage = Vec<(String, f64)>;
+
 /// The numbers of the task as the schedules of `config` have them after `iteration`, where they have
 /// come as far as `progress`.
-pub(super) fn stage(
-    config: &Config,
-    iteration: u64,
-    progress: &[Option<f64>],
-) -> Vec<(String, f64)> {
+pub(super) fn stage(config: &Config, iteration: u64, progress: &[Option<f64>]) -> Stage {
     let all = config.curriculum.iter().enumerate().filter(|(_, s)| s.key != NUM_ENVS);
     all.map(|(i, s)| (s.key.clone(), now(s, iteration, progress.get(i)))).collect()
+}
+
+/// The task with these numbers.
+pub(super) fn task_at(stage: &[(String, f64)], config: &Config) -> TaskConfig {
+    with_values(&config.task, stage.iter().map(|(key, value)| (key.as_str(), *value)))
 }
 
 /// The value of a schedule after `iteration`, which has come as far as `progress`.
@@ -41,8 +46,10 @@ fn now(schedule: &Schedule, iteration: u64, progress: Option<&Option<f64>>) -> f
 pub(super) struct Schedules {
     /// How far each has come.
     pub progress: Progress,
-    /// Their values as the environments have them.
-    pub applied: Vec<(String, f64)>,
+    /// Their values in the present iteration, or in the last one of a run that goes on.
+    pub stage: Stage,
+    /// The collector's environments have them.
+    pub applied: bool,
     /// Whether the numbers that they follow were looked for in the logs.
     looked_at: bool,
     /// How much of the run is done.
@@ -72,9 +79,15 @@ fn value(schedule: &Schedule, reached: Option<f64>) -> f64 {
 }
 
 impl Schedules {
-    /// As far as `progress`, of a checkpoint, has come.
-    pub(crate) fn new(progress: Progress, pace: Pace) -> Self {
-        Self { progress, applied: Vec::new(), looked_at: false, pace }
+    /// As far as `progress`, of a checkpoint that was trained at `stage`, has come.
+    pub(crate) fn new(progress: Progress, stage: Stage, pace: Pace) -> Self {
+        Self { progress, stage, applied: false, looked_at: false, pace }
+    }
+
+    /// Whether every number has its last value, so that a return counts as the run's goal.
+    pub(crate) fn complete(&self, config: &Config) -> bool {
+        let all = config.curriculum.iter().filter(|s| s.key != NUM_ENVS);
+        all.zip(&self.stage).all(|(s, (_, now))| s.points.last().is_none_or(|p| p[1] == *now))
     }
 
     /// Notes how far the schedules have come; after an iteration's numbers are logged in
@@ -106,14 +119,15 @@ impl Schedules {
         }
     }
 
-    /// Brings the task's numbers to where their schedules are, before an iteration.
+    /// Brings the task's numbers to where their schedules are, before an iteration. Returns at
+    /// other numbers are not comparable: which was the best is told anew.
     ///
     /// # Errors
     /// The task does not take a value.
     pub(crate) fn follow(
         &mut self,
         setup: &Setup,
-        counters: &Counters,
+        counters: &mut Counters,
         parts: &mut Parts,
     ) -> Result<(), RunError> {
         let config = setup.config();
@@ -121,13 +135,15 @@ impl Schedules {
             return Ok(());
         }
         let values = stage(config, counters.iteration, &self.progress);
-        if values == self.applied {
+        if self.applied && values == self.stage {
             return Ok(());
         }
-        let changes = values.iter().map(|(key, value)| (key.as_str(), *value));
-        let task = with_values(&config.task, changes);
+        let task = task_at(&values, config);
         parts.collector.set_task(&task).map_err(|e| explained(&setup.loaded, e))?;
-        self.applied = values;
+        if values != self.stage {
+            counters.best = None;
+        }
+        (self.stage, self.applied) = (values, true);
         Ok(())
     }
 

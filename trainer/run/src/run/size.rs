@@ -231,7 +231,7 @@ impl Run {
         parts.give_buffers(replay);
         self.guards.reporter.say(&Message::NumEnvs(to));
         // The new environments do not know the schedules' values yet.
-        self.schedules.applied.clear();
+        self.schedules.applied = false;
         let iteration = self.counters.iteration;
         let most = self.wanted_envs();
         if to < from && *reason != Reason::Planned {

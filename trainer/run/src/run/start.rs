@@ -124,10 +124,14 @@ impl Run {
         let mut evaluations =
             Evaluations::new(evaluator, past.history, foreseen.spec.max_episode_steps);
         evaluations.owed = past.owed;
-        evaluations.reached = reached_before(options, config, &past.counters, &evaluations.history);
+        let pace = Pace::new(options.max_time, started, past.done);
+        let schedules = Schedules::new(past.schedules, past.stage, pace);
+        if schedules.complete(config) {
+            evaluations.reached =
+                reached_before(options, config, &past.counters, &evaluations.history);
+        }
         let git_folder = folder_of(&loaded);
         let saved = options.resume.is_some().then_some(iteration);
-        let pace = Pace::new(options.max_time, started, past.done);
         Ok(Self {
             setup: Setup {
                 loaded,
@@ -141,7 +145,7 @@ impl Run {
             },
             parts: Some(parts),
             counters: past.counters,
-            schedules: Schedules::new(past.schedules, pace),
+            schedules,
             evaluations,
             guards: Guards {
                 health: past.health,
@@ -238,6 +242,7 @@ struct Past {
     health: Health,
     history: History,
     schedules: schedules::Progress,
+    stage: schedules::Stage,
     last_pressure: u64,
     /// The share of the run that was done.
     done: f64,
@@ -255,6 +260,7 @@ impl Past {
             health: Health::new(&config.guard, parts.learner.weights()?),
             history: History::new(options.init_from.is_some()),
             schedules: Vec::new(),
+            stage: Vec::new(),
             last_pressure: 0,
             done: 0.0,
             owed: false,
@@ -299,6 +305,7 @@ fn open(
     let Earlier { dir, checkpoint: c, .. } = earlier;
     past.last_pressure = c.meta.last_pressure;
     past.schedules = c.meta.schedules;
+    past.stage = c.meta.stage;
     past.done = c.meta.progress;
     past.owed = c.meta.evaluation_owed && config.runner.eval_interval() > 0;
     past.health.restore(c.meta.health, c.good, c.candidate);

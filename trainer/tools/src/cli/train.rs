@@ -340,10 +340,12 @@ fn summary(run: &Run, ended: Ended) {
         thousands(run.env_steps() as f64),
         duration(run.wall_s())
     );
-    if let Some((last, best)) = run.evaluated() {
+    let evaluated = run.evaluated();
+    if let (Some(last), Some(best)) = (evaluated.last, evaluated.best) {
+        let since = if evaluated.moved { " since the curriculum moved last" } else { "" };
         let best = match best.mean > last.mean {
-            false => "the best so far".to_string(),
-            true => format!("best {:.2} at iteration {}", best.mean, best.iteration),
+            false => format!("the best{}", if evaluated.moved { since } else { " so far" }),
+            true => format!("best{since} {:.2} at iteration {}", best.mean, best.iteration),
         };
         let (all, evaluating) = run.evaluation_time();
         outln!(

@@ -9,6 +9,8 @@ use ostler_collector::env::Environments;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates, Policy};
 use ostler_sim::EpisodeStats;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvError;
 use ostler_sim::memory::zeroed;
 use std::time::Instant;
 use tch::Tensor;
@@ -59,6 +61,12 @@ pub trait Evaluates: std::fmt::Debug {
         episodes: usize,
         go_on: GoOn<'_>,
     ) -> Result<Option<Evaluation>, RunError>;
+
+    /// Brings the numbers of the task to another stage of a curriculum.
+    ///
+    /// # Errors
+    /// The task does not take a value.
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError>;
 }
 
 /// Environments on the host for evaluation. Every evaluation starts from the same bits, so its
@@ -148,6 +156,10 @@ impl Evaluates for Evaluator {
             }
         }
         Ok(Some(tally.evaluation(steps * n as u64, clock)))
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.env.set_task(task)
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::evaluator::Evaluation;
 use crate::run::guards::Trouble;
+use crate::run::schedules::Stage;
 use ostler_learn::learner::NamedTensors;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ impl Score {
 pub struct Record {
     /// Evaluations with a finite mean.
     pub count: u64,
+    /// The curriculum's numbers in all of them: with others the record begins anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stage: Stage,
     /// The first of them.
     pub first: Option<Score>,
     /// The best.
@@ -55,6 +59,9 @@ pub struct Record {
     pub last: Option<Score>,
     /// The run began with the weights of another one.
     pub from_weights: bool,
+    /// The curriculum had moved before them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved: bool,
     /// It was said that the return has fallen, and it has not risen since.
     pub said: bool,
 }
@@ -128,6 +135,28 @@ impl History {
     /// Weights of the best evaluation; none where they were not kept.
     pub fn weights(&self) -> &NamedTensors {
         &self.weights
+    }
+
+    /// Before an evaluation at these numbers of a curriculum. Returns at others are not
+    /// comparable: which is the best, and what was lost, are told anew. Said the first time.
+    pub fn enter(&mut self, stage: &Stage) {
+        if self.record.stage == *stage {
+            return;
+        }
+        let before = std::mem::take(&mut self.record);
+        self.weights.clear();
+        self.record = Record {
+            stage: stage.clone(),
+            from_weights: before.from_weights,
+            moved: before.last.is_some(),
+            ..Record::default()
+        };
+        if self.record.moved && !before.moved {
+            tracing::info!(
+                "evaluations follow the curriculum, which has moved since the last one: \
+                 checkpoints/best.safetensors is the best since it moved last"
+            );
+        }
     }
 
     /// Whether `evaluation` is better than all before.

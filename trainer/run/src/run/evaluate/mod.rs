@@ -13,7 +13,10 @@ pub(crate) use history::History;
 pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
 pub use rows::Rows;
 
+use super::engine::explained;
 use super::error::RunError;
+use super::schedules::{Stage, task_at};
+use super::setup::Setup;
 use ostler_collector::Policy;
 use ostler_learn::config::Config;
 use ostler_learn::learner::ActorConfig;
@@ -28,6 +31,8 @@ const EVALUATIONS_IN_TIME: u32 = 20;
 pub(crate) struct Evaluations {
     /// None where `runner.eval_interval` is 0.
     evaluator: Option<Box<dyn Evaluates>>,
+    /// The curriculum's numbers in its environments; none as the file has them.
+    stage: Stage,
     /// Their results.
     pub history: History,
     /// Control steps of the longest episode.
@@ -53,6 +58,7 @@ impl Evaluations {
     ) -> Self {
         Self {
             evaluator,
+            stage: Stage::new(),
             history,
             max_episode_steps,
             last: Instant::now(),
@@ -100,6 +106,22 @@ impl Evaluations {
         let part = max_time.map(|t| t / EVALUATIONS_IN_TIME);
         let late = part.is_some_and(|part| self.last.elapsed() >= part);
         iteration.saturating_sub(last) >= apart && (late || in_sight())
+    }
+
+    /// Brings the environments to where the curriculum is: a policy is judged at what it is
+    /// trained for. Draws and episodes begin anew with every evaluation.
+    ///
+    /// # Errors
+    /// The task does not take a value.
+    pub(crate) fn enter(&mut self, stage: &Stage, setup: &Setup) -> Result<(), RunError> {
+        let Some(evaluator) = self.evaluator.as_mut().filter(|_| self.stage != *stage) else {
+            return Ok(());
+        };
+        let mut task = task_at(stage, setup.config());
+        task.begin_evenly(false);
+        evaluator.set_task(&task).map_err(|e| explained(&setup.loaded, e))?;
+        self.stage.clone_from(stage);
+        Ok(())
     }
 
     /// Evaluates the policy over `episodes` episodes; `None` where none are made, or `go_on`

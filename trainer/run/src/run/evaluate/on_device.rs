@@ -7,6 +7,8 @@ use ostler_collector::device::{DeviceCollector, KernelEnvironments};
 use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::transfer::read_into;
 use ostler_collector::{Act, CollectError, Collector, Policy, Snapshot};
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvError;
 use ostler_sim::memory::zeroed;
 use std::time::Instant;
 use tch::{TchError, Tensor};
@@ -127,5 +129,9 @@ impl Evaluates for DeviceEvaluator {
             }
         }
         Ok(Some(tally.evaluation(steps * self.envs as u64, clock)))
+    }
+
+    fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        self.collector.set_task(task)
     }
 }

@@ -149,7 +149,7 @@ impl Case<'_> {
             kind: kind.into(),
             iteration: run.counters.iteration,
             num_envs: run.setup.num_envs(),
-            schedules: run.schedules.applied.clone(),
+            schedules: run.schedules.stage.clone(),
             roll_backs: [u64::from(health.roll_backs), health.roll_backs_in_all],
             ..Report::default()
         };

@@ -30,7 +30,7 @@ pub(super) fn fill(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done
     if let Some(e) = done.evaluation {
         evaluated(r, run, e);
     }
-    for (key, value) in &run.schedules.applied {
+    for (key, value) in &run.schedules.stage {
         r.put_in("Curriculum/", key, *value);
     }
     guards(r, run, parts);

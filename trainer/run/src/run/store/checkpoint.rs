@@ -7,6 +7,7 @@ pub use super::error::CheckpointError;
 pub use super::write::write_atomically;
 
 use super::write::write_atomically_with;
+use crate::run::schedules::Stage;
 use ostler_collector::Snapshot;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
@@ -79,6 +80,9 @@ pub struct Meta {
     pub last_pressure: u64,
     /// How far the schedules of the curriculum have come.
     pub schedules: Vec<Option<f64>>,
+    /// The curriculum's numbers in the iteration that was trained last.
+    #[serde(default)]
+    pub stage: Stage,
     /// The run's `config.toml`.
     pub config: String,
     /// Hash of the robot's files, see `store::hash`.
@@ -248,6 +252,7 @@ impl Checkpoint {
             evaluation_owed: false,
             last_pressure: 0,
             schedules: Vec::new(),
+            stage: Stage::new(),
             config: String::new(),
             sources: String::new(),
             replay: None,
