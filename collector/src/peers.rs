@@ -9,7 +9,7 @@ use ostler_sim::memory::MemoryError;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// How an error of libtorch begins that says that another process is gone.
@@ -17,6 +17,24 @@ const LOST: &str = "another process of this training is gone";
 
 /// What an error of libtorch says where another process [cut a sum short](Peers::cut_short).
 pub const CUT_SHORT: &str = "another process of this training could not go on";
+
+/// What every sum waits before it begins, as on a slow network (us).
+static DELAY: AtomicU64 = AtomicU64::new(0);
+
+/// From now on sums wait so long before they begin: for drills. It is enough that one process
+/// does, as the others wait for it.
+pub fn delay_sums(by: Duration) {
+    DELAY.store(by.as_micros() as u64, Relaxed);
+}
+
+/// Waits as [`delay_sums`] says. Sleeping alone takes some 50 us more.
+fn delayed(begun: Instant) {
+    let delay = Duration::from_micros(DELAY.load(Relaxed));
+    std::thread::sleep(delay.saturating_sub(Duration::from_micros(100)));
+    while begun.elapsed() < delay {
+        std::hint::spin_loop();
+    }
+}
 
 /// How processes reach one another. Tensors are contiguous and lie on the host; all processes call
 /// the same functions in the same order, with tensors of the same size.
@@ -63,6 +81,15 @@ pub trait Peers: std::fmt::Debug + Send {
     fn cut_short(&self) -> bool {
         false
     }
+}
+
+/// Which rows of all processes' are this one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The first.
+    pub first: i64,
+    /// How many all processes have.
+    pub all: i64,
 }
 
 /// The processes that this one trains with, if there are any.
@@ -207,9 +234,25 @@ impl Group {
         };
         let tensor = tensor.f_contiguous()?;
         let begun = Instant::now();
+        delayed(begun);
         by(&**group.peers(), &tensor).map_err(|e| lost(&e))?;
         group.waited.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
         Ok(tensor)
+    }
+
+    /// `own` among what the other processes have, along dimension `dim`.
+    ///
+    /// # Errors
+    /// As [`total`](Self::total); there is no memory.
+    pub fn among(&self, own: &Tensor, dim: i64, place: Place) -> Result<Tensor, TchError> {
+        if self.is_alone() {
+            return Ok(own.shallow_clone());
+        }
+        let mut size = own.size();
+        let rows = std::mem::replace(&mut size[dim as usize], place.all);
+        let whole = Tensor::f_zeros(size, (own.kind(), own.device()))?;
+        whole.f_narrow(dim, place.first, rows)?.f_copy_(own)?;
+        self.total(whole)
     }
 
     /// The sums of a few numbers.
@@ -249,11 +292,10 @@ impl Group {
     /// # Errors
     /// As [`total`](Self::total).
     pub fn tell(&self, bytes: &[u8]) -> Result<(), CollectError> {
-        self.share(&Tensor::f_from_slice(&[bytes.len() as i64])?)?;
-        if !bytes.is_empty() {
-            self.share(&Tensor::f_from_slice(bytes)?)?;
-        }
-        Ok(())
+        // Both before the first is sent: half a message would leave the others waiting.
+        let (length, text) = message(bytes)?;
+        self.share(&length)?;
+        text.map_or(Ok(()), |text| Ok(self.share(&text)?))
     }
 
     /// Waits for what process 0 [tells](Self::tell).
@@ -273,11 +315,9 @@ impl Group {
             return Ok(());
         };
         let give = |tensor: &Tensor| group.peers().send(tensor, to).map_err(|e| lost(&e));
-        give(&Tensor::f_from_slice(&[bytes.len() as i64])?)?;
-        if !bytes.is_empty() {
-            give(&Tensor::f_from_slice(bytes)?)?;
-        }
-        Ok(())
+        let (length, text) = message(bytes)?;
+        give(&length)?;
+        text.map_or(Ok(()), |text| Ok(give(&text)?))
     }
 
     /// Waits for what another process sends.
@@ -331,18 +371,40 @@ impl Group {
 
 /// Bytes whose number comes before them.
 fn taken(take: impl Fn(&Tensor) -> Result<(), TchError>) -> Result<Vec<u8>, CollectError> {
-    let length = Tensor::f_zeros([1], (Kind::Int64, Device::Cpu))?;
+    // Who sends does not know that there is no room here: it is taken in nevertheless, if there is
+    // at the second try, so that the next message is understood.
+    let mut failed = None;
+    let mut room = |numbers: i64, kind| {
+        let zeros = || Tensor::f_zeros([numbers], (kind, Device::Cpu));
+        let again = |e| {
+            failed = Some(e);
+            zeros()
+        };
+        let lost = |e| CollectError::Lost(format!("no memory for what it says: {e}"));
+        zeros().or_else(again).map_err(lost)
+    };
+    let length = room(1, Kind::Int64)?;
     take(&length)?;
-    let text = Tensor::f_zeros([host_integer(&length)?.max(0)], (Kind::Uint8, Device::Cpu))?;
+    let text = room(host_integer(&length)?.max(0), Kind::Uint8)?;
     let (what, bytes) = ("a message".to_string(), text.numel());
     if bytes > 0 {
         take(&text)?;
+    }
+    if let Some(e) = failed {
+        return Err(e.into());
     }
     let mut out = Vec::new();
     out.try_reserve_exact(bytes).map_err(|_| MemoryError { what, bytes })?;
     out.resize(bytes, 0);
     bytes_into(&text, &mut out)?;
     Ok(out)
+}
+
+/// Its length, and the bytes themselves where there are some.
+fn message(bytes: &[u8]) -> Result<(Tensor, Option<Tensor>), TchError> {
+    let length = Tensor::f_from_slice(&[bytes.len() as i64])?;
+    let text = (!bytes.is_empty()).then(|| Tensor::f_from_slice(bytes)).transpose()?;
+    Ok((length, text))
 }
 
 fn lost(e: &TchError) -> TchError {

@@ -27,6 +27,13 @@ fn update(run: &Path) -> Vec<(String, f64)> {
     of_update.map(|(k, v)| (k.clone(), v.as_f64().unwrap_or(f64::NAN))).collect()
 }
 
+/// Random search on short episodes.
+const SEARCH: [&str; 3] = [
+    "runner.algorithm=ars",
+    "collector.reset_at_each_iter=true",
+    "runner.init_at_random_ep_len=false",
+];
+
 #[test]
 fn several_processes_learn_what_one_does() {
     let configs = [
@@ -36,10 +43,14 @@ fn several_processes_learn_what_one_does() {
         ("cartpole_recall", vec![]),
         ("quadruped", vec!["symmetry.mirror_loss=0.5"]),
         ("spread", vec![]),
+        ("cartpole", vec!["ppo.rnd.weight=0.5", "ppo.priority_alpha=0.6", "ppo.gamma=0.9"]),
+        ("cartpole", [&SEARCH[..], &["runner.num_steps_per_env=120"]].concat()),
+        ("../examples/trot", vec!["amp.steps=3"]),
     ];
     let place = Place::new();
     for (name, more) in configs {
         let config = root().join(format!("configs/{name}.toml"));
+        let name = name.trim_start_matches("../examples/");
         let train = |processes: &str| {
             let out = place.path(&format!("{name}{}{processes}", more.len()));
             let args = ["train", config.to_str().unwrap(), "--quiet", "--nproc", processes];
@@ -56,13 +67,22 @@ fn several_processes_learn_what_one_does() {
             update(&out)
         };
         let alone = train("1");
-        assert!(alone.len() > 8, "{alone:?}");
+        assert!(alone.len() > 3, "{alone:?}");
         for processes in ["2", "3"] {
             for ((tag, one), (_, several)) in alone.iter().zip(train(processes)) {
                 // Means over all steps of an update; the gradients themselves are nearer.
-                let most = if tag.ends_with("grad_norm") { 1e-5 } else { 1e-4 };
+                let most = match &**tag {
+                    tag if tag.ends_with("grad_norm") => 1e-5,
+                    // Of other networks each process draws for itself, and means are of means.
+                    "Policy/amp_reward" | "Policy/rnd_reward" => 1e-4,
+                    tag if tag.contains("amp") || tag.contains("rnd") => 5e-2,
+                    _ => 1e-4,
+                };
                 let off = (one - several).abs() / one.abs().max(1e-2);
-                assert!(off < most, "{name} {more:?} {processes}: {tag} {one} {several}");
+                assert!(
+                    off < most || one.is_nan() && several.is_nan(),
+                    "{name} {more:?} {processes}: {tag} {one} {several}"
+                );
             }
         }
     }
@@ -80,17 +100,42 @@ fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     // Replay buffers of their own, too.
     let replay = Place::with(&[crate::common::TASK, REPLAY].concat());
     for learner in ["sac", "td3"] {
-        let more = ["--profile", learner, "--nproc", "2"];
+        let more = ["--profile", learner, "--nproc", "2", "replay.storage=auto"];
         let whole = replay.train(&format!("{learner}-whole"), 4, &more);
         let half = format!("{learner}-half");
         replay.train(&half, 2, &more);
-        let go_on = ["--quiet", "--nproc", "2", "runner.max_iterations=4"];
-        replay.ok(&[&["train", "--resume", &half][..], &go_on].concat());
+        // Where the storage was chosen, the command that began it goes on with it.
+        let go_on = ["--resume", "auto", "--out", &half, "runner.max_iterations=4", "--quiet"];
+        replay.ok(&[&["train", "pole.toml"][..], &go_on, &more].concat());
         assert_same_bits(&whole, &replay.path(&half));
         let last = metrics(&whole).pop().unwrap();
         // Of all processes, those of the warm-up among them.
         assert_eq!(last["Replay/size"], 5 * 8 * 16, "{learner}");
     }
+    // What is remembered of all, too: sums of distances, transitions, directions.
+    let task = std::fs::read_to_string(root().join("examples/trot.toml")).unwrap();
+    let from = |name: &str| root().join(name).display().to_string();
+    let task = task.replace("../configs/robots", &from("configs/robots"));
+    let trot = Place::with(&task.replace("trot.csv", &from("examples/trot.csv")));
+    let novel = ["ppo.rnd.weight=0.1", "ppo.priority_alpha=0.6"];
+    let style = ["amp.steps=3", "env.num_envs=10", "sim.specialize=off"];
+    for (place, name, more) in
+        [(&place, "novel", &novel[..]), (&place, "search", &SEARCH), (&trot, "style", &style)]
+    {
+        let more = [more, &["--nproc", "2"]].concat();
+        let whole = place.train(&format!("{name}-whole"), 4, &more);
+        let half = format!("{name}-half");
+        place.train(&half, 2, &more);
+        let go_on = ["--quiet", "--nproc", "2", "runner.max_iterations=4"];
+        place.ok(&[&["train", "--resume", &half][..], &go_on].concat());
+        assert_same_bits(&whole, &place.path(&half));
+    }
+    // Replay buffers of another number are left behind.
+    let out =
+        replay.run(&["train", "--resume", "sac-half", "--nproc", "1", "runner.max_iterations=6"]);
+    let said = text(&out);
+    assert!(out.status.success() && said.contains("the run had 2 processes"), "{said}");
+    assert!(replay.path("sac-half/replay-of-2-processes").is_dir());
     // With another number of processes the states are dealt out anew.
     for (processes, more) in [("2", "10"), ("1", "12")] {
         let n = format!("runner.max_iterations={more}");
@@ -148,18 +193,39 @@ fn killed_in_any_phase_all_begin_again_with_the_same_bits() {
 
 #[test]
 fn a_process_that_stands_still_is_noticed() {
+    stands_still(1);
+    // It has the store by which the others would notice.
+    stands_still(0);
+}
+
+fn stands_still(who: usize) {
     let place = Place::new();
     let more = [&TWO[..], &MIDDLE, &["runner.peers_silence_s=2"]].concat();
     let child = start(&place, &more);
     let pids = running(&place, &child, 2);
-    kill(pids[1], libc::SIGSTOP);
+    kill(pids[who], libc::SIGSTOP);
     let out = finish(child);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
-    assert!(err.contains("process 1 of 2 has said nothing for 2 s"), "{err}");
+    let said = format!("process {who} of 2 has said nothing for 2 s");
+    assert!(err.contains(&said), "{err}");
     let whole = place.train("whole", 60, &["--nproc", "2", "env.num_envs=128"]);
     assert_same_bits(&whole, &place.path("a"));
     assert!(pids.iter().all(|&pid| parent_of(pid).is_none()), "one is left");
+}
+
+/// Before the others could notice by the watch: whenever a child dies at its start, all begin again.
+#[test]
+fn a_process_that_dies_at_its_start_is_started_again() {
+    for wait_ms in [0, 10, 40, 80, 160, 320] {
+        let place = Place::new();
+        let child = start(&place, &["--nproc", "2", "runner.max_iterations=3"]);
+        let second = wait("two processes", || trainer_of(trainer_of(child.id() as i32)?));
+        std::thread::sleep(std::time::Duration::from_millis(wait_ms));
+        kill(second, libc::SIGKILL);
+        let out = finish(child);
+        assert_eq!(out.status.code(), Some(0), "{wait_ms} ms: {}", text(&out));
+    }
 }
 
 #[test]
@@ -198,6 +264,8 @@ fn faults_of_one_process_are_those_of_the_run() {
     let sac = ["--profile=sac", "replay.storage=auto", "replay.directory=far"];
     for (place, more, what) in [
         (&place, &[][..], "phase=collect iteration=2 after=0"),
+        (&place, &[], "phase=collect iteration=2 after=2"),
+        (&place, &[], "phase=collect iteration=2 after=3"),
         (&place, &[], "phase=collect iteration=2 after=0 process=1"),
         (&place, &[], "phase=update iteration=2 after=0"),
         (&place, &[], "phase=update iteration=2 after=60"),
@@ -300,12 +368,9 @@ fn what_does_not_fit_together_is_refused_by_name() {
     let mut both = place.ostler(&["train", "pole.toml", "--nproc", "2"]);
     let out = both.envs(torchrun("0", &free_port())).output().unwrap();
     assert!(text(&out).contains("--nproc 2 starts processes on one machine"), "{}", text(&out));
-    for (more, words) in [
-        (&["collector.kind=async"][..], "collector.kind"),
-        (&["env.num_envs=1"], "env.num_envs"),
-        (&["ppo.priority_alpha=0.5"], "ppo.priority_alpha"),
-        (&["ppo.rnd.weight=0.1"], "ppo.rnd.weight"),
-    ] {
+    for (more, words) in
+        [(&["collector.kind=async"][..], "collector.kind"), (&["env.num_envs=1"], "env.num_envs")]
+    {
         let err = place.fails(2, &[&["train", "pole.toml", "--nproc", "2"], more].concat());
         assert!(err.contains(words) && err.contains("processes"), "{err}");
     }

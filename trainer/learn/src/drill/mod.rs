@@ -12,6 +12,7 @@ pub use slow::Delay;
 pub use text::{EXAMPLES, parse};
 
 use crate::learner::UpdateFault;
+use ostler_collector::peers::delay_sums;
 use ostler_machine::memory::limit_free_space;
 use ostler_machine::torch::{FailAllocation, fail_allocation};
 use ostler_sim::env::Injection;
@@ -89,6 +90,11 @@ pub enum Act {
     SlowDisk {
         /// How much.
         ms: u64,
+    },
+    /// Sums of several processes take so much longer (us).
+    SlowSums {
+        /// How much.
+        us: u64,
     },
     /// The phase takes longer, by a share of the processor time that it needs.
     Slow {
@@ -174,6 +180,9 @@ impl RunDrill {
                 }
                 Act::SlowDisk { ms } => {
                     SLOW_DISK.store(if due { ms } else { 0 }, Ordering::Relaxed);
+                }
+                Act::SlowSums { us } => {
+                    delay_sums(Duration::from_micros(if due { us } else { 0 }));
                 }
                 Act::Slow { percent, by } => {
                     if due {

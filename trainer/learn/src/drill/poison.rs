@@ -156,6 +156,15 @@ mod tests {
             })
         );
         assert_eq!(
+            parse("slow sums us=500 iteration=2..3").unwrap(),
+            Drill::Run(RunFault {
+                phase: Phase::Keep,
+                iterations: 2..=3,
+                process: 0,
+                act: Act::SlowSums { us: 500 },
+            })
+        );
+        assert_eq!(
             parse("slow phase=collect percent=30 by=waiting").unwrap(),
             Drill::Run(RunFault {
                 phase: Phase::Collect,

@@ -5,7 +5,7 @@ use ostler_sim::names::nearest;
 use std::ops::RangeInclusive;
 
 /// All faults that can be ordered, for messages and `--help`.
-pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"low disk mib=50 iteration=3..9\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
+pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"slow sums us=500\", \"low disk mib=50 iteration=3..9\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
 
 /// One fault as it was written, in parts.
 pub(super) struct Words<'a> {
@@ -109,8 +109,8 @@ pub fn parse(text: &str) -> Result<Drill, String> {
         }
         Ok(RunFault { phase, iterations, process, act })
     };
-    // The run's files are process 0's.
-    let on_disk =
+    // The run's files are process 0's, and who is late to a sum makes all late.
+    let of_first =
         |phase, iterations, act| Drill::Run(RunFault { phase, iterations, process: 0, act });
     match (words.action, words.target) {
         ("kill", "") => {
@@ -132,19 +132,25 @@ pub fn parse(text: &str) -> Result<Drill, String> {
         ("full", "disk") => {
             let iterations = words.iterations()?;
             words.end(&["iteration"])?;
-            Ok(on_disk(Phase::Save, iterations, Act::FullDisk))
+            Ok(of_first(Phase::Save, iterations, Act::FullDisk))
         }
         ("low", "disk") => {
             let mib = words.number("mib")?.unwrap_or(0);
             let iterations = words.iterations()?;
             words.end(&["mib", "iteration"])?;
-            Ok(on_disk(Phase::Keep, iterations, Act::LowDisk { mib }))
+            Ok(of_first(Phase::Keep, iterations, Act::LowDisk { mib }))
         }
         ("slow", "disk") => {
             let ms = words.number("ms")?.unwrap_or(1000);
             let iterations = words.iterations()?;
             words.end(&["ms", "iteration"])?;
-            Ok(on_disk(Phase::Save, iterations, Act::SlowDisk { ms }))
+            Ok(of_first(Phase::Save, iterations, Act::SlowDisk { ms }))
+        }
+        ("slow", "sums") => {
+            let us = words.number("us")?.unwrap_or(1000);
+            let iterations = words.iterations()?;
+            words.end(&["us", "iteration"])?;
+            Ok(of_first(Phase::Keep, iterations, Act::SlowSums { us }))
         }
         ("slow", "") => {
             let percent = words.number("percent")?.unwrap_or(20);

@@ -24,7 +24,6 @@ pub fn build(
     let group = &Group::current();
     if !group.is_alone() {
         alone_only(&[
-            (!method.shares(), "runner.algorithm", "\"ppo\", \"sac\" or \"td3\""),
             (config.self_play.is_on(), "self_play.window", "leave it out"),
             (method.off_policy() && team::wanted(spec), "agents.policies", "\"shared\""),
         ])?;

@@ -69,11 +69,6 @@ pub trait Method: Sync {
         false
     }
 
-    /// Whether several processes can learn with it together.
-    fn shares(&self) -> bool {
-        false
-    }
-
     /// Whether it can leave out the agents that earlier versions of its policy move:
     /// `self_play.window`.
     fn self_play(&self) -> bool {

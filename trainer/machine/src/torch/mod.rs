@@ -58,6 +58,12 @@ pub enum TorchError {
         /// What libtorch says.
         why: String,
     },
+    /// A process of several came and has ended since.
+    #[error("another process of this training is gone ({why})")]
+    Gone {
+        /// What libtorch says.
+        why: String,
+    },
     /// A thread count that libtorch cannot take.
     #[error("learner.threads = {0} is not possible: use 1 to 1024")]
     Threads(usize),

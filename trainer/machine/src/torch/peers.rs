@@ -10,7 +10,7 @@ use ostler_sim::files::of_process;
 use std::ffi::{CString, c_char, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tch::{TchError, Tensor};
@@ -94,6 +94,9 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// How often a process says that it lives.
 const BEAT: Duration = Duration::from_millis(500);
 
+/// How often somebody who waits for the others to come looks whether they live.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Where processes meet, and which this one is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meeting {
@@ -113,6 +116,10 @@ pub struct Meeting {
     pub attempt: u64,
     /// Whether all are on this machine.
     pub here: bool,
+    /// Process 0's number in the system, where it started this one.
+    pub parent: Option<i32>,
+    /// Those of the processes that this one started.
+    pub children: Vec<i32>,
 }
 
 /// How long is waited.
@@ -201,6 +208,24 @@ impl Drop for Store {
     }
 }
 
+/// Whether a process that this one started has ended.
+fn has_ended(child: i32) -> bool {
+    // SAFETY: zeros are a value of the struct, which the call fills; it looks only, and waits for
+    // nobody.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, child as libc::id_t, &mut info, look) == 0
+            && info.si_pid() == child
+    }
+}
+
+/// A thread for as long as this process lives.
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TorchError> {
+    let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+    thread.map(drop).map_err(|e| refused("watch over the other processes", &e.to_string()))
+}
+
 const MEET: &str = "meet the other processes";
 
 /// Processes that reach one another by Gloo.
@@ -225,11 +250,15 @@ impl std::fmt::Debug for Gloo {
     }
 }
 
-/// What the thread that watches is told.
+/// What the threads that watch are told.
 #[derive(Debug, Default)]
 struct Watch {
     /// The process ends: nobody is missed any more.
     over: AtomicBool,
+    /// All have met: from now on one that ends may have been told to.
+    met: AtomicBool,
+    /// Rounds of asking the store, which process 0 has.
+    rounds: AtomicU64,
 }
 
 impl Gloo {
@@ -246,18 +275,58 @@ impl Gloo {
         beats.set(&beat_of(rank), &0_u64.to_le_bytes())?;
         let since = Instant::now();
         for other in (0..size).filter(|&other| rank == 0 || other == 0) {
-            let left = patience.start.saturating_sub(since.elapsed());
-            beats.number(&beat_of(other), left.max(BEAT)).map_err(|e| match e {
-                TorchError::Call { .. } => TorchError::Absent {
-                    rank: other,
-                    size,
-                    seconds: patience.start.as_secs(),
-                    why: e.to_string(),
-                },
-                e => e,
+            loop {
+                let left = patience.start.saturating_sub(since.elapsed());
+                // By and by, as one of its children may have died meanwhile.
+                match beats.number(&beat_of(other), left.clamp(BEAT, LOOK)) {
+                    Ok(_) => break,
+                    Err(_) if meeting.children.iter().any(|&child| has_ended(child)) => {
+                        return Err(TorchError::Gone { why: "it ended at its start".into() });
+                    }
+                    Err(TorchError::Call { .. }) if left > LOOK => {}
+                    Err(e @ TorchError::Call { .. }) => {
+                        return Err(TorchError::Absent {
+                            rank: other,
+                            size,
+                            seconds: patience.start.as_secs(),
+                            why: e.to_string(),
+                        });
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        // From here on somebody who dies is missed: what follows waits for all without an end.
+        let watch = Arc::new(Watch::default());
+        if rank > 0 {
+            let (told, parent) = (Arc::clone(&watch), meeting.parent);
+            let silence = patience.silence;
+            thread("peers-store", move || {
+                listen_to_the_store((rank, size), silence, (lost, parent), &told);
             })?;
         }
         let gloo = store.part(&format!("{own}/gloo"))?;
+        let (told, children) = (Arc::clone(&watch), meeting.children.clone());
+        thread("peers", move || {
+            listen(&beats, (rank, size), patience.silence, (lost, &children), &told);
+        })?;
+        let made = Self::joined(meeting, store, &gloo, Arc::clone(&watch));
+        watch.met.store(true, Relaxed);
+        if made.is_err() {
+            watch.over.store(true, Relaxed);
+        }
+        // All had come.
+        made.map_err(|e| TorchError::Gone { why: e.to_string() })
+    }
+
+    /// The group of processes that have come.
+    fn joined(
+        meeting: &Meeting,
+        store: Store,
+        gloo: &Store,
+        watch: Arc<Watch>,
+    ) -> Result<Self, TorchError> {
+        let (rank, size) = (meeting.rank, meeting.size);
         let address = text(if meeting.here { "127.0.0.1" } else { "" });
         let mut peers = std::ptr::null_mut();
         // SAFETY: the store and the address live across the call, which has a place for its
@@ -276,8 +345,7 @@ impl Gloo {
             )
         })?;
         let peers = NonNull::new(peers).ok_or_else(|| refused(MEET, "nothing was made"))?;
-        let mut this =
-            Self { peers, rank, size, watch: Arc::default(), shared: None, _store: store };
+        let mut this = Self { peers, rank, size, watch, shared: None, _store: store };
         if meeting.here {
             this.shared = this.share_memory().map_err(|e| refused(MEET, &e.to_string()))?;
             if this.shared.is_none() && rank == 0 {
@@ -287,12 +355,6 @@ impl Gloo {
                 );
             }
         }
-        let told = Arc::clone(&this.watch);
-        let listen = move || listen(&beats, (rank, size), patience.silence, lost, &told);
-        std::thread::Builder::new()
-            .name("peers".into())
-            .spawn(listen)
-            .map_err(|e| refused("watch over the other processes", &e.to_string()))?;
         Ok(this)
     }
 
@@ -408,7 +470,7 @@ fn listen(
     beats: &Store,
     (rank, size): (usize, usize),
     silence: Duration,
-    lost: i32,
+    (lost, children): (i32, &[i32]),
     watch: &Watch,
 ) {
     let others: Vec<usize> = (0..size).filter(|&r| r != rank && (rank == 0 || r == 0)).collect();
@@ -418,6 +480,7 @@ fn listen(
         if watch.over.load(Relaxed) {
             return;
         }
+        watch.rounds.store(beat, Relaxed);
         let mut missing = beats.set(&beat_of(rank), &beat.to_le_bytes()).err().map(|_| 0);
         for (other, (last, since)) in others.iter().zip(&mut heard) {
             match beats.number(&beat_of(*other), silence) {
@@ -426,18 +489,55 @@ fn listen(
                 _ => missing = Some(*other),
             }
         }
+        if children.iter().any(|&child| has_ended(child)) && !watch.met.load(Relaxed) {
+            eprintln!("error: a process of {size} ended at its start: process {rank} ends");
+            exit_fast(lost);
+        }
         // Both ends of what is gone say so: it may have been this one's wish.
         if let Some(other) = missing
             && !watch.over.load(Relaxed)
         {
-            eprintln!(
-                "error: process {other} of {size} has said nothing for {} s \
-                 (runner.peers_silence_s): process {rank} ends",
-                silence.as_secs()
-            );
-            exit_fast(lost);
+            miss(other, (rank, size), silence, lost);
         }
     }
+}
+
+/// A store whose process stands still does not answer, and whoever asks it waits for ever: ends
+/// this process then, and the one that stands still if that started it.
+fn listen_to_the_store(
+    (rank, size): (usize, usize),
+    silence: Duration,
+    (lost, parent): (i32, Option<i32>),
+    watch: &Watch,
+) {
+    let (mut last, mut since) = (0, Instant::now());
+    while !watch.over.load(Relaxed) {
+        std::thread::sleep(BEAT);
+        match watch.rounds.load(Relaxed) {
+            rounds if rounds != last => (last, since) = (rounds, Instant::now()),
+            _ if since.elapsed() < silence + 2 * BEAT => {}
+            _ if watch.over.load(Relaxed) => {}
+            _ => {
+                // SAFETY: getppid and kill take and give numbers.
+                unsafe {
+                    if let Some(parent) = parent.filter(|&pid| pid == libc::getppid()) {
+                        libc::kill(parent, libc::SIGKILL);
+                    }
+                }
+                miss(0, (rank, size), silence, lost);
+            }
+        }
+    }
+}
+
+/// Ends this process because another has said nothing.
+fn miss(other: usize, (rank, size): (usize, usize), silence: Duration, lost: i32) -> ! {
+    eprintln!(
+        "error: process {other} of {size} has said nothing for {} s (runner.peers_silence_s): \
+         process {rank} ends",
+        silence.as_secs()
+    );
+    exit_fast(lost)
 }
 
 fn beat_of(rank: usize) -> String {
@@ -480,6 +580,8 @@ mod tests {
                 socket: (rank == 0).then_some(socket),
                 attempt: 0,
                 here: true,
+                parent: None,
+                children: Vec::new(),
             };
             let wait = Duration::from_secs(60);
             Gloo::meet(&meeting, Patience { start: wait, silence: wait }, 1).unwrap()
@@ -596,6 +698,8 @@ mod tests {
             socket: Some(std::os::fd::IntoRawFd::into_raw_fd(listener)),
             attempt: 0,
             here: true,
+            parent: None,
+            children: Vec::new(),
         };
         let e = Gloo::meet(&meeting, wait, 1).unwrap_err().to_string();
         assert!(e.contains("process 1 of 2 did not come within 1 s"), "{e}");

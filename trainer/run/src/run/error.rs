@@ -313,6 +313,8 @@ impl RunError {
     /// Exit code of the process.
     pub fn exit_code(&self) -> i32 {
         match self {
+            _ if self.process_is_lost() => LOST,
+            Self::Torch(TorchError::Gone { .. }) => LOST,
             Self::Save(_)
             | Self::Taken(_)
             | Self::Rescued { .. }

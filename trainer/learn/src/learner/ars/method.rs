@@ -71,9 +71,7 @@ impl Method for ArsMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let ars = &plan.config.ars;
-        let learner = Ars::new(ars, plan.actor(), plan.spec, plan.seed, plan.device)?;
-        Ok(Box::new(learner))
+        Ok(Box::new(Ars::among(plan)?))
     }
 
     fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {

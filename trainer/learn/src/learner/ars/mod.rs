@@ -19,9 +19,11 @@ pub use method::ArsMethod;
 pub use policy::LinearPolicy;
 
 use super::fault::{FaultTime, Faults};
+use super::registry::LearnerArgs;
 use super::state::{Count, RateShare};
 use super::{Family, Learner, State, TrainedPolicy, UpdateStats, error::LearnError};
 use ostler_collector::Rollout;
+use ostler_collector::peers::{Group, Place};
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
@@ -41,6 +43,9 @@ pub struct Ars {
     step: Tensor,
     /// The difference that each direction made is judged by it; a drill may spoil it.
     spread: Tensor,
+    /// Those that learn together, and which rows are this one's.
+    group: Group,
+    place: Place,
     faults: Faults,
     crossed: Counts,
 }
@@ -65,11 +70,40 @@ impl Ars {
         seed: u64,
         device: Device,
     ) -> Result<Self, LearnError> {
+        let policy = LinearPolicy::new(config, actor, spec, seed, device)?;
+        let place = Place { first: 0, all: spec.rows() as i64 };
+        Self::with_policy(config, policy, Group::default(), place)
+    }
+
+    /// The same for a process that learns with others.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn among(args: &LearnerArgs<'_>) -> Result<Self, LearnError> {
+        let (envs, group) = (args.config.env.num_envs, args.group);
+        let (first, own) = group.shard(envs);
+        // Rows of an environment: its agents.
+        let each = args.spec.rows() / own.max(1);
+        let place = Place { first: (first * each) as i64, all: (envs * each) as i64 };
+        let place = match group.is_alone() {
+            true => Place { first: 0, all: args.spec.rows() as i64 },
+            false => place,
+        };
+        let policy = LinearPolicy::among(args, group, place)?;
+        Self::with_policy(&args.config.ars, policy, group.clone(), place)
+    }
+
+    fn with_policy(
+        config: &ArsConfig,
+        policy: LinearPolicy,
+        group: Group,
+        place: Place,
+    ) -> Result<Self, LearnError> {
         if let Some(error) = config.validate().into_iter().next() {
             return Err(error.into());
         }
         let _no_grad = tch::no_grad_guard();
-        let policy = LinearPolicy::new(config, actor, spec, seed, device)?;
+        let device = policy.device();
         let (inputs, outputs) = policy.size();
         let step = Tensor::f_zeros([inputs, outputs], (Kind::Float, device))?;
         let spread = Tensor::f_ones([0i64; 0], (Kind::Double, device))?;
@@ -86,6 +120,8 @@ impl Ars {
             policy,
             step,
             spread,
+            group,
+            place,
             faults: Faults::default(),
             crossed: Counts::default(),
         })
@@ -117,7 +153,9 @@ impl Ars {
 
     /// Which directions count: the best `top_directions` by the better of their two returns.
     fn judge(&self, rollout: &Rollout) -> Result<DirectionReturns, TchError> {
+        let among = |own: Tensor| self.group.among(&own, 0, self.place);
         let [sum, counts] = self.returns(rollout)?;
+        let (sum, counts) = (among(sum)?, among(counts)?);
         let directions = self.policy.directions();
         let pairs = |t: &Tensor| t.f_narrow(0, 0, 2 * directions)?.f_view([directions, 2]);
         let (sum, counts) = (pairs(&sum)?, pairs(&counts)?);
@@ -158,7 +196,7 @@ impl Learner for Ars {
         let used = count.f_clamp_min(1.0)?.f_mul(&spread.f_clamp_min(1e-8)?)?;
         let weight = plus.f_sub(minus)?.f_mul(&chosen)?;
         let weight = weight.f_mul_scalar(rate)?.f_div(&used)?;
-        self.step.f_copy_(&self.policy.along(&weight)?)?;
+        self.step.f_copy_(&self.group.total(self.policy.along(&weight)?)?)?;
         self.poison(FaultTime::Judged)?;
         let norm = self.step.f_norm()?.f_to_kind(Kind::Double)?;
         // Not a step: no direction counted, or something is not a number.
@@ -173,12 +211,14 @@ impl Learner for Ars {
         self.policy.perturb(self.updates.get())?;
         let row = |t: &Tensor| t.f_to_kind(Kind::Double)?.f_view([1]);
         let valid = brought(&rollout.valid, self.policy.device(), &self.crossed)?;
+        let invalid = valid.f_neg()?.f_add_scalar(1.0)?.f_sum(Kind::Double)?;
+        let invalid = self.group.total(invalid)?;
         let numbers = [
             row(&ok)?,
             row(&norm)?,
             row(&mean)?,
             row(&count)?,
-            row(&valid.f_sum(Kind::Double)?)?,
+            row(&invalid)?,
             self.state.magnitude()?,
         ];
         self.crossed.fetched();
@@ -195,7 +235,7 @@ impl Learner for Ars {
             skipped,
             skipped_no_valid: nothing,
             skipped_gradient: skipped - nothing.min(skipped),
-            invalid: (valid.numel() as f64 - x[4]) as u64,
+            invalid: x[4] as u64,
             non_finite_params: !x[5].is_finite(),
             search_return: x[2],
             directions: x[3] as u64,

@@ -6,9 +6,11 @@ use crate::learner::nn::{Layout, Params};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{Activation, own_memory};
 use crate::learner::published::{acting_spec, publish, take};
+use crate::learner::registry::LearnerArgs;
 use crate::learner::tensors::zeros;
 use crate::learner::{ActorConfig, State, TrainedPolicy, error::LearnError};
 use ostler_collector::memory::with_floats;
+use ostler_collector::peers::{Group, Place};
 use ostler_collector::policy::Noise;
 use ostler_collector::transfer::{brought, host_numbers, read_into};
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Rollout};
@@ -32,6 +34,8 @@ pub struct LinearPolicy {
     updates: u64,
     /// Place of its first row in the whole batch.
     first_row: usize,
+    /// Rows of all processes.
+    all_rows: usize,
     /// Directions `[D,O,A]`: the row pairs from `first_row` on, one more where it is odd.
     directions: Tensor,
     /// `M'` moved along each row's direction `[N,O,A]`.
@@ -55,6 +59,25 @@ impl LinearPolicy {
         device: Device,
     ) -> Result<Self, LearnError> {
         Self::of_rows(config, actor, spec, seed, device, 0)
+    }
+
+    /// The same for a process among others; `place`: its rows among all.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn among(
+        args: &LearnerArgs<'_>,
+        group: &Group,
+        place: Place,
+    ) -> Result<Self, LearnError> {
+        let LearnerArgs { config, spec, seed, device, .. } = *args;
+        let first = place.first as usize;
+        let mut policy = Self::of_rows(&config.ars, args.actor(), spec, seed, device, first)?;
+        policy.all_rows = place.all as usize;
+        if let Some(norm) = &mut policy.norm {
+            norm.join(group);
+        }
+        Ok(policy)
     }
 
     fn of_rows(
@@ -93,6 +116,7 @@ impl LinearPolicy {
             seed,
             updates: 0,
             first_row,
+            all_rows: rows as usize,
         };
         policy.perturb(0)?;
         Ok(policy)
@@ -103,9 +127,9 @@ impl LinearPolicy {
         (self.directions.size()[1], self.directions.size()[2])
     }
 
-    /// Directions that two rows each try, `D`.
+    /// Directions that two rows each try, `D`, those of other processes among them.
     pub fn directions(&self) -> i64 {
-        self.perturbed.size()[0] / 2
+        self.all_rows as i64 / 2
     }
 
     /// Directions `[D,O,A]`.
@@ -149,11 +173,16 @@ impl LinearPolicy {
         Ok(norm.merge(&seen, &valid)?)
     }
 
-    /// The sum of all directions with weights `[D]`, as a step of `M' [O,A]`.
+    /// The sum of the directions whose first row it has, with their weights out of all `[D]`, as
+    /// a step of `M' [O,A]`.
     pub fn along(&self, weight: &Tensor) -> Result<Tensor, TchError> {
         let (inputs, outputs) = self.size();
-        let directions = self.directions.f_narrow(0, 0, self.directions())?;
+        let rows = self.first_row as i64..self.first_row as i64 + self.perturbed.size()[0];
+        let [from, to] = [rows.start, rows.end].map(|row| ((row + 1) / 2).min(self.directions()));
+        let behind = from - rows.start / 2;
+        let directions = self.directions.f_narrow(0, behind, to - from)?;
         let flat = directions.f_view([-1, inputs * outputs])?;
+        let weight = weight.f_narrow(0, from, to - from)?;
         let weight = weight.f_to_kind(Kind::Float)?.f_view([1, -1])?;
         weight.f_mm(&flat)?.f_view([inputs, outputs])
     }

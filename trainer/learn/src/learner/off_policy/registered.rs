@@ -22,10 +22,6 @@ impl Method for SacMethod {
         true
     }
 
-    fn shares(&self) -> bool {
-        true
-    }
-
     fn validate(&self, config: &Config) -> Vec<ConfigError> {
         config.sac.validate()
     }
@@ -59,10 +55,6 @@ impl Method for Td3Method {
     }
 
     fn off_policy(&self) -> bool {
-        true
-    }
-
-    fn shares(&self) -> bool {
         true
     }
 

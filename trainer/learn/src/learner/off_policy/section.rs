@@ -211,10 +211,12 @@ impl Section {
         [&self.sum, &self.passed]
     }
 
-    /// The mean of a reward that the network gives, and behind it these numbers, to be read back;
+    /// The mean of a reward that the network gives, over all processes, and behind it these numbers, to be read back;
     /// the reverse is [`said`](Self::said).
     pub(crate) fn sums_behind(&self, reward: &Tensor) -> Result<Tensor, TchError> {
         let mean = reward.f_mean(Kind::Double)?.f_view([1])?;
+        let share = reward.numel() as f64 / self.group.add([reward.numel() as f64])?[0];
+        let mean = self.group.total(mean.f_mul_scalar(share)?)?;
         Tensor::f_cat(&[&mean, &self.sum, &self.passed], 0)
     }
 

@@ -26,6 +26,7 @@ use crate::learner::state::{Count, Holds};
 use crate::learner::tensors::zeros;
 use discriminator::Discriminator;
 use ostler_collector::Rollout;
+use ostler_collector::peers::{Group, Place};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{Demonstrations, EnvSpec};
 use ostler_sim::memory;
@@ -90,6 +91,9 @@ pub(super) struct Amp {
     order: Vec<i64>,
     /// Steps of an update, and transitions of either side in each.
     passes: [i64; 2],
+    /// Those that learn together, and which rows of a step are this one's.
+    group: Group,
+    place: Place,
     seed: u64,
 }
 
@@ -113,10 +117,8 @@ impl Ppo {
         if let Some(kernels) = LearnKernels::of(self.policy.device)? {
             amp.with_kernels(&kernels)?;
         }
-        let mut state = std::mem::take(&mut self.state);
-        amp.declare(&mut state)?;
-        self.state = state.ready()?;
         self.amp = Some(amp);
+        self.declare()?;
         Ok(self)
     }
 }
@@ -157,9 +159,37 @@ impl Amp {
             reward: float("rewards of style", &[steps, envs])?,
             order: memory::zeroed("an order of transitions", total as usize)?,
             passes: [epochs as i64 * minibatches, (total / minibatches).clamp(1, MOST_ROWS)],
+            group: Group::default(),
+            place: Place { first: 0, all: envs },
             config: config.clone(),
             seed,
         })
+    }
+
+    /// From now on with other processes: all remember the transitions of all, and each takes its
+    /// part of a step's. Comes before [`declare`](Self::declare).
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn join(
+        &mut self,
+        group: &Group,
+        place: Place,
+        minibatches: usize,
+    ) -> Result<(), LearnError> {
+        let total = self.reward.size2()?.0 * place.all;
+        let rows = (total / minibatches as i64).clamp(1, MOST_ROWS);
+        self.passes[1] = (rows / group.size() as i64).max(1);
+        let room = REMEMBERED.min(ROLLOUTS * total);
+        let size = [room, self.remembered.size2()?.1];
+        let device = self.remembered.device();
+        self.remembered = zeros("the policy's transitions", &size, Kind::Float, device)?;
+        self.order = memory::zeroed("an order of transitions", total as usize)?;
+        self.windows.join(group, place)?;
+        self.section.join(group);
+        self.norm.join(group);
+        (self.group, self.place) = (group.clone(), place);
+        Ok(())
     }
 
     /// On a device: its kernels.
@@ -172,7 +202,7 @@ impl Amp {
 
     /// Enters everything that an update changes into a learner's state. None of it is of the
     /// policy: a run that starts from another's weights starts with its own.
-    fn declare(&mut self, state: &mut State) -> Result<(), TchError> {
+    pub(super) fn declare(&mut self, state: &mut State) -> Result<(), TchError> {
         let mut own = State::default();
         self.discriminator.params.declare(&mut own)?;
         self.adam.declare(&mut own);
@@ -270,6 +300,9 @@ impl Amp {
     /// for, some of them.
     fn remember(&mut self, update: u64) -> Result<(), TchError> {
         let rows = Tensor::f_cat(&self.seen, 1)?;
+        let (steps, envs) = self.reward.size2()?;
+        let rows = self.group.among(&rows.f_view([steps, envs, -1])?, 1, self.place)?;
+        let rows = rows.f_view([steps * self.place.all, -1])?;
         let (total, room) = (rows.size2()?.0, self.remembered.size2()?.0);
         let rows = match total > room {
             true => {
@@ -292,7 +325,8 @@ impl Amp {
     /// Places of all steps' transitions, evenly among so many of the policy's and of the
     /// reference's, int64 `[2 P,B]`.
     fn drawn(&self, update: u64, places: [i64; 2]) -> Result<Tensor, TchError> {
-        let [passes, rows] = self.passes;
+        let [passes, own] = self.passes;
+        let rows = own * self.group.size() as i64;
         let mut all = Vec::with_capacity((2 * passes * rows) as usize);
         for pass in 0..passes {
             for (side, &count) in places.iter().enumerate() {
@@ -305,6 +339,7 @@ impl Amp {
             }
         }
         let all = Tensor::f_from_slice(&all)?.f_view([2 * passes, rows])?;
+        let all = all.f_narrow(1, own * self.group.rank() as i64, own)?;
         all.f_to_device(self.remembered.device())
     }
 

@@ -109,7 +109,8 @@ impl Blocks {
         (threads, half): (usize, Option<Half>),
     ) -> Result<Self, LearnError> {
         let sequences = share.own;
-        let most = share.most(share.all.count().div_ceil(minibatches)) * sides;
+        let most = share.all.count().div_ceil(minibatches);
+        let most = if config.priority_alpha > 0.0 { most } else { share.most(most) } * sides;
         let (rows, parts) = (most * sequences.steps, parts_of(most, sequences.steps));
         let threads = threads.clamp(1, parts);
         let packed = columns.total() as usize;

@@ -96,10 +96,6 @@ impl Method for PpoMethod {
         true
     }
 
-    fn shares(&self) -> bool {
-        true
-    }
-
     fn self_play(&self) -> bool {
         true
     }

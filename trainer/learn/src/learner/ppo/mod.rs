@@ -225,20 +225,11 @@ impl Ppo {
             true => Some(Rnd::new(config, obs, [steps, envs], seed, device)?),
             false => None,
         };
-        let mut state = State::default();
-        policy.declare(&mut state)?;
-        adam.declare(&mut state);
-        if let Some(rnd) = &rnd {
-            rnd.declare(&mut state)?;
-        }
-        state.optional("critic.reward_range", range.seen(), 0.0);
-        state.mark("gradient", &policy.params.grad);
-        state.mark("parameters", &policy.params.theta);
-        state.mark("loss", &accumulator.losses().f_get(loss::VALUE as i64)?);
+        let mut counts = State::default();
         let mut ppo = Self {
-            updates: state.count("ppo.updates"),
-            rate_share: state.rate_share("ppo.lr_scale"),
-            state: state.ready()?,
+            updates: counts.count("ppo.updates"),
+            rate_share: counts.rate_share("ppo.lr_scale"),
+            state: State::default(),
             adam,
             range,
             samples: Samples::new(columns, total, device)?,
@@ -270,11 +261,33 @@ impl Ppo {
             same_inputs: same,
             widths: [obs, critic_obs],
         };
+        ppo.declare()?;
         match LearnKernels::of(device)? {
             Some(kernels) => ppo.learn_with(&kernels)?,
             None => ppo.path = ppo.in_blocks(1, None)?,
         }
         Ok(ppo)
+    }
+
+    /// Enters all parts into a state of their own, which has not been captured yet.
+    fn declare(&mut self) -> Result<(), LearnError> {
+        let mut state = State::default();
+        self.policy.declare(&mut state)?;
+        self.adam.declare(&mut state);
+        if let Some(rnd) = &self.rnd {
+            rnd.declare(&mut state)?;
+        }
+        state.optional("critic.reward_range", self.range.seen(), 0.0);
+        state.mark("gradient", &self.policy.params.grad);
+        state.mark("parameters", &self.policy.params.theta);
+        state.mark("loss", &self.accumulator.losses().f_get(loss::VALUE as i64)?);
+        self.updates = state.count("ppo.updates");
+        self.rate_share = state.rate_share("ppo.lr_scale");
+        if let Some(amp) = &mut self.amp {
+            amp.declare(&mut state)?;
+        }
+        self.state = state.ready()?;
+        Ok(())
     }
 
     fn in_blocks(&self, threads: usize, half: Option<Half>) -> Result<Path, LearnError> {

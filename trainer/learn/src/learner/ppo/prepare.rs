@@ -170,7 +170,7 @@ impl Ppo {
     ) -> Result<Option<Tensor>, TchError> {
         let exponents = [self.config.priority_alpha, self.config.priority_beta];
         self.priorities = match exponents[0] > 0.0 {
-            true => Some(Priorities::new(advantage, valid, self.sequences, exponents)?),
+            true => Some(Priorities::new(advantage, valid, self.part, &self.group, exponents)?),
             false => None,
         };
         match (&self.priorities, weight) {

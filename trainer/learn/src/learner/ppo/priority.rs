@@ -8,8 +8,9 @@
 //! advantages in the policy's loss.
 
 use super::Ppo;
-use super::sequences::Sequences;
+use super::sequences::Part;
 use crate::learner::error::LearnError;
+use ostler_collector::peers::Group;
 use ostler_collector::transfer::read_into;
 use ostler_sim::rng::{Purpose, philox};
 use tch::{Kind, TchError, Tensor};
@@ -27,20 +28,23 @@ pub(crate) struct Priorities {
 }
 
 impl Priorities {
-    /// Of advantages `[M,1]`, where `valid [M,1]` is not 0.
+    /// Of advantages `[M,1]`, where `valid [M,1]` is not 0, among those of all processes.
     ///
     /// # Errors
-    /// libtorch refuses.
+    /// libtorch refuses, or another process is gone.
     pub(crate) fn new(
         advantage: &Tensor,
         valid: &Tensor,
-        sequences: Sequences,
+        part: Part,
+        group: &Group,
         [alpha, beta]: [f64; 2],
     ) -> Result<Self, TchError> {
+        let (sequences, own) = (part.own, part.own.rows() as i64);
         let size = |t: &Tensor| t.f_view(sequences.blocks().as_slice());
         let large = advantage.f_abs()?.f_where_self(&valid.f_gt(0.0)?, &valid.f_zeros_like()?)?;
         let large = size(&large)?.f_to_kind(Kind::Double)?;
         let priority = large.f_sum_dim_intlist(&[1i64][..], true, Kind::Double)?;
+        let priority = group.among(&priority, 2, part.place())?;
         let priority = priority.f_pow_tensor_scalar(alpha)?;
         let priority = priority.f_nan_to_num(0.0, 0.0, 0.0)?;
         let mean = priority.f_mean(Kind::Double)?;
@@ -48,6 +52,7 @@ impl Priorities {
         let relative = priority.f_div(&mean)?.f_nan_to_num(1.0, None, None)?;
         let relative = relative.f_add_scalar(LEAST)?.f_div_scalar(1.0 + LEAST)?;
         let weight = relative.f_pow_tensor_scalar(-beta)?.f_to_kind(Kind::Float)?;
+        let weight = weight.f_narrow(2, part.place().first, own)?;
         Ok(Self {
             weight: weight.f_expand_as(&large)?.f_reshape([-1, 1])?,
             sums: relative.f_view([-1])?.f_cumsum(0, Kind::Double)?,
@@ -96,6 +101,7 @@ impl Ppo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::ppo::sequences::Sequences;
 
     fn column(numbers: &[f32]) -> Tensor {
         Tensor::from_slice(numbers).view([-1, 1])
@@ -112,8 +118,11 @@ mod tests {
         // Three steps of two environments, single samples: mean priority 2.
         let advantage = column(&[4.0, -2.0, 0.0, -4.0, f32::NAN, 2.0]);
         let valid = column(&[1.0, 1.0, 1.0, 1.0, 0.0, 1.0]);
+        let new = |advantage: &Tensor, valid: &Tensor, of: Sequences, exponents| {
+            Priorities::new(advantage, valid, Part::whole(of), &Group::default(), exponents)
+        };
         let samples = Sequences::new(1, 2, 6);
-        let of = |exponents| Priorities::new(&advantage, &valid, samples, exponents).unwrap();
+        let of = |exponents| new(&advantage, &valid, samples, exponents).unwrap();
         for at in [0.01, 0.5, 0.99] {
             assert_eq!(counts(&of([1.0, 0.0]), at), [2, 1, 0, 2, 0, 1], "{at}");
         }
@@ -130,7 +139,7 @@ mod tests {
 
         // Sequences of three steps: one of each environment, sums 4 and 8.
         let whole = Sequences::new(3, 2, 6);
-        let whole = Priorities::new(&advantage, &valid, whole, [1.0, 1.0]).unwrap();
+        let whole = new(&advantage, &valid, whole, [1.0, 1.0]).unwrap();
         assert_eq!(counts(&whole, 0.9), [0, 2]);
         assert_eq!(counts(&whole, 0.1), [1, 1]);
         let weight = Vec::<f32>::try_from(whole.weight.view([-1])).unwrap();
@@ -145,7 +154,8 @@ mod tests {
         let samples = Sequences::new(1, 4, 8);
         for advantage in [0.0, f32::NAN] {
             let advantage = column(&[advantage; 8]);
-            let all = Priorities::new(&advantage, &advantage.ones_like(), samples, [0.8, 0.5]);
+            let (ones, alone) = (advantage.ones_like(), Group::default());
+            let all = Priorities::new(&advantage, &ones, Part::whole(samples), &alone, [0.8, 0.5]);
             let all = all.unwrap();
             assert_eq!(counts(&all, 0.5), [1; 8]);
             let off = (&all.weight - 1.0).abs().max().double_value(&[]);

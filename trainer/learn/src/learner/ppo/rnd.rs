@@ -17,6 +17,7 @@ use crate::learner::policy::Activation;
 use crate::learner::state::Holds;
 use crate::learner::tensors::zeros;
 use ostler_collector::Rollout;
+use ostler_collector::peers::{Group, Place};
 use ostler_sim::config::ConfigError;
 use ostler_sim::memory;
 use schemars::JsonSchema;
@@ -110,8 +111,11 @@ pub(super) struct Rnd {
     target: Embedding,
     adam: Adam,
     section: Section,
-    /// Discounted sums of distances so far `[N,1]`.
+    /// Discounted sums of distances so far, of all processes' rows `[N,1]`.
     sums: Tensor,
+    /// Those that learn together, and which rows are this one's.
+    group: Group,
+    place: Place,
     /// Their statistics.
     stats: Normalizer,
     /// Distances of a rollout, and then rewards `[T,N]`.
@@ -190,12 +194,26 @@ impl Rnd {
             stats: Normalizer::new("return", 1, device)?,
             reward: zeros("rewards of novelty", &[steps, envs], Kind::Float, device)?,
             order: memory::zeroed("an order of samples", (steps * envs) as usize)?,
+            group: Group::default(),
+            place: Place { first: 0, all: envs },
             config,
             predictor,
             target,
             chunk,
             seed,
         })
+    }
+
+    /// From now on with other processes. Comes before [`declare`](Self::declare).
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn join(&mut self, group: &Group, place: Place) -> Result<(), LearnError> {
+        let device = self.sums.device();
+        self.sums = zeros("discounted sums", &[place.all, 1], Kind::Float, device)?;
+        self.section.join(group);
+        (self.group, self.place) = (group.clone(), place);
+        Ok(())
     }
 
     /// On a device: its kernels.
@@ -244,15 +262,19 @@ impl Rnd {
         }
         let _ = self.reward.f_mul_(&rollout.valid)?;
         if self.config.reward_normalization {
+            let Place { first, all } = self.place;
+            let among = |own: &Tensor| self.group.among(own, 1, self.place);
+            let (distances, valid) = (among(&self.reward)?, among(&rollout.valid)?);
             for t in 0..steps {
-                let mut now = self.reward.f_get(t)?;
+                let now = distances.f_get(t)?;
                 let _ = self.sums.f_mul_scalar_(DISCOUNT)?;
-                let _ = self.sums.f_add_(&now.f_view([envs, 1])?)?;
-                self.stats.merge(&self.sums, &rollout.valid.f_get(t)?.f_view([envs, 1])?)?;
+                let _ = self.sums.f_add_(&now.f_view([all, 1])?)?;
+                self.stats.merge(&self.sums, &valid.f_get(t)?.f_view([all, 1])?)?;
                 let deviation = self.stats.var()?.f_sqrt()?.f_to_kind(Kind::Float)?;
                 let one = deviation.f_ones_like()?;
                 let divisor = deviation.f_where_self(&deviation.f_gt(0.0)?, &one)?;
-                let _ = now.f_div_(&divisor)?;
+                let own = now.f_narrow(0, first, envs)?;
+                self.reward.f_get(t)?.f_copy_(&own.f_div(&divisor)?)?;
             }
         }
         let _ = self.reward.f_mul_scalar_(self.config.weight)?;
@@ -272,7 +294,8 @@ impl Rnd {
     }
 
     /// The predictor learns from the samples `x [M,O]`, of which those with 1 in `valid [M,1]`
-    /// count: as many epochs and minibatches as the policy has.
+    /// count: as many epochs and minibatches as the policy has. Of several processes a step is
+    /// along the mean of all gradients.
     ///
     /// # Errors
     /// libtorch or the device refuses.

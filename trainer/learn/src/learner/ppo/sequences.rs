@@ -4,6 +4,7 @@
 //! A rollout of `T` steps of `N` environments has samples `t N + n` and, of `L` steps each,
 //! `T / L * N` sequences: sequence `k N + n` has steps `k L ..` of environment `n`.
 
+use ostler_collector::peers::Place;
 use tch::{Kind, TchError, Tensor};
 
 /// Sequences of a rollout; of one step each they are its samples.
@@ -98,9 +99,14 @@ impl Part {
         into.extend(here);
     }
 
-    /// The most of a minibatch of so many that can be its own.
+    /// The most of a minibatch of so many that can be its own, where none is drawn twice.
     pub(crate) fn most(self, of: usize) -> usize {
         of.min(self.own.count())
+    }
+
+    /// Its rows among all.
+    pub(crate) fn place(self) -> Place {
+        Place { first: self.first as i64, all: self.all.rows() as i64 }
     }
 }
 

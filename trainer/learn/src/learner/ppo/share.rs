@@ -25,13 +25,7 @@ impl Ppo {
         if group.is_alone() {
             return Ok(self);
         }
-        let config = &self.config;
-        alone_only(&[
-            (config.rnd.is_on(), "ppo.rnd.weight", "0"),
-            (config.priority_alpha > 0.0, "ppo.priority_alpha", "0"),
-            (self.amp.is_some(), "amp.observations", "leave [amp] out"),
-            (self.policy.device != Device::Cpu, "device", "\"cpu\""),
-        ])?;
+        alone_only(&[(self.policy.device != Device::Cpu, "device", "\"cpu\"")])?;
         let (first, own) = group.shard(num_envs);
         // Rows of an environment: its agents.
         let each = self.envs as usize / own.max(1);
@@ -48,6 +42,14 @@ impl Ppo {
         };
         self.policy.norm.join(group);
         self.group = group.clone();
+        let place = self.part.place();
+        if let Some(rnd) = &mut self.rnd {
+            rnd.join(group, place)?;
+        }
+        if let Some(amp) = &mut self.amp {
+            amp.join(group, place, self.config.num_mini_batches)?;
+        }
+        self.declare()?;
         Ok(self)
     }
 

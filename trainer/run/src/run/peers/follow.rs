@@ -2,7 +2,7 @@
 
 use super::lead::{is_cut_short, magnitude, version};
 use super::{ANSWERS, Answer, Done, ORDERS, Order, written};
-use crate::run::engine::{kernel, one_env, reflection};
+use crate::run::engine::{demonstrations, kernel, one_env, reflection};
 use crate::run::error::{FAILED, LOST, OK, RunError};
 use crate::run::find;
 use crate::run::parts::Parts;
@@ -302,6 +302,7 @@ impl Follower<'_> {
         })?;
         let mut spec: EnvSpec = one_env(loaded, model)?.spec().clone();
         spec.reflection = reflection(loaded, model)?.map(Arc::new);
+        spec.demonstrations = demonstrations(loaded, model, &spec)?.map(Arc::new);
         // Who started again after a fault is spared it.
         if self.iteration == 0 && !self.options.restarted {
             let drills = loaded.config.fault.drills().unwrap_or_default();

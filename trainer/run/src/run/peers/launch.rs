@@ -93,6 +93,8 @@ fn launch(
         socket: None,
         attempt: restarts,
         here: here == size,
+        parent: None,
+        children: Vec::new(),
     };
     Ok(Launch { meeting, here, restarts })
 }
@@ -123,7 +125,7 @@ pub fn fork(size: usize) -> std::io::Result<Launch> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let parent = std::process::id() as i32;
-    let of = |rank: usize, socket: Option<i32>| Launch {
+    let of = |rank: usize, socket: Option<i32>, children: Vec<i32>| Launch {
         meeting: Meeting {
             rank,
             size,
@@ -133,20 +135,26 @@ pub fn fork(size: usize) -> std::io::Result<Launch> {
             socket,
             attempt: 0,
             here: true,
+            parent: (rank > 0).then_some(parent),
+            children,
         },
         here: size,
         restarts: 0,
     };
+    let mut children = Vec::new();
     for rank in 1..size {
-        if let Forked::Child = fork_process()? {
-            if !die_with(parent) {
-                ostler_machine::torch::exit_fast(super::LOST);
+        match fork_process()? {
+            Forked::Child => {
+                if !die_with(parent) {
+                    ostler_machine::torch::exit_fast(super::LOST);
+                }
+                drop(listener);
+                return Ok(of(rank, None, Vec::new()));
             }
-            drop(listener);
-            return Ok(of(rank, None));
+            Forked::Parent(child) => children.push(child),
         }
     }
-    Ok(of(0, Some(listener.into_raw_fd())))
+    Ok(of(0, Some(listener.into_raw_fd()), children))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::learner::error::LearnError;
 use crate::learner::tensors::zeros;
 use ostler_collector::Rollout;
+use ostler_collector::peers::{Group, Place};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Cuts rollouts of `N` environments into stretches of `k` observations, of which it takes `W`
@@ -15,8 +16,11 @@ pub(super) struct Windows {
     steps: i64,
     /// Where stretches are of more than two: the last observations of the last rollout, the one
     /// after its last step included, and behind each 1 where the episode went on from it to the
-    /// next `[N,k - 1,W + 1]`.
+    /// next, of all processes' rows `[N,k - 1,W + 1]`.
     before: Option<Tensor>,
+    group: Group,
+    /// Which of the rows are this process's.
+    place: Place,
 }
 
 impl Windows {
@@ -36,7 +40,23 @@ impl Windows {
             columns: Tensor::f_from_slice(columns)?.f_to_device(device)?,
             steps,
             before: before.transpose()?,
+            group: Group::default(),
+            place: Place { first: 0, all: envs },
         })
+    }
+
+    /// From now on with other processes.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn join(&mut self, group: &Group, place: Place) -> Result<(), LearnError> {
+        if let Some(before) = &mut self.before {
+            let mut size = before.size();
+            size[0] = place.all;
+            *before = zeros("observations before", &size, Kind::Float, before.device())?;
+        }
+        (self.group, self.place) = (group.clone(), place);
+        Ok(())
     }
 
     /// Columns of an observation, `W`.
@@ -91,7 +111,8 @@ impl Windows {
             )?;
             let rows = all.f_narrow(0, t, k - 1)?.f_nan_to_num(0.0, 0.0, 0.0)?;
             let rows = Tensor::f_cat(&[rows, links.f_unsqueeze(-1)?], 2)?;
-            before.shallow_clone().f_copy_(&rows.f_transpose(0, 1)?)?;
+            let rows = self.group.among(&rows.f_transpose(0, 1)?, 0, self.place)?;
+            before.shallow_clone().f_copy_(&rows)?;
         }
         let weight = weight.f_view([t * n, 1])?;
         let windows = Tensor::f_stack(&frames, 2)?.f_view([t * n, k * w])?;
@@ -104,6 +125,7 @@ impl Windows {
     /// from each to the next: nowhere if this rollout does not begin where the last one ended.
     fn earlier(&self, first: &Tensor) -> Result<Option<(Tensor, Tensor)>, TchError> {
         let Some(before) = &self.before else { return Ok(None) };
+        let before = before.f_narrow(0, self.place.first, first.size2()?.0)?;
         let (w, count) = (self.width(), self.steps - 2);
         let all = before.f_transpose(0, 1)?;
         let rows = all.f_narrow(2, 0, w)?;
