@@ -58,6 +58,16 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let of = |key: &str| json[key].as_f64().unwrap();
     assert_eq!(of("mean_return"), 5.0 * of("mean_length"), "{json}");
+    let ends: f64 = json["ended_by"].as_object().unwrap().values().filter_map(|x| x.as_f64()).sum();
+    assert!((ends - 1.0).abs() < 1e-9, "{json}");
+    // What it is to beat, and why its episodes end.
+    let zero = place.ok(&["eval", "pole.toml", "--agent", "zero", "--episodes", "8"]);
+    assert!(zero.contains("  ended by") && zero.contains("time_out"), "{zero}");
+    let checked = place.ok(&["check", "pole.toml"]);
+    let line = format!("  {WEIGHT}: 0 at 2, 2 at 4, 5 at 5 of iteration, in straight lines");
+    assert!(checked.contains(&line), "{checked}");
+    let wrong = ["check", "pole.toml", "--set", "curriculum[0].over=steps"];
+    assert!(place.fails(2, &wrong).contains("\"steps\" is not logged"));
 }
 
 /// What is easy to earn early is no goal, and no best.
@@ -151,6 +161,25 @@ fn a_back_off_that_a_kill_took_back_is_repeated_and_grown_out_of_at_the_same_tim
     the_same_however_interrupted(&place, 5, "kill phase=update iteration=4", &more);
     let sizes = logged(&place.path("killed"), "Perf/num_envs");
     assert_eq!(sizes, [8.0, 8.0, 8.0, 4.0, 4.0, 4.0, 8.0, 8.0]);
+}
+
+/// What a schedule leads to is tried before anything is trained.
+#[test]
+fn what_a_schedule_leads_to_is_tried_at_the_start() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reset[0].uniform[0]"
+points = [[0, -0.01], [6, 0.5]]"#,
+    );
+    for command in [&["check", "pole.toml"][..], &["train", "pole.toml", "--out", "a"]] {
+        let err = place.fails(2, command);
+        assert!(err.contains("curriculum[0]") && err.contains("\"iteration\" is 6e0"), "{err}");
+        assert!(err.contains("upside down"), "{err}");
+    }
+    let twice = "curriculum=[{key=\"task.reward.alive.weight\",points=[[0,1]]},\
+                 {key=\"task.reward[0].weight\",points=[[0,2]]}]";
+    let err = place.fails(2, &["check", "pole.toml", twice]);
+    assert!(err.contains("has a schedule already"), "{err}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ const MOST_WORKERS: usize = 4096;
 /// So many rollouts ahead nothing is on-policy in any sense.
 const MOST_STALE: usize = 64;
 /// No machine waits longer (s).
-const LONGEST_S: f64 = 1e6;
+pub(super) const LONGEST_S: f64 = 1e6;
 
 /// Why physics on a GPU and threads that collect do not go together.
 pub(super) const ONE_STREAM: &str = "physics on a GPU shares one stream with the learner, so that collecting in other threads overlaps nothing";

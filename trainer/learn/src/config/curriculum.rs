@@ -8,6 +8,25 @@ use toml::Value;
 
 /// The one number outside of the task that can follow a schedule.
 pub const NUM_ENVS: &str = "env.num_envs";
+/// How the names of logged numbers begin (docs/metrics.md).
+const GROUPS: [&str; 16] = [
+    "Train/",
+    "Eval/",
+    "Metrics/",
+    "Episode_Reward/",
+    "Episode_Termination/",
+    "Start/",
+    "Terrain/",
+    "Loss/",
+    "Policy/",
+    "Replay/",
+    "Search/",
+    "SelfPlay/",
+    "Curriculum/",
+    "Guard/",
+    "Perf/",
+    "Memory/",
+];
 /// `over` for schedules over iterations.
 pub const ITERATION: &str = "iteration";
 
@@ -74,9 +93,17 @@ impl Schedule {
                 errors.push(ConfigError::new(path, message).help("points are in growing order"));
             }
         }
-        if self.over.is_empty() {
-            let help = "\"iteration\" or a logged number such as \"Train/mean_reward\"";
-            errors.push(ConfigError::new(format!("{at}.over"), "is empty").help(help));
+        if self.over != ITERATION && !GROUPS.iter().any(|group| self.over.starts_with(group)) {
+            let what = format!("\"{}\" is not logged", self.over);
+            let near = nearest(&self.over, [ITERATION]).is_some() || self.over.contains("step");
+            let help = match near {
+                true => "\"iteration\" counts iterations".to_owned(),
+                false => format!(
+                    "\"iteration\", or a logged number, which begins with {}",
+                    GROUPS.join(", ")
+                ),
+            };
+            errors.push(ConfigError::new(format!("{at}.over"), what).help(help));
         }
         if self.key == NUM_ENVS {
             for (i, p) in self.points.iter().enumerate() {
@@ -163,6 +190,19 @@ fn name(v: &Value) -> Option<&str> {
 fn element(items: &[Value], part: &str) -> Option<usize> {
     let named = items.iter().position(|v| name(v) == Some(part));
     named.or_else(|| part.parse().ok().filter(|i| *i < items.len()))
+}
+
+/// Whether two keys are names of one number.
+pub(super) fn same_number(task: &Value, a: &str, b: &str) -> bool {
+    let at = |key: &str| {
+        let mut path = parts(key).skip(1);
+        path.try_fold(task, |node, part| match node {
+            Value::Table(t) => t.get(part),
+            Value::Array(items) => element(items, part).and_then(|i| items.get(i)),
+            _ => None,
+        })
+    };
+    at(a).zip(at(b)).is_some_and(|(a, b)| std::ptr::eq(a, b))
 }
 
 /// Whether `key` is a number of the task; else the mistake and the right form.

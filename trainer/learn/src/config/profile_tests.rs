@@ -26,6 +26,24 @@ fn a_profile_replaces_values_and_what_is_set_comes_after_it() {
     assert_eq!(load(&["profile=sac", "profile=tiny"]).unwrap().env.num_envs, 1);
 }
 
+/// As a file's over the file that it extends.
+#[test]
+fn a_profile_changes_elements_of_lists_by_their_names() {
+    let text = format!(
+        "{TEXT}[[task.reward]]\nname = \"a\"\nexpr = \"1\"\n[[task.reward]]\nname = \"b\"\nexpr = \"2\"\n\
+         [[task.reward]]\nname = \"c\"\nexpr = \"3\"\n[[profile.some.task.reward]]\nname = \"b\"\n\
+         weight = 5.0\n[[profile.some.task.reward]]\nname = \"c\"\nenabled = false\n"
+    );
+    let with = |profile: &str| {
+        let set = Override::set(format!("profile={profile}"));
+        let config = parse(&text, Path::new("t.toml"), &[set]).unwrap().config;
+        let rewards = config.task.reward.iter();
+        rewards.map(|r| format!("{} {}", r.name, r.weight)).collect::<Vec<_>>()
+    };
+    assert_eq!(with("some"), ["a 1", "b 5"]);
+    assert_eq!(with("tiny"), ["a 1", "b 1", "c 1"]);
+}
+
 #[test]
 fn a_profile_that_is_not_there_is_named_with_those_that_are() {
     let e = load(&["profile=sca"]).unwrap_err();

@@ -1,5 +1,6 @@
 //! Checks beyond serde's: ranges, and keys that exclude each other.
 
+use super::collector::LONGEST_S;
 use super::curriculum::{self, NUM_ENVS, Schedule};
 use super::{Config, Device, Precision};
 use crate::learner::registry::methods;
@@ -221,6 +222,15 @@ impl Config {
         if let Auto::N(n) = r.eval_episodes {
             at_least_1("eval_episodes", n as u64, 1_000_000);
         }
+        for (key, seconds) in
+            [("peers_start_s", r.peers_start_s), ("peers_silence_s", r.peers_silence_s)]
+        {
+            if !(1.0..=LONGEST_S).contains(&seconds) {
+                let why = format!("{seconds} s cannot be waited for");
+                let help = format!("allowed: a number from 1 to {LONGEST_S} [s]");
+                errors.push(ConfigError::new(format!("runner.{key}"), why).help(help));
+            }
+        }
     }
 
     /// The schedules of a configuration that cannot be used.
@@ -245,7 +255,9 @@ impl Config {
                     errors.push(ConfigError::new(path, message));
                 }
             }
-            let again = self.curriculum[..i].iter().any(|s| s.key == schedule.key);
+            let again = self.curriculum[..i].iter().any(|s| {
+                s.key == schedule.key || curriculum::same_number(&task, &s.key, &schedule.key)
+            });
             if again {
                 let message = format!("{} has a schedule already", schedule.key);
                 errors.push(ConfigError::new(format!("{at}.key"), message));

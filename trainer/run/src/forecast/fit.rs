@@ -2,7 +2,7 @@
 
 use super::need::Need;
 use super::probe::{self, ProbeError};
-use crate::run::{Machine, Options, RunError, demonstrations, one_env, plan, reflection};
+use crate::run::{Machine, Options, RunError, demonstrations, one_env, plan, reflection, try_out};
 use ostler_collector::peers::Group;
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_machine::memory::{FreeMemory, Here, Process};
@@ -96,7 +96,8 @@ fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> 
         let facts = foreign.facts()?;
         return Ok((facts.spec.clone(), facts.state));
     }
-    let env = one_env(loaded, model)?;
+    let mut env = one_env(loaded, model)?;
+    try_out(loaded, &mut env)?;
     let mut state = Vec::new();
     env.capture(&mut state).map_err(ostler_collector::CollectError::Snapshot)?;
     let mut spec = env.spec().clone();

@@ -12,6 +12,8 @@ pub mod tensorboard;
 pub mod trace;
 pub mod wandb;
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 /// Writes a line to standard output; a closed pipe is the reader's decision, not an
 /// error (`println!` would panic and end a run).
 ///
@@ -21,7 +23,9 @@ macro_rules! outln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
         let text = format!($($arg)*);
-        let _ = writeln!(std::io::stdout().lock(), "{}", $crate::log::harmless::escaped(&text));
+        let text = $crate::log::harmless::escaped(&text);
+        let written = writeln!(std::io::stdout().lock(), "{text}");
+        $crate::log::note_written(&written);
     }};
 }
 
@@ -35,6 +39,25 @@ macro_rules! errln {
         let text = $crate::log::harmless::cut(&text);
         let _ = writeln!(std::io::stderr().lock(), "{}", $crate::log::harmless::escaped(&text));
     }};
+}
+
+/// What was to be printed could not be.
+static NOT_WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Notes whether a line was written: a full disk is said once. Whoever reads no further, such as
+/// `head`, has what he wanted.
+pub fn note_written(written: &std::io::Result<()>) {
+    if let Err(e) = written
+        && e.kind() != std::io::ErrorKind::BrokenPipe
+        && !NOT_WRITTEN.swap(true, Relaxed)
+    {
+        errln!("error: standard output cannot be written to: {e}");
+    }
+}
+
+/// Whether all that was to be printed was.
+pub fn all_written() -> bool {
+    !NOT_WRITTEN.load(Relaxed)
 }
 
 pub use crate::{errln, outln};

@@ -46,6 +46,7 @@ pub use evaluate::{Evaluates, Evaluation, Evaluator, history, stage};
 pub use load::{LoadedRun, load_run};
 pub use load::{find, robot};
 pub use parts::{Machine, Parts, check_teacher};
+pub(crate) use schedules::try_out;
 pub use setup::{MAY_CHANGE, Options};
 pub use setup::{Next, as_if_resumed, newest_unfinished, plan};
 pub use signals::forwarded_from;
@@ -377,7 +378,8 @@ impl Run {
         if let Some(value) = self.evaluations.reached {
             return Some(Ended::Reached(value));
         }
-        if self.counters.iteration >= self.config().runner.max_iterations {
+        let done = self.counters.iteration >= self.config().runner.max_iterations;
+        if done && !self.evaluations.owed {
             return Some(Ended::Finished);
         }
         match self.store.disk_full() {

@@ -9,8 +9,10 @@ use super::parts::Parts;
 use super::setup::Setup;
 use crate::log::metrics::Record;
 use ostler_learn::config::Config;
+use ostler_learn::config::Loaded;
 use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, with_values};
-use ostler_sim::config::TaskConfig;
+use ostler_sim::BatchEnv;
+use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::EnvSpec;
 use ostler_sim::names::nearest;
 
@@ -31,6 +33,36 @@ pub(super) fn stage(config: &Config, iteration: u64, progress: &[Option<f64>]) -
 /// The task with these numbers.
 pub(super) fn task_at(stage: &[(String, f64)], config: &Config) -> TaskConfig {
     with_values(&config.task, stage.iter().map(|(key, value)| (key.as_str(), *value)))
+}
+
+/// Tries the task's numbers where schedules bend, each with the others over the same number where
+/// they are then, and all else as a run begins: what `env` refuses hours later it refuses now.
+///
+/// # Errors
+/// The task does not take a value; its schedule is named.
+pub(crate) fn try_out(loaded: &Loaded, env: &mut BatchEnv) -> Result<(), RunError> {
+    /// So many are tried at the most: the ends are among them.
+    const MOST: usize = 128;
+    let config = &loaded.config;
+    let all: Vec<_> = config.curriculum.iter().filter(|s| s.key != NUM_ENVS).collect();
+    let mut bends: Vec<(&str, f64)> =
+        all.iter().flat_map(|s| s.points.iter().map(|p| (s.over.as_str(), p[0]))).collect();
+    bends.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+    bends.dedup();
+    let stride = bends.len().div_ceil(MOST).max(1);
+    let last = bends.len().saturating_sub(1);
+    for (_, (over, x)) in bends.iter().enumerate().filter(|(i, _)| i % stride == 0 || *i == last) {
+        let at = |s: &&Schedule| if s.over == *over { *x } else { f64::NEG_INFINITY };
+        let stage: Stage = all.iter().map(|s| (s.key.clone(), s.at(at(s)))).collect();
+        if let Err(e) = env.set_task(&task_at(&stage, config)) {
+            let place = config.curriculum.iter().position(|s| s.over == *over && s.key != NUM_ENVS);
+            let e = explained(loaded, e).to_string();
+            let why = format!("where \"{over}\" is {x:e} the task cannot be: {e}");
+            let error = ConfigError::new(format!("curriculum[{}]", place.unwrap_or(0)), why);
+            return Err(loaded.places.explain(&error).into());
+        }
+    }
+    env.set_task(&config.task).map_err(|e| explained(loaded, e))
 }
 
 /// The value of a schedule after `iteration`, which has come as far as `progress`.

@@ -11,8 +11,8 @@ use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
-    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, restore, resumed, set_aside,
-    wandb,
+    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, leave_replay, restore, resumed,
+    set_aside, wandb,
 };
 use super::signals::{LATE, StopFlag};
 use super::store::Store;
@@ -295,7 +295,12 @@ fn open(
     };
     // What is lost of the past is said.
     install_log(&earlier.dir, config)?;
-    let opened = parts.open(earlier.dir.path(), true)?;
+    let mut earlier = earlier;
+    let same = parts.same_processes(&earlier.checkpoint.meta);
+    if !same {
+        leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta);
+    }
+    let opened = parts.open(earlier.dir.path(), same)?;
     // What follows changes files that are there.
     stop.begun();
     let task = mark(model, &parts.spec, &config.task.action);

@@ -6,6 +6,7 @@ use crate::run::parts::Machine;
 use crate::supervise::Reporter;
 use ostler_collector::CollectError;
 use ostler_collector::gymnasium::GymError;
+use ostler_collector::replay::StorageKind;
 use ostler_learn::config::{Config, Gpus, Loaded, Override, load};
 use ostler_learn::learner::Half;
 use ostler_sim::Model;
@@ -59,6 +60,13 @@ pub fn plan(
     gpus: Gpus<'_>,
 ) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
     let mut loaded = load(path, overrides)?;
+    // Decided by the memory that was free when the run began.
+    if let Some(earlier) = earlier
+        && loaded.config.replay.storage == StorageKind::Auto
+    {
+        loaded.config.replay.storage = earlier.replay.storage;
+        loaded.config.replay.storage_device.clone_from(&earlier.replay.storage_device);
+    }
     let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
     if matches!(gpus, Gpus::Ask(_)) && loaded.config.runner.algorithm.off_policy() {
         // Before anything is built: memory that cannot be pinned, a storage elsewhere.

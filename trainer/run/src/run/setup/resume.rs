@@ -9,7 +9,7 @@ use crate::run::engine::{one_env, reflection, settle};
 use crate::run::error::RunError;
 use crate::run::load::{find, fits, mark, newest_whole};
 use crate::run::parts::Parts;
-use crate::run::store::checkpoint::{Checkpoint, TaskMark};
+use crate::run::store::checkpoint::{Checkpoint, Meta, TaskMark};
 use crate::run::store::dir::{self, RunDir};
 use crate::run::store::{keep, meta};
 use ostler_collector::replay::{FOLDER, ReplayBuffer, Saved};
@@ -67,7 +67,11 @@ pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Ea
         )));
     }
     // A process that died after its last checkpoint has only its end before it.
-    if !options.restarted && checkpoint.meta.iteration >= loaded.config.runner.max_iterations {
+    let owed = checkpoint.meta.evaluation_owed && loaded.config.runner.eval_interval() > 0;
+    if !options.restarted
+        && !owed
+        && checkpoint.meta.iteration >= loaded.config.runner.max_iterations
+    {
         return Err(RunError::Usage(format!(
             "{} has done {} of {} iterations; --set runner.max_iterations=N goes on",
             folder.display(),
@@ -234,6 +238,23 @@ pub(in crate::run) fn forget_replay(dir: &Path) {
     {
         tracing::warn!("cannot remove {}: {e}", folder.display());
     }
+}
+
+/// Moves replay buffers of another number of processes out of the way: none of them fits.
+pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta) {
+    let before = meta.replay_of_others.len() + 1;
+    let (folder, kept) = (dir.join(FOLDER), dir.join(format!("{FOLDER}-of-{before}-processes")));
+    let _ = std::fs::remove_dir_all(&kept);
+    let place = match std::fs::rename(&folder, &kept) {
+        Ok(()) => format!("those are kept in {}", kept.display()),
+        Err(e) => format!("{}: {e}", folder.display()),
+    };
+    tracing::warn!(
+        "the run had {before} {} with a replay buffer each and goes on with another number: \
+         replay buffers begin empty; {place}",
+        if before == 1 { "process" } else { "processes" }
+    );
+    (meta.replay, meta.replay_of_others) = (None, Vec::new());
 }
 
 #[cfg(test)]
