@@ -4,7 +4,7 @@ use crate::ConfigError;
 
 /// Longer names are nobody's typing; comparing two takes the product of their lengths.
 const LONGEST: usize = 256;
-/// Least likeness, 0 to 1, that is worth offering.
+/// More likeness than this, 0 to 1, is worth offering.
 const LIKE: f64 = 0.5;
 
 /// The candidate nearest to `given`, if one is near enough to be worth offering.
@@ -18,9 +18,21 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|c| {
             (strsim::normalized_damerau_levenshtein(&given.to_lowercase(), &c.to_lowercase()), c)
         })
-        .filter(|(score, _)| *score >= LIKE)
+        .filter(|(score, _)| *score > LIKE)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)
+}
+
+/// What to say of a name or pattern that fits none of `candidates`: what was meant, if that can be
+/// told.
+pub fn meant<'a>(pattern: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    const REGULAR: [&str; 8] = [".*", "|", "^", "$", "(", "[", "\\", "+"];
+    if REGULAR.iter().any(|sign| pattern.contains(sign)) {
+        let only = "only * is a pattern, for any characters; a list of names or patterns stands for | \
+                    and [...]";
+        return Some(only.into());
+    }
+    nearest(pattern, candidates).map(|near| format!("did you mean \"{near}\"?"))
 }
 
 /// Does `name` fit `pattern`, where `*` stands for any characters?
@@ -68,8 +80,8 @@ pub fn select<'a>(
         return Ok(found);
     }
     let all: Vec<&str> = elements.map(|(_, n)| n).collect();
-    let help = match nearest(pattern, all.iter().copied()) {
-        Some(name) => format!("did you mean \"{name}\"?"),
+    let help = match meant(pattern, all.iter().copied()) {
+        Some(help) => help,
         None if all.is_empty() && kind == "actuator" => {
             "the robot's file has no actuators: [[task.actuator]] with joints = [\"*\"], \
              stiffness and damping gives its joints some"
@@ -83,7 +95,20 @@ pub fn select<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{few, nearest};
+    use super::{few, meant, nearest};
+
+    #[test]
+    fn a_regular_expression_is_told_from_a_name() {
+        let feet = ["left_foot1_collision", "right_foot1_collision"];
+        for pattern in ["^(left|right)_foot[1-7]_collision$", ".*_foot1_collision"] {
+            let help = meant(pattern, feet).unwrap();
+            assert!(help.starts_with("only * is a pattern"), "{help}");
+        }
+        assert_eq!(
+            meant("left_foot_colision", feet).unwrap(),
+            "did you mean \"left_foot1_collision\"?"
+        );
+    }
 
     #[test]
     fn offers_the_near_name_and_nothing_far() {

@@ -4,7 +4,7 @@ use super::Task;
 use super::action::Law;
 use ostler_base::names::few;
 use ostler_engine::physics::Physics;
-use ostler_model::Model;
+use ostler_model::{JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
 const BEYOND: f64 = 1e-4;
@@ -28,11 +28,18 @@ impl Task {
             .iter()
             .map(|([a, b], by)| format!("{} and {} by {:.1} mm", name(*a), name(*b), 1e3 * by));
         let told: Vec<_> = told.collect();
+        let of_world = |g: &usize| model.geoms.get(*g).is_some_and(|geom| geom.body == 0);
+        let ground = pairs.iter().any(|(pair, _)| pair.iter().any(of_world));
+        let lifted = match ground && model.joints.iter().any(|joint| joint.kind == JointKind::Free)
+        {
+            true => "a higher task.start_height, or starts ([[task.reset]]) that lift the robot, ",
+            false => "",
+        };
         (!told.is_empty()).then(|| {
             format!(
-                "the default pose ({}) has shapes inside each other, which push each other apart: \
-                 {}; another task.default_pose, <exclude>, or contype and conaffinity in \
-                 [[task.contact]] keeps them from it",
+                "the default pose ({}) has shapes inside each other, which push each other apart \
+                 where episodes begin so: {}; {lifted}another task.default_pose, <exclude>, or \
+                 contype and conaffinity in [[task.contact]] keeps them from it",
                 self.pose.name,
                 few(&told, MOST)
             )

@@ -3,7 +3,7 @@
 
 use super::team::{AgentIndex, Team};
 use crate::config::{ConfigError, OneOrMany, Ranges};
-use ostler_base::names::{matches, nearest};
+use ostler_base::names::{matches, meant};
 use ostler_lang::{clip_range, exact, range};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,8 +162,8 @@ impl Elements<'_> {
         for pattern in table.keys() {
             if !self.names.iter().any(|names| fits(pattern, names)) {
                 let all = || self.names.iter().flatten().copied();
-                let help = match nearest(pattern, all()) {
-                    Some(near) => format!("did you mean \"{near}\"?"),
+                let help = match meant(pattern, all()) {
+                    Some(help) => help,
                     None => format!("there are: {}", all().collect::<Vec<_>>().join(", ")),
                 };
                 let message = format!("\"{pattern}\" fits none of these {what}");

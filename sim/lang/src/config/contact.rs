@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[[task.contact]]`: attributes of some geoms, under MJCF's names and meaning, instead of the
-/// file's. Of several terms that name a geom the last one counts.
+/// file's. Of several terms that name a geom the last one counts, for each attribute that it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContactTerm {

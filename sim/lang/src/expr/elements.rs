@@ -3,7 +3,7 @@
 use super::element::{Element, ElementKind};
 use super::error::ExprError;
 use super::signature::Kind;
-use ostler_base::names::nearest;
+use ostler_base::names;
 use ostler_model::{JointKind, Model};
 use std::ops::Range;
 
@@ -125,8 +125,8 @@ fn unknown(model: &Model, text: &str, kind: Kind, function: &str, span: Range<us
         format!("no {noun} called \"{text}\"")
     };
     let error = ExprError::new(span, what);
-    if let Some(name) = nearest(text, names.iter().copied()) {
-        return error.help(format!("did you mean \"{name}\"?"));
+    if let Some(help) = names::meant(text, names.iter().copied()) {
+        return error.help(help);
     }
     match names.len() {
         0 => error.help(format!("the model \"{}\" has none", model.name)),

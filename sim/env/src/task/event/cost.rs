@@ -98,6 +98,9 @@ fn keeps(e: &Event, model: &Model) -> String {
     let follows = match (any(Field::is_inertia), any(Field::weighs)) {
         (true, _) => "inertias and the inverse weights of contacts, limits and friction follow",
         (_, true) => "the inverse weights of contacts, limits and friction follow",
+        _ if any(|f| f == Field::Friction) && model.geoms.iter().any(|g| g.priority != 0) => {
+            "each contact takes that of the geom of higher priority, else the larger one"
+        }
         _ if any(|f| f == Field::Friction) => "each contact takes the larger of its two geoms'",
         _ => "nothing else follows from them",
     };

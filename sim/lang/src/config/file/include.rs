@@ -43,9 +43,7 @@ pub(crate) fn expand(
         bytes: 0,
     };
     files.under(root, Path::new(""))?;
-    let all = files.all;
-    drop_disabled(root);
-    Ok(all)
+    Ok(files.all)
 }
 
 /// A name by which a file is recognised.
@@ -240,8 +238,8 @@ fn move_paths(node: &mut Node, folder: &Path) {
     }
 }
 
-/// Puts `over` over `base`.
-fn merge(base: &mut Node, over: Node) {
+/// Puts `over` over `base`: tables key by key, lists of named elements by their names.
+pub(super) fn merge(base: &mut Node, over: Node) {
     let named = |items: &[Node]| items.iter().all(|n| identity(n).is_some());
     match (&mut base.value, over.value) {
         (Value::Table(base), Value::Table(over)) => {
@@ -292,7 +290,7 @@ fn identity(node: &Node) -> Option<(&str, &str)> {
 }
 
 /// Drops elements of lists with `enabled = false`, and the key from the others.
-fn drop_disabled(node: &mut Node) {
+pub(super) fn drop_disabled(node: &mut Node) {
     match &mut node.value {
         Value::Table(entries) => entries.iter_mut().for_each(|e| drop_disabled(&mut e.node)),
         Value::Array(items) => {

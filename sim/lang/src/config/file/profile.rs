@@ -2,6 +2,7 @@
 //! them, so that one task file serves several learners or machines.
 
 use super::error::Diagnostic;
+use super::include::{drop_disabled, merge};
 use super::overrides::Override;
 use super::source::{Entry, Node, Origin, Sources, Value};
 use super::walk::Rules;
@@ -35,14 +36,22 @@ pub(crate) fn apply(
     }
     for p in &profiles {
         if chosen.is_none_or(|(_, name)| name != p.key) {
-            wrong.extend(rules.check(&p.node, sources));
+            let mut own = p.node.clone();
+            drop_disabled(&mut own);
+            wrong.extend(rules.check(&own, sources));
         }
     }
     let Some((source, name)) = chosen else {
+        drop_disabled(root);
         return rest;
     };
     match profiles.iter().find(|p| p.key == name) {
-        Some(profile) => merge(root, &profile.node),
+        Some(profile) => {
+            // The file's place is the whole's.
+            let origin = root.origin.clone();
+            merge(root, profile.node.clone());
+            root.origin = origin;
+        }
         None => {
             let text = sources.0.get(source).map_or(0, |s| s.text.len());
             let origin = Origin { source, span: 0..text };
@@ -58,6 +67,7 @@ pub(crate) fn apply(
             wrong.push(Diagnostic::at(sources, &origin, message).help(help));
         }
     }
+    drop_disabled(root);
     rest
 }
 
@@ -73,20 +83,5 @@ fn take(root: &mut Node) -> Vec<Entry> {
     match at.map(|i| entries.remove(i).node.value) {
         Some(Value::Table(profiles)) => profiles,
         _ => Vec::new(),
-    }
-}
-
-/// Tables are merged key by key; everything else is replaced.
-fn merge(into: &mut Node, from: &Node) {
-    match (&mut into.value, &from.value) {
-        (Value::Table(into), Value::Table(from)) => {
-            for entry in from {
-                match into.iter_mut().find(|e| e.key == entry.key) {
-                    Some(here) => merge(&mut here.node, &entry.node),
-                    None => into.push(entry.clone()),
-                }
-            }
-        }
-        _ => *into = from.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::expr::element::ElementKind;
 use crate::expr::elements::matches;
 use ostler_base::ConfigError;
-use ostler_base::names::nearest;
+use ostler_base::names::meant;
 use ostler_model::Model;
 
 /// Most entries of a list.
@@ -100,8 +100,8 @@ fn fitting(model: &Model, pattern: &str, path: &str) -> Result<Vec<String>, Conf
     let why = format!("nothing of the robot fits \"{pattern}\"");
     let all = KINDS.iter().flat_map(|k| k.names(model));
     let error = ConfigError::new(path, why);
-    Err(match nearest(pattern, all) {
-        Some(near) => error.help(format!("did you mean \"{near}\"?")),
+    Err(match meant(pattern, all) {
+        Some(help) => error.help(help),
         None => error.help("a pattern fits bodies, sites, geoms, joints, actuators or sensors"),
     })
 }

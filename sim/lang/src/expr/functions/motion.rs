@@ -2,10 +2,11 @@
 
 use super::robot::joints;
 use crate::expr::checker::Checker;
-use crate::expr::dag::Source;
+use crate::expr::dag::{Id, Node, Source};
 use crate::expr::error::ExprError;
 use crate::expr::function::{Body, Call, Function};
 use crate::expr::looks::{Look, LookOf};
+use crate::expr::ops::Op;
 use crate::expr::signature::{Kind, Rule, more, one};
 use crate::expr::unit::Unit;
 use crate::expr::value::{Comp, Value};
@@ -96,7 +97,7 @@ pub(crate) const TABLE: &[Function] = &[
         params: &[one("seconds", Kind::Value), one("x", Kind::Ahead)],
         gives: "as x",
         rule: Rule::Keep,
-        doc: "x with the reference so many seconds later: ahead(0.1, motion.joint_pos). Between two frames it is interpolated; where a clip ends it stays",
+        doc: "x with the reference so many seconds later: ahead(0.1, motion.joint_pos), or ahead(2 * step_dt, ...) for two control steps. Between two frames it is interpolated; where a clip ends it stays",
         body: Body::Special(|c, call| c.value(call, 1)),
     },
 ];
@@ -160,11 +161,11 @@ fn body(
 pub(crate) fn steps_ahead(c: &Checker<'_>, call: &Call) -> Result<f32, ExprError> {
     has_reference(c, call)?;
     let seconds = c.value(call, 0)?;
+    let step = c.scope.defined.motion.step().unwrap_or(1.0);
     let known = match seconds.ids()[..] {
-        [id] => c.dag.value(id).map(f64::from),
+        [id] => written(c, id, step),
         _ => None,
     };
-    let step = c.scope.defined.motion.step().unwrap_or(1.0);
     match known.filter(|s| s.is_finite() && *s >= 0.0 && s / step < 1e6) {
         // Single precision's error of the quotient is not a part of a frame.
         Some(s) => {
@@ -172,7 +173,22 @@ pub(crate) fn steps_ahead(c: &Checker<'_>, call: &Call) -> Result<f32, ExprError
             let whole = steps.round();
             Ok(if (steps - whole).abs() < 1e-4 { whole } else { steps } as f32)
         }
-        None => Err(ExprError::new(call.span_of(0), "`ahead` takes a time in seconds, 0 or more")
-            .help("ahead(0.1, motion.joint_pos)")),
+        None => {
+            let why = "`ahead` takes seconds, 0 or more, that are written there";
+            Err(ExprError::new(call.span_of(0), why).help(
+                "a number, or a multiple of step_dt: ahead(0.1, motion.joint_pos), \
+                 ahead(2 * step_dt, motion.joint_pos)",
+            ))
+        }
+    }
+}
+
+/// A number, `step_dt`, which is `step`, or a product of such.
+fn written(c: &Checker<'_>, id: Id, step: f64) -> Option<f64> {
+    match *c.dag.nodes().get(id as usize)? {
+        Node::Const(bits) => Some(f64::from(f32::from_bits(bits))),
+        Node::Load(Source::StepDt, _) => Some(step),
+        Node::Op(Op::Mul, [a, b, _]) => Some(written(c, a, step)? * written(c, b, step)?),
+        Node::Load(..) | Node::Op(..) => None,
     }
 }
