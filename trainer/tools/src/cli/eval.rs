@@ -4,8 +4,9 @@ use super::contest::Contest;
 use super::engine::JudgeArg;
 use super::eval_clips::Clips;
 use super::instead::Instead;
-use super::target::{Events, Target, Wish, open};
+use super::target::{AgentKind, Events, Target, Wish, open};
 use clap::{Args, ValueEnum};
+use ostler_collector::env::Environments;
 use ostler_run::log::{errln, outln};
 use ostler_run::run::stage::{Stage, quotas};
 use ostler_run::run::{RunError, error::OK};
@@ -23,7 +24,8 @@ const ENVS: usize = 256;
 /// Flags of `ostler eval`.
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// A run's folder, runs/NAME/latest, or one checkpoint file
+    /// A run's folder, runs/NAME/latest, one checkpoint file, or (with --agent zero|random) a
+    /// configuration
     run: PathBuf,
     /// Episodes; every environment plays the same number of them
     #[arg(long, default_value_t = 1000, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
@@ -51,6 +53,9 @@ pub(crate) struct EvalArgs {
     /// OSTLER_REFEREE_PYTHON, then python3 and python]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Who acts instead of the run's policy: what it is to beat
+    #[arg(long, value_enum, conflicts_with = "policy")]
+    agent: Option<AgentKind>,
     /// Who acts for one of several agents: AGENT=zero, AGENT=random, AGENT=RUN or
     /// AGENT=FILE.onnx
     #[arg(long, value_name = "AGENT=WHO")]
@@ -77,7 +82,7 @@ enum Noise {
 struct Outcome {
     name: String,
     checkpoint: Option<PathBuf>,
-    /// An exported policy acted in the place of the checkpoint's.
+    /// Somebody else acted in the place of the checkpoint's policy.
     exported: bool,
     seed: u64,
     envs: usize,
@@ -88,6 +93,7 @@ struct Outcome {
     returns: Vec<f64>,
     lengths: Vec<f64>,
     metrics: Metrics,
+    ends: Ends,
     contest: Contest,
     clips: Clips,
     broken: u64,
@@ -140,6 +146,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         envs: Some(envs),
         seed: args.seed,
         backend,
+        agent: args.agent,
         instead: &args.instead,
         policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
@@ -156,7 +163,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     let mut outcome = Outcome {
         name,
         checkpoint,
-        exported: args.policy.is_some(),
+        exported: args.policy.is_some() || args.agent.is_some_and(|a| a != AgentKind::Policy),
         seed,
         envs,
         noise: args.noise == Noise::On,
@@ -165,6 +172,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         returns: Vec::new(),
         lengths: Vec::new(),
         metrics: Metrics::new(stage.env().spec()),
+        ends: Ends::new(stage.env()),
         contest: Contest::new(stage.env().spec()),
         clips: Clips::new(stage.env().robot(), stage.env().spec()),
         broken: 0,
@@ -199,6 +207,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
                 let own = stats.finished_metrics.get(i * metrics..(i + 1) * metrics);
                 outcome.metrics.add(own.unwrap_or_default());
                 let e = episode.env as usize;
+                outcome.ends.add(stage.env().robot().and_then(|robot| robot.ended_by(e)));
                 outcome.clips.end(stage.env().robot(), e, own.unwrap_or_default());
             }
         }
@@ -254,6 +263,7 @@ impl Outcome {
             "env_steps": self.steps * self.envs as u64,
             "env_steps_per_s": self.steps_per_s(),
             "metrics": self.metrics.json(),
+            "ended_by": self.ends.json(),
             "motions": self.clips.json(),
             "agents": self.contest.standings().iter().map(|s| {
                 json!({ "name": s.name, "mean_return": s.mean, "best": s.best })
@@ -292,6 +302,9 @@ impl Outcome {
         }
         for (name, m) in self.metrics.summaries() {
             row(name, format!("{:.3}{}", m.mean, known_to(&m, 3)));
+        }
+        if let Some(ends) = self.ends.text() {
+            row("ended by", ends);
         }
         row("mean return", format!("{:.2}{}", r.mean, known(&r)));
         row("standard deviation", format!("{:.2}", r.std));
@@ -372,6 +385,49 @@ impl Metrics {
     }
 }
 
+/// Why the episodes that count ended; nothing of environments that do not tell.
+#[derive(Debug)]
+struct Ends {
+    /// Of the terminations, the time-out among them.
+    names: Vec<String>,
+    counts: Vec<u64>,
+}
+
+impl Ends {
+    fn new(env: &dyn Environments) -> Self {
+        let names = match env.robot() {
+            Some(_) => env.spec().termination_names.clone(),
+            None => Vec::new(),
+        };
+        Self { counts: vec![0; names.len()], names }
+    }
+
+    /// An episode more.
+    fn add(&mut self, by: Option<usize>) {
+        if let Some(count) = by.and_then(|by| self.counts.get_mut(by)) {
+            *count += 1;
+        }
+    }
+
+    /// The share of all episodes that one of the names has.
+    fn share(&self, i: usize) -> f64 {
+        self.counts[i] as f64 / self.counts.iter().sum::<u64>().max(1) as f64
+    }
+
+    /// Names with their shares in per cent, the most frequent first, without those that ended none.
+    fn text(&self) -> Option<String> {
+        let mut all: Vec<usize> = (0..self.names.len()).filter(|&i| self.counts[i] > 0).collect();
+        all.sort_by_key(|&i| std::cmp::Reverse(self.counts[i]));
+        let one = |&i: &usize| format!("{} {:.1} %", self.names[i], 100.0 * self.share(i));
+        (!all.is_empty()).then(|| all.iter().map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let one = |(i, name): (usize, &String)| (name.clone(), json!(self.share(i)));
+        serde_json::Value::Object(self.names.iter().enumerate().map(one).collect())
+    }
+}
+
 /// Engines side by side.
 fn table(outcomes: &[Outcome]) -> String {
     let name = outcomes.first().map_or("", |o| o.name.as_str());
@@ -387,6 +443,9 @@ fn table(outcomes: &[Outcome]) -> String {
     let metrics = outcomes.first().map_or(&[][..], |o| &o.metrics.all);
     for (i, (metric, _)) in metrics.iter().enumerate() {
         row(metric, &|o| format!("{:.3}", Episodes::of(&o.metrics.all[i].1).mean));
+    }
+    for (i, name) in outcomes.first().map_or(&[][..], |o| &o.ends.names).iter().enumerate() {
+        row(&format!("ended by {name}"), &|o| format!("{:.3}", o.ends.share(i)));
     }
     row("mean return", &|o| format!("{:.2}", o.summary().mean));
     row("95 % confidence from", &|o| {

@@ -38,9 +38,9 @@ pub use config::ConfigArgs;
 use clap::{Args, Parser, Subcommand};
 use ostler_learn::config::filter;
 use ostler_learn::config::set_leave;
-use ostler_run::log::{errln, trace};
+use ostler_run::log::{all_written, errln, trace};
 use ostler_run::run::RunError;
-use ostler_run::run::error::USAGE;
+use ostler_run::run::error::{FAILED, OK, USAGE};
 use ostler_sim::config::Leave;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::native::InstructionSet;
@@ -151,6 +151,7 @@ pub fn run() -> i32 {
         // Before the first call of code for a wider processor.
         Err(e) => Err(e.into()),
     };
+    let training = matches!(cli.command, Command::Train(_));
     let result = level.and_then(|log_level| match cli.command {
         Command::Train(args) => train::run(&args, log_level),
         Command::Check(args) => check::run(&args),
@@ -174,6 +175,8 @@ pub fn run() -> i32 {
         Command::Schema => shell::schema(),
     });
     match result {
+        // A training is more than what it prints.
+        Ok(OK) if !training && !all_written() => FAILED,
         Ok(code) => code,
         Err(e) => {
             errln!("error: {e}");

@@ -4,7 +4,7 @@
 use super::Cli;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use ostler_run::log::outln;
+use ostler_run::log::{note_written, outln};
 use ostler_run::run::RunError;
 use ostler_sim::files;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<i32, RunError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ostler", &mut text);
-    let _ = std::io::stdout().lock().write_all(&text);
+    note_written(&std::io::stdout().lock().write_all(&text));
     Ok(0)
 }
 

@@ -203,7 +203,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
         let agent = simple(agent.unwrap_or(AgentKind::Policy), seed).ok_or_else(|| {
             RunError::Usage(format!(
-                "{} is a configuration, which has no policy: give a run's folder, or play it with --agent zero or --agent random",
+                "{} is a configuration, which has no policy: give a run's folder, or --agent zero or --agent random",
                 path.display()
             ))
         })?;

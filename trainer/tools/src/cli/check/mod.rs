@@ -8,6 +8,7 @@ mod terrain;
 use super::config::ConfigArgs;
 use super::natives;
 use clap::Args;
+use ostler_learn::config::curriculum::NUM_ENVS;
 use ostler_learn::config::{Config, Gpus, Loaded};
 use ostler_run::export::ExportError;
 use ostler_run::forecast::fit::foreseen;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     robot::contacts(&env);
     robot::events(&env);
+    curriculum(config);
     outln!(
         "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
         spec.step_dt,
@@ -125,6 +127,20 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     outln!("{} is sound", file.display());
     Ok(0)
+}
+
+/// Numbers that change while a run trains.
+fn curriculum(config: &Config) {
+    for (i, schedule) in config.curriculum.iter().enumerate() {
+        if i == 0 {
+            outln!("\ncurriculum");
+        }
+        let points = schedule.points.iter().map(|[x, value]| format!("{value} at {x}"));
+        let points: Vec<_> = points.collect();
+        let stepwise = schedule.steps || schedule.key == NUM_ENVS;
+        let lines = if stepwise { "in steps" } else { "in straight lines" };
+        outln!("  {}: {} of {}, {lines}", schedule.key, points.join(", "), schedule.over);
+    }
 }
 
 /// What the task defines for its expressions, and what it logs besides rewards.
