@@ -497,7 +497,8 @@ fn listen(
         if let Some(other) = missing
             && !watch.over.load(Relaxed)
         {
-            miss(other, (rank, size), silence, lost);
+            say_missed(other, (rank, size), silence);
+            exit_fast(lost);
         }
     }
 }
@@ -518,26 +519,27 @@ fn listen_to_the_store(
             _ if since.elapsed() < silence + 2 * BEAT => {}
             _ if watch.over.load(Relaxed) => {}
             _ => {
+                // Before its end, which is this one's.
+                say_missed(0, (rank, size), silence);
                 // SAFETY: getppid and kill take and give numbers.
                 unsafe {
                     if let Some(parent) = parent.filter(|&pid| pid == libc::getppid()) {
                         libc::kill(parent, libc::SIGKILL);
                     }
                 }
-                miss(0, (rank, size), silence, lost);
+                exit_fast(lost);
             }
         }
     }
 }
 
-/// Ends this process because another has said nothing.
-fn miss(other: usize, (rank, size): (usize, usize), silence: Duration, lost: i32) -> ! {
+/// Says that another process has said nothing, and that this one ends.
+fn say_missed(other: usize, (rank, size): (usize, usize), silence: Duration) {
     eprintln!(
         "error: process {other} of {size} has said nothing for {} s (runner.peers_silence_s): \
          process {rank} ends",
         silence.as_secs()
     );
-    exit_fast(lost)
 }
 
 fn beat_of(rank: usize) -> String {

@@ -19,7 +19,6 @@ pub use method::ArsMethod;
 pub use policy::LinearPolicy;
 
 use super::fault::{FaultTime, Faults};
-use super::registry::LearnerArgs;
 use super::state::{Count, RateShare};
 use super::{Family, Learner, State, TrainedPolicy, UpdateStats, error::LearnError};
 use ostler_collector::Rollout;
@@ -79,18 +78,23 @@ impl Ars {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(super) fn among(args: &LearnerArgs<'_>) -> Result<Self, LearnError> {
-        let (envs, group) = (args.config.env.num_envs, args.group);
+    pub(super) fn among(
+        config: &ArsConfig,
+        actor: &super::ActorConfig,
+        spec: &EnvSpec,
+        drawn: (u64, Device),
+        (group, envs): (&Group, usize),
+    ) -> Result<Self, LearnError> {
         let (first, own) = group.shard(envs);
         // Rows of an environment: its agents.
-        let each = args.spec.rows() / own.max(1);
+        let each = spec.rows() / own.max(1);
         let place = Place { first: (first * each) as i64, all: (envs * each) as i64 };
         let place = match group.is_alone() {
-            true => Place { first: 0, all: args.spec.rows() as i64 },
+            true => Place { first: 0, all: spec.rows() as i64 },
             false => place,
         };
-        let policy = LinearPolicy::among(args, group, place)?;
-        Self::with_policy(&args.config.ars, policy, group.clone(), place)
+        let policy = LinearPolicy::among(config, actor, spec, drawn, group, place)?;
+        Self::with_policy(config, policy, group.clone(), place)
     }
 
     fn with_policy(

@@ -6,7 +6,6 @@ use crate::learner::nn::{Layout, Params};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{Activation, own_memory};
 use crate::learner::published::{acting_spec, publish, take};
-use crate::learner::registry::LearnerArgs;
 use crate::learner::tensors::zeros;
 use crate::learner::{ActorConfig, State, TrainedPolicy, error::LearnError};
 use ostler_collector::memory::with_floats;
@@ -66,13 +65,15 @@ impl LinearPolicy {
     /// # Errors
     /// As [`new`](Self::new).
     pub(super) fn among(
-        args: &LearnerArgs<'_>,
+        config: &ArsConfig,
+        actor: &ActorConfig,
+        spec: &EnvSpec,
+        (seed, device): (u64, Device),
         group: &Group,
         place: Place,
     ) -> Result<Self, LearnError> {
-        let LearnerArgs { config, spec, seed, device, .. } = *args;
         let first = place.first as usize;
-        let mut policy = Self::of_rows(&config.ars, args.actor(), spec, seed, device, first)?;
+        let mut policy = Self::of_rows(config, actor, spec, seed, device, first)?;
         policy.all_rows = place.all as usize;
         if let Some(norm) = &mut policy.norm {
             norm.join(group);
