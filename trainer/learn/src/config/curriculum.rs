@@ -30,6 +30,9 @@ const GROUPS: [&str; 16] = [
 /// `over` for schedules over iterations.
 pub const ITERATION: &str = "iteration";
 
+/// Numbers of the task by their keys, as a curriculum has them at some time.
+pub type Stage = Vec<(String, f64)>;
+
 /// `[[curriculum]]`: one number and its schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

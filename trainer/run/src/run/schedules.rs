@@ -10,7 +10,7 @@ use super::setup::Setup;
 use crate::log::metrics::Record;
 use ostler_learn::config::Config;
 use ostler_learn::config::Loaded;
-use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, with_values};
+use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, Stage, with_values};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::EnvSpec;
@@ -19,9 +19,6 @@ use ostler_sim::names::nearest;
 /// Where each schedule of the configuration is: the value of its `over`, where there
 /// is one already.
 pub(super) type Progress = Vec<Option<f64>>;
-
-/// Numbers of the task by their keys, as a curriculum has them.
-pub(crate) type Stage = Vec<(String, f64)>;
 
 /// The numbers of the task as the schedules of `config` have them after `iteration`, where they have
 /// come as far as `progress`.

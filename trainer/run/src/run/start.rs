@@ -27,6 +27,7 @@ use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
 use crate::log::trace::{self, TraceError};
 use crate::supervise::{Message, Reporter};
+use ostler_learn::config::curriculum::Stage;
 use ostler_learn::config::{Config, Loaded};
 use ostler_learn::drill::{Drill, RunDrill};
 use ostler_learn::learner::Opened;
@@ -242,7 +243,7 @@ struct Past {
     health: Health,
     history: History,
     schedules: schedules::Progress,
-    stage: schedules::Stage,
+    stage: Stage,
     last_pressure: u64,
     /// The share of the run that was done.
     done: f64,
@@ -296,7 +297,10 @@ fn open(
     // What is lost of the past is said.
     install_log(&earlier.dir, config)?;
     let mut earlier = earlier;
-    let same = parts.same_processes(&earlier.checkpoint.meta);
+    let same = parts.same_processes(
+        earlier.checkpoint.meta.replay.is_some(),
+        earlier.checkpoint.meta.replay_of_others.len() + 1,
+    );
     if !same {
         leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta);
     }

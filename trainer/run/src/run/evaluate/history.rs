@@ -6,7 +6,7 @@
 
 use super::evaluator::Evaluation;
 use crate::run::guards::Trouble;
-use crate::run::schedules::Stage;
+use ostler_learn::config::curriculum::Stage;
 use ostler_learn::learner::NamedTensors;
 use serde::{Deserialize, Serialize};
 

@@ -15,10 +15,11 @@ pub use rows::Rows;
 
 use super::engine::explained;
 use super::error::RunError;
-use super::schedules::{Stage, task_at};
+use super::schedules::task_at;
 use super::setup::Setup;
 use ostler_collector::Policy;
 use ostler_learn::config::Config;
+use ostler_learn::config::curriculum::Stage;
 use ostler_learn::learner::ActorConfig;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};

@@ -14,7 +14,6 @@ pub(crate) use machine::to_evaluate;
 pub use teacher::check_teacher;
 
 use super::error::RunError;
-use super::store::checkpoint::Meta;
 use crate::forecast::Need;
 use crate::run::engine::one_env;
 use crate::run::peers::{LeadCollector, LeadLearner, built, tell_to_build};
@@ -160,12 +159,12 @@ impl Parts {
         }
     }
 
-    /// Whether as many processes learnt until this checkpoint, so that each finds its replay buffer.
-    pub(super) fn same_processes(&mut self, meta: &Meta) -> bool {
+    /// Whether as many processes learnt until a checkpoint that has replay buffers, `before` of
+    /// them, so that each process finds its own.
+    pub(super) fn same_processes(&mut self, has_replay: bool, before: usize) -> bool {
         let policies = self.learner.memory().map_or(0, |memory| memory.buffers().len());
-        let before = meta.replay_of_others.len() + 1;
         // Of several policies all are in one process.
-        meta.replay.is_none() || policies != 1 || before == Group::current().size()
+        !has_replay || policies != 1 || before == Group::current().size()
     }
 
     /// What the learner remembers, for a learner of another number of environments: it does not

@@ -7,10 +7,10 @@ pub use super::error::CheckpointError;
 pub use super::write::write_atomically;
 
 use super::write::write_atomically_with;
-use crate::run::schedules::Stage;
 use ostler_collector::Snapshot;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
+use ostler_learn::config::curriculum::Stage;
 use ostler_machine::memory::available;
 use ostler_sim::files;
 use ostler_sim::memory::{MemoryError, zeroed};
