@@ -30,6 +30,9 @@ pub fn delay_sums(by: Duration) {
 /// Waits as [`delay_sums`] says. Sleeping alone takes some 50 us more.
 fn delayed(begun: Instant) {
     let delay = Duration::from_micros(DELAY.load(Relaxed));
+    if delay.is_zero() {
+        return;
+    }
     std::thread::sleep(delay.saturating_sub(Duration::from_micros(100)));
     while begun.elapsed() < delay {
         std::hint::spin_loop();
@@ -171,6 +174,17 @@ impl Group {
     pub fn shard(&self, environments: usize) -> (usize, usize) {
         let [from, to] = [0, 1].map(|more| self.first(environments, self.rank() + more));
         (from, to - from)
+    }
+
+    /// Which rows of all processes' are this one's, of so many `environments` of which it has `rows`
+    /// rows (an environment has one for each agent).
+    pub fn place(&self, environments: usize, rows: usize) -> Place {
+        if self.is_alone() {
+            return Place { first: 0, all: rows as i64 };
+        }
+        let (first, own) = self.shard(environments);
+        let each = rows / own.max(1);
+        Place { first: (first * each) as i64, all: (environments * each) as i64 }
     }
 
     /// The sum of `tensor` over all processes; of one alone the tensor itself.

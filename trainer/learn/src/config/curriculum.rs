@@ -195,16 +195,18 @@ fn element(items: &[Value], part: &str) -> Option<usize> {
     named.or_else(|| part.parse().ok().filter(|i| *i < items.len()))
 }
 
+/// What a part of a key leads to.
+fn part_of<'a>(node: &'a Value, part: &str) -> Option<&'a Value> {
+    match node {
+        Value::Table(t) => t.get(part),
+        Value::Array(items) => element(items, part).and_then(|i| items.get(i)),
+        _ => None,
+    }
+}
+
 /// Whether two keys are names of one number.
 pub(super) fn same_number(task: &Value, a: &str, b: &str) -> bool {
-    let at = |key: &str| {
-        let mut path = parts(key).skip(1);
-        path.try_fold(task, |node, part| match node {
-            Value::Table(t) => t.get(part),
-            Value::Array(items) => element(items, part).and_then(|i| items.get(i)),
-            _ => None,
-        })
-    };
+    let at = |key: &str| parts(key).skip(1).try_fold(task, part_of);
     at(a).zip(at(b)).is_some_and(|(a, b)| std::ptr::eq(a, b))
 }
 
@@ -217,15 +219,12 @@ fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String
     }
     let mut node = task;
     for part in path {
-        let (next, known): (Option<&Value>, Vec<&str>) = match node {
-            Value::Table(t) => (t.get(part), t.keys().map(String::as_str).collect()),
-            Value::Array(items) => (
-                element(items, part).and_then(|i| items.get(i)),
-                items.iter().filter_map(name).collect(),
-            ),
-            _ => (None, Vec::new()),
-        };
-        node = next.ok_or_else(|| {
+        node = part_of(node, part).ok_or_else(|| {
+            let known: Vec<&str> = match node {
+                Value::Table(t) => t.keys().map(String::as_str).collect(),
+                Value::Array(items) => items.iter().filter_map(name).collect(),
+                _ => Vec::new(),
+            };
             let help = match nearest(part, known.iter().copied()) {
                 Some(near) => Some(format!("did you mean \"{near}\"?")),
                 None if known.is_empty() => None,

@@ -137,51 +137,23 @@ mod tests {
             panic!("an update's fault");
         };
         assert_eq!(fault.what, UpdateTarget::Parameter("actor.head.bias".into()));
-        assert_eq!(
-            parse("fail allocation phase=update iteration=3..5 after=17").unwrap(),
-            Drill::Run(RunFault {
-                phase: Phase::Update,
-                iterations: 3..=5,
-                process: 0,
-                act: Act::FailAllocation { after: 17 },
-            })
-        );
-        assert_eq!(
-            parse("slow disk ms=20").unwrap(),
-            Drill::Run(RunFault {
-                phase: Phase::Save,
-                iterations: 0..=u64::MAX,
-                process: 0,
-                act: Act::SlowDisk { ms: 20 },
-            })
-        );
-        assert_eq!(
-            parse("slow sums us=500 iteration=2..3").unwrap(),
-            Drill::Run(RunFault {
-                phase: Phase::Keep,
-                iterations: 2..=3,
-                process: 0,
-                act: Act::SlowSums { us: 500 },
-            })
-        );
-        assert_eq!(
-            parse("slow phase=collect percent=30 by=waiting").unwrap(),
-            Drill::Run(RunFault {
-                phase: Phase::Collect,
-                iterations: 0..=u64::MAX,
-                process: 0,
-                act: Act::Slow { percent: 30, by: Delay::Waiting },
-            })
-        );
-        assert_eq!(
-            parse("low disk mib=50 iteration=3..9").unwrap(),
-            Drill::Run(RunFault {
-                phase: Phase::Keep,
-                iterations: 3..=9,
-                process: 0,
-                act: Act::LowDisk { mib: 50 },
-            })
-        );
+        let always = 0..=u64::MAX;
+        let slow = Act::Slow { percent: 30, by: Delay::Waiting };
+        for (text, phase, iterations, act) in [
+            (
+                "fail allocation phase=update iteration=3..5 after=17",
+                Phase::Update,
+                3..=5,
+                Act::FailAllocation { after: 17 },
+            ),
+            ("slow disk ms=20", Phase::Save, always.clone(), Act::SlowDisk { ms: 20 }),
+            ("slow sums us=500 iteration=2..3", Phase::Keep, 2..=3, Act::SlowSums { us: 500 }),
+            ("slow phase=collect percent=30 by=waiting", Phase::Collect, always, slow),
+            ("low disk mib=50 iteration=3..9", Phase::Keep, 3..=9, Act::LowDisk { mib: 50 }),
+        ] {
+            let fault = RunFault { phase, iterations, process: 0, act };
+            assert_eq!(parse(text).unwrap(), Drill::Run(fault), "{text}");
+        }
         for text in [
             "slow phase=update iteration=3..5",
             "kill phase=collect iteration=5",

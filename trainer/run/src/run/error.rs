@@ -307,14 +307,18 @@ impl RunError {
     /// Whether another process of this training is gone.
     pub fn process_is_lost(&self) -> bool {
         use CollectError::Lost;
-        matches!(self, Self::Collect(Lost(_)) | Self::Learn(LearnError::Host(Lost(_))))
+        matches!(
+            self,
+            Self::Torch(TorchError::Gone { .. })
+                | Self::Collect(Lost(_))
+                | Self::Learn(LearnError::Host(Lost(_)))
+        )
     }
 
     /// Exit code of the process.
     pub fn exit_code(&self) -> i32 {
         match self {
             _ if self.process_is_lost() => LOST,
-            Self::Torch(TorchError::Gone { .. }) => LOST,
             Self::Save(_)
             | Self::Taken(_)
             | Self::Rescued { .. }

@@ -42,6 +42,9 @@ pub(crate) fn try_out(loaded: &Loaded, env: &mut BatchEnv) -> Result<(), RunErro
     const MOST: usize = 128;
     let config = &loaded.config;
     let all: Vec<_> = config.curriculum.iter().filter(|s| s.key != NUM_ENVS).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
     let mut bends: Vec<(&str, f64)> =
         all.iter().flat_map(|s| s.points.iter().map(|p| (s.over.as_str(), p[0]))).collect();
     bends.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));

@@ -297,10 +297,7 @@ fn open(
     // What is lost of the past is said.
     install_log(&earlier.dir, config)?;
     let mut earlier = earlier;
-    let same = parts.same_processes(
-        earlier.checkpoint.meta.replay.is_some(),
-        earlier.checkpoint.meta.replay_of_others.len() + 1,
-    );
+    let same = parts.same_processes(earlier.checkpoint.meta.replay_buffers());
     if !same {
         leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta);
     }

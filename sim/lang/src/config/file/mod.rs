@@ -67,6 +67,7 @@ impl Document {
         let files = include::expand(&mut root, &mut sources, path)?;
         let mut wrong = Vec::new();
         let overrides = profile::apply(&mut root, &mut sources, overrides, rules, &mut wrong);
+        include::drop_disabled(&mut root);
         for o in &overrides {
             if let Err(d) = overrides::apply(&mut root, &mut sources, o) {
                 wrong.push(d);

@@ -42,7 +42,6 @@ pub(crate) fn apply(
         }
     }
     let Some((source, name)) = chosen else {
-        drop_disabled(root);
         return rest;
     };
     match profiles.iter().find(|p| p.key == name) {
@@ -67,7 +66,6 @@ pub(crate) fn apply(
             wrong.push(Diagnostic::at(sources, &origin, message).help(help));
         }
     }
-    drop_disabled(root);
     rest
 }
 

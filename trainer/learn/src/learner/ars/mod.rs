@@ -85,14 +85,7 @@ impl Ars {
         drawn: (u64, Device),
         (group, envs): (&Group, usize),
     ) -> Result<Self, LearnError> {
-        let (first, own) = group.shard(envs);
-        // Rows of an environment: its agents.
-        let each = spec.rows() / own.max(1);
-        let place = Place { first: (first * each) as i64, all: (envs * each) as i64 };
-        let place = match group.is_alone() {
-            true => Place { first: 0, all: spec.rows() as i64 },
-            false => place,
-        };
+        let place = group.place(envs, spec.rows());
         let policy = LinearPolicy::among(config, actor, spec, drawn, group, place)?;
         Self::with_policy(config, policy, group.clone(), place)
     }

@@ -26,23 +26,17 @@ impl Ppo {
             return Ok(self);
         }
         alone_only(&[(self.policy.device != Device::Cpu, "device", "\"cpu\"")])?;
-        let (first, own) = group.shard(num_envs);
-        // Rows of an environment: its agents.
-        let each = self.envs as usize / own.max(1);
+        let place = group.place(num_envs, self.envs as usize);
+        let (first, rows) = (place.first as usize, place.all as usize);
         let steps = self.sequences.steps;
-        let total = self.steps as usize * num_envs * each;
+        let total = self.steps as usize * rows;
         if total > MOST_IN_ORDER {
             let why = format!("{total} samples in a rollout; at most {MOST_IN_ORDER} can be drawn");
             return Err(ConfigError::new("env.num_envs", why).into());
         }
-        self.part = Part {
-            all: Sequences::new(steps, num_envs * each, total),
-            own: self.sequences,
-            first: first * each,
-        };
+        self.part = Part { all: Sequences::new(steps, rows, total), own: self.sequences, first };
         self.policy.norm.join(group);
         self.group = group.clone();
-        let place = self.part.place();
         if let Some(rnd) = &mut self.rnd {
             rnd.join(group, place)?;
         }

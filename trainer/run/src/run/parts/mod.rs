@@ -159,12 +159,12 @@ impl Parts {
         }
     }
 
-    /// Whether as many processes learnt until a checkpoint that has replay buffers, `before` of
-    /// them, so that each process finds its own.
-    pub(super) fn same_processes(&mut self, has_replay: bool, before: usize) -> bool {
+    /// Whether as many processes learnt until a checkpoint with `before` replay buffers, so that
+    /// each finds its own.
+    pub(super) fn same_processes(&mut self, before: usize) -> bool {
         let policies = self.learner.memory().map_or(0, |memory| memory.buffers().len());
         // Of several policies all are in one process.
-        !has_replay || policies != 1 || before == Group::current().size()
+        before == 0 || policies != 1 || before == Group::current().size()
     }
 
     /// What the learner remembers, for a learner of another number of environments: it does not

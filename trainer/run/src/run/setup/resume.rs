@@ -242,7 +242,7 @@ pub(in crate::run) fn forget_replay(dir: &Path) {
 
 /// Moves replay buffers of another number of processes out of the way: none of them fits.
 pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta) {
-    let before = meta.replay_of_others.len() + 1;
+    let before = meta.replay_buffers();
     let (folder, kept) = (dir.join(FOLDER), dir.join(format!("{FOLDER}-of-{before}-processes")));
     let _ = std::fs::remove_dir_all(&kept);
     let place = match std::fs::rename(&folder, &kept) {

@@ -95,6 +95,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// Replay buffers that belong to it: of processes, or of policies.
+    pub fn replay_buffers(&self) -> usize {
+        self.replay.iter().chain(&self.replay_of_others).count()
+    }
+
     /// Whether a run can have come so far; what cannot be otherwise. A checksum does not
     /// tell: whoever writes a file writes that, too.
     fn plausible(&self) -> Result<(), &'static str> {
