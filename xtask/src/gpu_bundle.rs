@@ -17,6 +17,13 @@ const ITEMS: &str = include_str!("../gpu/bundle.json");
 /// Targets whose programs are packed.
 const PROGRAMS: [&str; 3] = ["ostler", "gpu", "engine"];
 
+/// Examples that are packed, and their robots in mjlab's wheel.
+const EXAMPLES: [&str; 3] = ["go1_flat.toml", "go1_flat_cpu.toml", "g1_flat.toml"];
+const ROBOTS: [&str; 2] = [
+    "mjlab/asset_zoo/robots/unitree_go1/xmls/go1.xml",
+    "mjlab/asset_zoo/robots/unitree_g1/xmls/g1.xml",
+];
+
 /// What is packed, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -57,6 +64,9 @@ pub fn bundle(place: &Place, out: &Path, options: &Options) -> Result<Vec<PathBu
                 fs::copy(&model, &to).map_err(SetupError::io("write", &to))?;
             }
             Err(why) => eprintln!("the humanoid is not packed and not measured: {why}"),
+        }
+        if let Err(why) = stage.examples(place) {
+            eprintln!("mjlab's robots are not packed and not measured: {why}");
         }
     }
     for architecture in &options.architectures {
@@ -103,13 +113,39 @@ impl Stage {
         Ok(())
     }
 
+    /// Examples of laboratories' robots, which mjlab's wheel has: models without the meshes that
+    /// are only seen.
+    fn examples(&self, place: &Place) -> Result<(), SetupError> {
+        let python = referee::ensure(place)?;
+        let peers = referee::ensure_peers(place, &python)?;
+        let peers = peers.ok_or(SetupError::Referee("there is no list of peers".into()))?;
+        let to = self.0.join("examples");
+        let mut files = Vec::new();
+        for robot in ROBOTS {
+            files.push((peers.join(robot), to.join(robot)));
+        }
+        for task in EXAMPLES {
+            files.push((place.root.join("examples").join(task), to.join(task)));
+        }
+        for (from, to) in files {
+            let folder = to.parent().unwrap_or(&to);
+            fs::create_dir_all(folder).map_err(SetupError::io("make", folder))?;
+            fs::copy(&from, &to).map_err(SetupError::io("copy", &from))?;
+        }
+        Ok(())
+    }
+
     /// Code of every shipped program for a GPU, where the programs look for it. NVRTC is the
     /// referees', or the one that `OSTLER_NVRTC` names.
     fn compile(&self, place: &Place, architecture: &str) -> Result<(), SetupError> {
-        let configs = self.0.join("configs");
-        let list = fs::read_dir(&configs).map_err(SetupError::io("read", &configs))?;
-        let mut files: Vec<PathBuf> = list.filter_map(|e| Some(e.ok()?.path())).collect();
-        files.retain(|path| path.extension() == Some(OsStr::new("toml")));
+        let mut files = Vec::new();
+        for folder in ["configs", "examples"].map(|f| self.0.join(f)) {
+            if folder.is_dir() {
+                let list = fs::read_dir(&folder).map_err(SetupError::io("read", &folder))?;
+                files.extend(list.filter_map(|e| Some(e.ok()?.path())));
+            }
+        }
+        files.retain(|path: &PathBuf| path.extension() == Some(OsStr::new("toml")));
         files.sort();
         let program = self.0.join("bin/ostler");
         let mut command = Command::new(&program);

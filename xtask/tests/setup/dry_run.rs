@@ -76,7 +76,8 @@ fn every_item_runs_on_the_pretend_gpu() {
     }
     let variables = variables.to_str().unwrap();
     let mut results = Vec::new();
-    for group in ["1", "2", "3", "4"] {
+    // The second has laboratories' robots, which a bundle for a test does not pack.
+    for group in ["1", "3", "4", "5"] {
         let out = folder.join(group);
         let out = out.to_str().unwrap();
         let args = ["--group", group, "--pretend", variables, "--out", out];
