@@ -65,13 +65,16 @@ pub fn out_of_memory(error: &TchError) -> Option<MemoryError> {
 
 /// The same for the text of an exception of libtorch.
 pub fn out_of_memory_text(text: &str) -> Option<MemoryError> {
-    const REFUSALS: [&str; 9] = [
+    const REFUSALS: [&str; 11] = [
         "DefaultCPUAllocator: ",
         "std::bad_alloc",
         "out of memory",
         "CUBLAS_STATUS_ALLOC_FAILED",
         "CUDNN_STATUS_ALLOC_FAILED",
         "CUSOLVER_STATUS_ALLOC_FAILED",
+        // A handle is made at the first product: on a GPU that worked before, memory lacks for it.
+        "CUBLAS_STATUS_NOT_INITIALIZED",
+        "CUDNN_STATUS_NOT_INITIALIZED",
         "Storage size calculation overflowed",
         // oneDNN has one sentence for all its failures; on shapes that worked before it
         // is memory, and where it is not, fewer environments do not help and the run
@@ -409,6 +412,10 @@ mod tests {
             ),
             ("CUDA error: out of memory", Some(0)),
             ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling", Some(0)),
+            (
+                "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                Some(0),
+            ),
             ("mat1 and mat2 shapes cannot be multiplied", None),
             ("a NaN\nframe #0: c10::OutOfMemoryError out of memory", None),
         ];

@@ -40,7 +40,7 @@ OSTLER_FN Ellipse<R, M> ellipse(Dim<D> dims, const Rub<R, M> rub, R d, const R* 
 }
 
 template<class R, class M, int D>
-OSTLER_FN void cone_cost(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, ConeCost<R>& o) {
+OSTLER_FN_ONE void cone_cost(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, ConeCost<R>& o) {
   const M& m = rub.m;
   const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);
@@ -104,7 +104,7 @@ OSTLER_FN void cone_cost(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, Cone
 
 // Lanes in which a contact pushes: its cost there is not zero.
 template<class R, class M, int D>
-OSTLER_FN typename Lane<R>::Mask cone_pushes(Dim<D> dims, const Rub<R, M> rub, R d, const R* x) {
+OSTLER_FN_ONE typename Lane<R>::Mask cone_pushes(Dim<D> dims, const Rub<R, M> rub, R d, const R* x) {
   const M& m = rub.m;
   const int dim = dims.of(m, rub.c);
   if (dim > 1 && m.elliptic) return !ellipse<R>(dims, rub, d, x).top;
@@ -116,7 +116,7 @@ OSTLER_FN typename Lane<R>::Mask cone_pushes(Dim<D> dims, const Rub<R, M> rub, R
 
 // Whether the piece of the cost differs between x and x + s, or is no quadratic.
 template<class R, class M, int D>
-OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s) {
+OSTLER_FN_ONE typename Lane<R>::Mask cone_change(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s) {
   const M& m = rub.m;
   const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);
@@ -140,7 +140,7 @@ OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const Rub<R, M> rub, R
 
 // Adds slope and curvature of the cost along s at x + a s.
 template<class R, class M, int D>
-OSTLER_FN void cone_slope(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s, R a, R* d1, R* d2) {
+OSTLER_FN_ONE void cone_slope(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s, R a, R* d1, R* d2) {
   const M& m = rub.m;
   const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);

@@ -93,7 +93,8 @@
   X(wind_z, "the same") \
   X(scale, "1 / (mean inertia * nv): the solver's scale of costs") \
   X(slip_tolerance, "scaled fall of the cost below which the no-slip solver ends") \
-  X(impratio, "stiffness of friction against that of normals")
+  X(impratio, "stiffness of friction against that of normals") \
+  X(impratio_root, "1 / its square root")
 
 // Arrays of integers.
 #define OSTLER_INTS(X) \
@@ -285,6 +286,7 @@
   X(pair_fricb, "[npair] damping B of elliptic friction directions") \
   X(pair_mu, "[5*npair]") \
   X(pair_dfri, "[5*npair] D of friction direction k over D of the normal (elliptic)") \
+  X(pair_cone, "[3*npair] sliding friction as the elliptic cone has it, mu / sqrt(impratio); its square; 1 / (its square (1 + it))") \
   X(pair_pull, "[npair] adhesive force of a contact (N)") \
   X(pair_reach, "[npair] margin + gap: contacts exist (without force) within it") \
   X(pair_near, "[npair] contacts need centres nearer than this: g2's height above a plane g1, else the squared distance") \

@@ -41,15 +41,11 @@ template<class R, class M> struct Rub {
     return bc<R>(m.impratio) * part * part;
   }
   // Sliding friction as the elliptic cone has it, its square, and 1 / (its square (1 + it)).
-  OSTLER_FN R cone() const { return own ? own[0] * bc<R>(1 / sqrt_((double)m.impratio)) : bc<R>(of_pair()); }
-  OSTLER_FN R cone2() const { return own ? cone() * cone() : bc<R>(of_pair() * of_pair()); }
+  OSTLER_FN R cone() const { return own ? own[0] * bc<R>(m.impratio_root) : bc<R>(m.pair_cone[3 * c]); }
+  OSTLER_FN R cone2() const { return own ? cone() * cone() : bc<R>(m.pair_cone[3 * c + 1]); }
   OSTLER_FN R sharp() const {
-    if (own) return recip_(cone2() * (bc<R>(1) + cone2()));
-    const double mu = of_pair();
-    return bc<R>(1 / (mu * mu * (1 + mu * mu)));
+    return own ? recip_(cone2() * (bc<R>(1) + cone2())) : bc<R>(m.pair_cone[3 * c + 2]);
   }
-  // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
-  OSTLER_FN double of_pair() const { return m.pair_mu[5 * c] / sqrt_((double)m.pair_dfri[5 * c]); }
 };
 
 // That of contact k of those kept by body, or of those with a Jacobian.

@@ -4,6 +4,7 @@
 use crate::place::{Rows, TestDevice, figure, gpu, task};
 use ostler_collector::device::TorchMemory;
 use ostler_collector::{Collector, CudaSync};
+use ostler_sim::device::cuda::{Cuda, CudaOptions};
 use ostler_sim::env::on_device::DeviceEnv;
 use ostler_trainer::learner::Learner;
 use ostler_trainer::torch::{MatmulPrecision, set_matmul_precision};
@@ -25,6 +26,32 @@ fn control_steps_per_second() {
             figure(&format!("{name}.{n}.build_s"), seconds);
             let milliseconds = place.pick(1000, 20);
             time(&place, &mut env, &format!("{name}.{n}"), milliseconds);
+        }
+    }
+}
+
+/// With so many threads in a block, at most: few fill all schedulers of a GPU with few
+/// environments, many share what its caches hold.
+#[test]
+fn threads_of_a_block() {
+    let Some(place) = gpu() else { return };
+    let tch::Device::Cuda(index) = place.torch else { return };
+    // Packed with the bundle, and not beside the tests.
+    let go1 = "../examples/go1_flat";
+    let there = crate::place::configs().join("../examples/mjlab").is_dir();
+    let all = ["ant", "quadruped"].into_iter().chain(there.then_some(go1));
+    for name in all.take(place.pick(3, 1)) {
+        let short = name.rsplit('/').next().unwrap();
+        for n in place.pick([4096, 16_384], [64, 96]) {
+            for threads in place.pick(&[128, 32, 16, 8, 4][..], &[8]) {
+                let options = CudaOptions { threads_per_block: Some(*threads) };
+                let cuda = Cuda::with(index, &options).unwrap();
+                let place = TestDevice { device: cuda.clone(), cuda: Some(cuda), ..place };
+                let t = task(&place, name, n);
+                let mut env = t.on_device(&place, &TorchMemory(place.torch));
+                let name = format!("{short}.{n}.threads_{threads}");
+                time(&place, &mut env, &name, place.pick(400, 20));
+            }
         }
     }
 }

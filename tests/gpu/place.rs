@@ -131,7 +131,7 @@ pub struct Task {
 }
 
 /// Below the folder that this program was built in, or, in a bundle, where it runs.
-fn configs() -> PathBuf {
+pub fn configs() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
     if built.is_dir() { built } else { PathBuf::from("configs") }
 }

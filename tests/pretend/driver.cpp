@@ -187,6 +187,11 @@ int cuInit(unsigned flags) {
 int cuDeviceGetCount(int* n) { ENTER(); *n = (int)number("FAKE_DEVICES", 2); return 0; }
 int cuDeviceGet(int* d, int ordinal) { ENTER(); *d = ordinal; return 0; }
 int cuDeviceGetName(char* name, int n, int) { ENTER(); snprintf(name, n, "Fake GPU"); return 0; }
+int cuDeviceGetUuid_v2(uint8_t* bytes, int d) {
+  ENTER();
+  for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)(i == 0 ? d : 16 * i);
+  return 0;
+}
 int cuDeviceGetAttribute(int* v, int what, int) {
   ENTER();
   *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? multiprocessors() : what == 97 ? 232448 : what == 39 ? RESIDENT : 0;

@@ -29,6 +29,12 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
   return 0;
 }
 
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+  if (strncmp(uuid, "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0", 41)) return 6; // not found
+  *device = &gpu;
+  return 0;
+}
+
 int nvmlDeviceGetName(void *device, char *name, unsigned length) {
   (void)device;
   strncpy(name, "Fake GPU", length);

@@ -307,6 +307,8 @@ class Runner:
         """Stalls, caches and local memory of each kernel's first launch; a figure, never a failure."""
         metrics = [
             "gpu__time_duration.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+            "smsp__inst_executed.sum", "smsp__thread_inst_executed_per_inst_executed.ratio",
+            "smsp__issue_active.avg.pct_of_peak_sustained_active",
             "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
             "dram__bytes.sum", "lts__t_sectors_srcunit_tex_lookup_miss.sum",
             "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",

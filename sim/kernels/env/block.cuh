@@ -49,24 +49,19 @@ template<class F> OSTLER_FN void among(const Block b, const unsigned* marked, F 
 }
 #else
 #define OSTLER_EACH(l) for (int l = 0; l < 1; l++)
+// A thread's environment, which goes on or begins anew: one type, so that what both do is
+// compiled once. A thread whose environment goes on does not ask.
 struct Block {
   enum { W = 1 };
-  static constexpr bool anew = false;
   int first;
+  bool anew;
   static constexpr int len = 1;
+  OSTLER_FN explicit Block(int e) : first(e), anew(false) {}
+  OSTLER_FN Block(const Block b, const unsigned*) : first(b.first), anew(true) {}
   template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
   template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
 };
-// A thread whose environment goes on does not ask.
-struct Chosen {
-  enum { W = 1 };
-  static constexpr bool anew = true;
-  int first;
-  static constexpr int len = 1;
-  OSTLER_FN Chosen(const Block b, const unsigned*) : first(b.first) {}
-  template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
-  template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
-};
+typedef Block Chosen;
 template<class F> OSTLER_FN void among(const Block b, const unsigned* marked, F f) {
   if (marked[0]) f(Chosen(b, marked));
 }

@@ -66,7 +66,7 @@ OSTLER_FN void draw_noise(const EnvArgs& a, const long e) {
 
 // A whole control step. `world` steps the physics.
 template<class World> OSTLER_FN void env_step(const EnvArgs& a, const int e, World& world) {
-  const Block b = {e};
+  const Block b(e);
   const Terms terms = {{}, a, e};
   act(a, b);
   world.step(a, e);

@@ -44,7 +44,7 @@ OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
 
 // Draws delay `k` anew in the environments in which it is time to: in the `s`-th of the `times` of
 // this control step, with the random words of `purpose` and `index`.
-OSTLER_FN void redraw(const EnvArgs& a, const Block b, int k, unsigned s, unsigned times, unsigned purpose, unsigned index) {
+template<class L> OSTLER_FN void redraw(const EnvArgs& a, const L& b, int k, unsigned s, unsigned times, unsigned purpose, unsigned index) {
   const unsigned redraw = a.lag_redraw[k];
   if (redraw == 0) return;
   const long n = a.n, e = b.first;
@@ -60,9 +60,10 @@ OSTLER_FN void redraw(const EnvArgs& a, const Block b, int k, unsigned s, unsign
   }
 }
 
-// Of what is late by control steps.
-OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) { redraw(a, b, k, 0, 1, DRAW_LAG, (unsigned)k | 0x80000000u); }
-OSTLER_FN void redraw_lag(const EnvArgs&, const Chosen&, int) {}
+// Of what is late by control steps. Episodes that begin have drawn theirs.
+template<class L> OSTLER_FN void redraw_lag(const EnvArgs& a, const L& lanes, int k) {
+  if (!lanes.anew) redraw(a, lanes, k, 0, 1, DRAW_LAG, (unsigned)k | 0x80000000u);
+}
 
 // Delays of actuators in the physics steps of this control step.
 OSTLER_FN_PART void redraw_steps(const EnvArgs& a, const Block b) {

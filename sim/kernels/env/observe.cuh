@@ -37,7 +37,7 @@ template<class L> OSTLER_FN_PART void look_back(const EnvArgs& a, const L& lanes
         for (int i = 0; i < size; i++) {
           const float x = row[i];
           // Nothing was before the first step but what it has.
-          if (L::anew) {
+          if (lanes.anew) {
             for (unsigned s = 0; s < depth; s++) way[(s * size + i) * n + l] = x;
             continue;
           }
@@ -53,8 +53,62 @@ template<class L> OSTLER_FN_PART void look_back(const EnvArgs& a, const L& lanes
         float* row = rows + l * wide;
         const float* before = last + l * wide;
         for (long f = frames - 1; f > 0; f--)
-          for (int i = 0; i < size; i++) row[i - f * stride] = L::anew ? row[i] : before[i - (f - 1) * stride];
+          for (int i = 0; i < size; i++) row[i - f * stride] = lanes.anew ? row[i] : before[i - (f - 1) * stride];
       });
+    }
+  }
+}
+
+// Writes the values of term `k` to the rows that show it, with their noise.
+template<class L, class V> OSTLER_FN_ONE void see(const EnvArgs& a, const L& lanes, int k, const V value) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = lanes.first, wide = t.nobs, critic_wide = t.ncritic;
+  float *rows = a.obs + e * wide, *critic_rows = a.critic_obs + e * critic_wide;
+  // Two rows in one step, before and after a reset, differ in their noise.
+  const unsigned long long clock = 2 * a.clock + (lanes.anew ? 1 : 0);
+  const unsigned first = begin_of(a.seen_end, k);
+  const int size = value.size((int)(a.seen_end[k] - first));
+  const float low = a.seen_low[k], high = a.seen_high[k];
+  for (unsigned s = begin_of(a.sink_end, k); s < a.sink_end[k]; s++) {
+    const bool critic = a.sink_critic[s] != 0;
+    const int row = sink_draw(t, (int)s);
+    const unsigned chance = a.noisy ? a.draw_chance[row] : (unsigned)CHANCE_NONE;
+    const bool normal = chance == CHANCE_NORMAL;
+    const unsigned at = a.sink_at[s];
+    const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
+    const unsigned sizes = a.noisy ? a.sink_size[s] : (unsigned)NOWHERE;
+    const long width = critic ? critic_wide : wide;
+    float* to = (critic ? critic_rows : rows) + at;
+    unsigned drawn = NOWHERE, word[4][L::W];
+    float error[L::W], other[L::W];
+    for (int i = 0; i < size; i++) {
+      const float scale = a.entry_scale[first + i];
+      if (chance == CHANCE_NONE && bias == NOWHERE) {
+        lanes.each([&](int, int l) OSTLER_INLINE { to[l * width + i] = clamp_(value(i, l) * scale, low, high); });
+        continue;
+      }
+      if (chance == CHANCE_NONE) {
+        lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = 0.0f; });
+      } else {
+        const unsigned place = at + (unsigned)i, k = place % 4;
+        const bool fresh = drawn != place / 4, second = normal && k % 2 == 1;
+        if (fresh) {
+          drawn = place / 4;
+          noise_words(a, lanes, normal, critic, clock, drawn, word);
+        }
+        // The second normal number of a pair comes with the first.
+        if (fresh || !second) draw_numbers(a, lanes, row, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
+        if (second) lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = other[j]; });
+        if (sizes != NOWHERE) {
+          const float size = a.noise_size[sizes + i];
+          lanes.dense([&](int j, int) OSTLER_INLINE { error[j] *= size; });
+        }
+      }
+      if (bias != NOWHERE) {
+        const float* own = a.bias + (bias + i) * n + e;
+        lanes.each([&](int j, int l) OSTLER_INLINE { error[j] += own[l]; });
+      }
+      lanes.each([&](int j, int l) OSTLER_INLINE { to[l * width + i] = clamp_((value(i, l) + error[j]) * scale, low, high); });
     }
   }
 }
@@ -62,57 +116,9 @@ template<class L> OSTLER_FN_PART void look_back(const EnvArgs& a, const L& lanes
 // Writes the rows of all environments, or of those that begin anew.
 template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, const Terms& terms) {
   const Task& t = task_of(a);
-  const long n = a.n, e = lanes.first, wide = t.nobs, critic_wide = t.ncritic;
+  const long e = lanes.first, wide = t.nobs, critic_wide = t.ncritic;
   float *rows = a.obs + e * wide, *critic_rows = a.critic_obs + e * critic_wide;
-  // Two rows in one step, before and after a reset, differ in their noise.
-  const unsigned long long clock = 2 * a.clock + (L::anew ? 1 : 0);
-  terms.observations([&](int k, const auto& value) OSTLER_INLINE {
-    const unsigned first = begin_of(a.seen_end, k);
-    const int size = value.size((int)(a.seen_end[k] - first));
-    const float low = a.seen_low[k], high = a.seen_high[k];
-    for (unsigned s = begin_of(a.sink_end, k); s < a.sink_end[k]; s++) {
-      const bool critic = a.sink_critic[s] != 0;
-      const int row = sink_draw(t, (int)s);
-      const unsigned chance = a.noisy ? a.draw_chance[row] : (unsigned)CHANCE_NONE;
-      const bool normal = chance == CHANCE_NORMAL;
-      const unsigned at = a.sink_at[s];
-      const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
-      const unsigned sizes = a.noisy ? a.sink_size[s] : (unsigned)NOWHERE;
-      const long width = critic ? critic_wide : wide;
-      float* to = (critic ? critic_rows : rows) + at;
-      unsigned drawn = NOWHERE, word[4][L::W];
-      float error[L::W], other[L::W];
-      for (int i = 0; i < size; i++) {
-        const float scale = a.entry_scale[first + i];
-        if (chance == CHANCE_NONE && bias == NOWHERE) {
-          lanes.each([&](int, int l) OSTLER_INLINE { to[l * width + i] = clamp_(value(i, l) * scale, low, high); });
-          continue;
-        }
-        if (chance == CHANCE_NONE) {
-          lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = 0.0f; });
-        } else {
-          const unsigned place = at + (unsigned)i, k = place % 4;
-          const bool fresh = drawn != place / 4, second = normal && k % 2 == 1;
-          if (fresh) {
-            drawn = place / 4;
-            noise_words(a, lanes, normal, critic, clock, drawn, word);
-          }
-          // The second normal number of a pair comes with the first.
-          if (fresh || !second) draw_numbers(a, lanes, row, word[second ? k - 1 : k], word[second ? k : k ^ 1u], error, other);
-          if (second) lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = other[j]; });
-          if (sizes != NOWHERE) {
-            const float size = a.noise_size[sizes + i];
-            lanes.dense([&](int j, int) OSTLER_INLINE { error[j] *= size; });
-          }
-        }
-        if (bias != NOWHERE) {
-          const float* own = a.bias + (bias + i) * n + e;
-          lanes.each([&](int j, int l) OSTLER_INLINE { error[j] += own[l]; });
-        }
-        lanes.each([&](int j, int l) OSTLER_INLINE { to[l * width + i] = clamp_((value(i, l) + error[j]) * scale, low, high); });
-      }
-    }
-  });
+  terms.observations([&](int k, const auto& value) OSTLER_INLINE { see(a, lanes, k, value.row()); });
   if (t.nkeep > 0) look_back(a, lanes);
   for (int p = 0; p < t.npad; p++) {
     const bool critic = a.pad_critic[p] != 0;
@@ -122,7 +128,7 @@ template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, 
       lanes.each([&](int, int l) OSTLER_INLINE { to[l * width] = 0.0f; });
     }
   }
-  if (!L::anew) terms.inject(TERM_SEEN);
+  if (!lanes.anew) terms.inject(TERM_SEEN);
 }
 
 OSTLER_FN bool all_finite(const float* row, long count) {
@@ -142,14 +148,14 @@ template<class L> OSTLER_FN void show(const EnvArgs& a, const L& lanes, const Te
   float *rows = a.obs + e * wide, *critic_rows = a.critic_obs + e * critic_wide;
   float *last = a.last_policy + e * wide, *critic_last = a.last_critic + e * critic_wide;
   const bool failed = terms.failed();
-  if (L::W > 1 && !L::anew && !failed && all_finite(rows, lanes.len * wide) && all_finite(critic_rows, lanes.len * critic_wide)) {
+  if (L::W > 1 && !lanes.anew && !failed && all_finite(rows, lanes.len * wide) && all_finite(critic_rows, lanes.len * critic_wide)) {
     copy(last, rows, lanes.len * wide);
     copy(critic_last, critic_rows, lanes.len * critic_wide);
     return;
   }
   lanes.each([&](int, int l) {
-    unsigned* bits = L::anew ? a.stuck + e + l : a.bits + e + l;
-    if (L::anew) *bits = a.physics.fault[e + l];
+    unsigned* bits = lanes.anew ? a.stuck + e + l : a.bits + e + l;
+    if (lanes.anew) *bits = a.physics.fault[e + l];
     float *row = rows + l * wide, *critic = critic_rows + l * critic_wide;
     if (!failed && all_finite(row, wide) && all_finite(critic, critic_wide)) {
       copy(last + l * wide, row, wide);

@@ -24,6 +24,7 @@ struct Values {
   const float* x;
   OSTLER_FN int size(int size) const { return size; }
   OSTLER_FN float operator()(int i, int lane) const { return x[i * OSTLER_BLOCK + lane]; }
+  OSTLER_FN Values row() const { return *this; }
 };
 struct Terms {
   const EnvArgs& a;
@@ -65,10 +66,18 @@ struct Terms {
   OSTLER_FN bool failed() const { return calls.failed != 0; }
 };
 #else
+// Values of any number, for code that all terms share.
+struct Row {
+  const float* x;
+  int count;
+  OSTLER_FN int size(int) const { return count; }
+  OSTLER_FN float operator()(int i, int) const { return x[i]; }
+};
 template<int N> struct Values {
   float x[N];
   OSTLER_FN int size(int) const { return N; }
   OSTLER_FN float operator()(int i, int) const { return x[i]; }
+  OSTLER_FN Row row() const { return {x, N}; }
 };
 struct Printed {
   OSTLER_FN void inject(unsigned) const {}

@@ -106,6 +106,8 @@ fn every_item_runs_on_the_pretend_gpu() {
     // What is left out is what a pretend GPU cannot do.
     let line = summary.lines().find(|l| l.starts_with("Not run:"));
     let humanoid = "versus, humanoid (there is no configs/robots/humanoid.xml)";
-    let expected = format!("Not run: {humanoid}; regression (for a GPU alone).");
+    let expected = format!(
+        "Not run: profile, Go1 (for a GPU alone); {humanoid}; regression (for a GPU alone)."
+    );
     assert_eq!(line, Some(&expected[..]), "{summary}");
 }

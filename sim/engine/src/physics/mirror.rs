@@ -58,9 +58,9 @@ pub fn grounds(model: &Arc<Model>, axis: usize, rise: f32) -> [Arc<Model>; 2] {
 }
 
 /// Random numbers, in order.
-struct Draws {
-    stream: u32,
-    next: u32,
+pub(super) struct Draws {
+    pub(super) stream: u32,
+    pub(super) next: u32,
 }
 
 impl Draws {
@@ -70,11 +70,11 @@ impl Draws {
     }
 
     /// From -1 to 1.
-    fn even(&mut self) -> f64 {
+    pub(super) fn even(&mut self) -> f64 {
         f64::from(2.0 * unit(self.words()[0]) - 1.0)
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(super) fn normal(&mut self) -> f64 {
         let [a, b, ..] = self.words();
         f64::from(normal_pair(a, b).0)
     }

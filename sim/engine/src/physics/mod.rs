@@ -1,5 +1,6 @@
 //! N copies of a model, stepped together.
 
+pub mod crowded;
 mod error;
 pub mod evaluate;
 pub mod evidence;

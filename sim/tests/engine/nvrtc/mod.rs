@@ -132,6 +132,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
         .into_iter()
         .filter(|row| {
             row.program == programs::HUMANOID
+                || programs::EXAMPLES.contains(&&row.program[..])
                 || shipped.iter().any(|(name, ..)| *name == row.program)
         })
         .collect();
@@ -159,6 +160,30 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
             );
         }
     }
+}
+
+/// The table of docs/gpu.md is that of `needs.json` (`OSTLER_WRITE_DOCS=1` writes it).
+#[test]
+fn the_page_has_the_recorded_stacks() {
+    let table: Vec<Row> = serde_json::from_str(include_str!("needs.json")).unwrap();
+    let mut lines = String::new();
+    for row in table.iter().filter(|row| row.arch == ONE) {
+        // 132 multiprocessors of an H100 with 2,048 threads each, 128 of an RTX 4090 with 1,536.
+        let [large, small] = [132 * 2048, 128 * 1536]
+            .map(|threads| format!("{:.1} GB", f64::from(row.stack) * f64::from(threads) / 1e9));
+        let (program, stack) = (&row.program, row.stack);
+        lines += &format!("| `{program}` | {stack} B | {large} | {small} |\n");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/gpu.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- stacks -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /stacks -->").unwrap();
+    let head = "| | stack of a thread | reserved on an H100 or H200 | on an RTX 4090 |\n|---|---|---|---|\n";
+    let wanted = format!("{before}<!-- stacks -->\n{head}{lines}<!-- /stacks -->{after}");
+    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    assert!(page == wanted, "docs/gpu.md has other stacks: OSTLER_WRITE_DOCS=1 writes them");
 }
 
 /// If the compiler refuses the code of a term, the message names the term and has its text from

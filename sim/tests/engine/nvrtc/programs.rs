@@ -1,6 +1,7 @@
 //! The programs that are compiled.
 
-use crate::support::referee::referee_python;
+use crate::support::referee::{peers, referee_python};
+use crate::support::share;
 use ostler_sim::Model;
 use ostler_sim::config::{EnvConfig, Leave, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
@@ -28,6 +29,8 @@ const SHIPPED: [&str; 9] = [
 ];
 /// Other tasks of these robots, whose programs need no more: compiling takes minutes.
 const VARIANTS: [&str; 2] = ["cartpole_recall", "double_pendulum_positions"];
+/// Examples with laboratories' robots, from mjlab's wheel. They compile for a minute each.
+pub const EXAMPLES: [&str; 2] = ["go1_flat", "g1_flat"];
 /// The largest robot that others publish figures of.
 pub const HUMANOID: &str = "Gymnasium's humanoid, physics";
 /// Models of what our robots do not have.
@@ -54,7 +57,11 @@ struct Shipped {
 
 impl Shipped {
     fn new(name: &str) -> Self {
-        let path = root().join(format!("configs/{name}.toml"));
+        Self::of(&root().join(format!("configs/{name}.toml")), &root().join("configs"))
+    }
+
+    /// The configuration at `path`, its robot below `robots`.
+    fn of(path: &Path, robots: &Path) -> Self {
         let mut table: toml::Table =
             toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let mut part = |key: &str| {
@@ -65,7 +72,7 @@ impl Shipped {
         let env: EnvConfig = part("env").try_into().unwrap();
         let mut task: TaskConfig = part("task").try_into().unwrap();
         task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
-        let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+        let model = mjcf::load(&robots.join(&task.robot)).unwrap();
         let dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
         let (model, _) = ostler_sim::task::prepare(&Arc::new(model), &task, dt).unwrap();
         Self { model, sim, env, task }
@@ -116,6 +123,14 @@ pub fn others() -> Vec<(String, Program, String)> {
         programs.push(physics_of(name, &mjcf::load(&path).unwrap()));
     }
     programs.push(physics_of("motors", &motors()));
+    if share::in_full()
+        && let Some(robots) = peers()
+    {
+        for name in EXAMPLES {
+            let path = root().join(format!("examples/{name}.toml"));
+            programs.push(hashed(name, Shipped::of(&path, &robots), true));
+        }
+    }
     if let Some(path) = humanoid() {
         programs.push(physics_of(HUMANOID, &mjcf::load(&path).unwrap()));
     }

@@ -2,7 +2,7 @@
 
 use super::collector::ONE_STREAM;
 use super::curriculum::NUM_ENVS;
-use super::{Config, CudaSync};
+use super::{Config, CudaSync, Precision};
 use ostler_collector::replay::StorageKind;
 use ostler_machine::torch::cuda::{self, Found, NoCuda};
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
@@ -169,6 +169,12 @@ impl Config {
     pub fn resolve(&mut self, earlier: Option<&Self>, gpus: Gpus<'_>) -> Result<Resolution, NoGpu> {
         let mut notes = Vec::new();
         self.resolve_device(earlier, gpus, &mut notes)?;
+        if self.learner.precision == Precision::Auto {
+            self.learner.precision = match self.gpu() {
+                Some(_) => Precision::Tf32,
+                None => Precision::Float32,
+            };
+        }
         if let Some(earlier) = earlier {
             if let Auto::Auto(_) = self.learner.threads {
                 self.learner.threads = Auto::N(earlier.learner_threads());

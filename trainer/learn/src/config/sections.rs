@@ -184,10 +184,10 @@ pub struct LearnerConfig {
     /// those of SAC and TD3, whose threads are libtorch's, do.
     #[schemars(extend("minimum" = 1))]
     pub threads: Auto,
-    /// Matrix products of an update: `"float32"`; on a GPU `"tf32"`, which rounds their factors
-    /// to a mantissa of ten bits and is several times faster (on a processor it is float32,
-    /// with a warning); on a processor with AVX512-BF16 `"bf16"`, which rounds those of PPO's
-    /// hidden layers to seven bits. Sums stay in float32. Elsewhere `"bf16"` is refused.
+    /// Matrix products of an update: `"auto"` (`"tf32"` on a GPU, else `"float32"`); `"float32"`;
+    /// on a GPU `"tf32"`, which rounds their factors to a mantissa of ten bits (on a processor it
+    /// is float32, with a warning); on a processor with AVX512-BF16 `"bf16"`, which rounds those of
+    /// PPO's hidden layers to seven bits. Sums stay in float32. Elsewhere `"bf16"` is refused.
     pub precision: Precision,
 }
 
@@ -195,6 +195,8 @@ pub struct LearnerConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
+    /// As the device has them by itself: [`Tf32`](Self::Tf32) or [`Float32`](Self::Float32).
+    Auto,
     /// In float32 throughout.
     Float32,
     /// On a GPU TensorFloat-32: factors rounded to ten bits of mantissa, sums in float32.
@@ -205,7 +207,7 @@ pub enum Precision {
 
 impl Default for LearnerConfig {
     fn default() -> Self {
-        Self { threads: Auto::Auto(AutoWord::Auto), precision: Precision::Float32 }
+        Self { threads: Auto::Auto(AutoWord::Auto), precision: Precision::Auto }
     }
 }
 

@@ -7,6 +7,7 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
+use ostler_sim::device::cuda::uuid;
 use serde::Serialize;
 
 /// A GPU at one moment. Values that it does not report are `None`.
@@ -125,14 +126,21 @@ enum Which {
 }
 
 impl GpuWatch {
-    /// Loads NVML for CUDA's device `index`. `visible` is `CUDA_VISIBLE_DEVICES`, which
-    /// renumbers devices; NVML does not follow it.
+    /// Loads NVML for CUDA's device `index`: by the name that both have for it, since CUDA numbers
+    /// by speed and NVML by bus. Where the driver has none, by its number and `visible`
+    /// (`CUDA_VISIBLE_DEVICES`), which renumbers devices; NVML does not follow it.
     ///
     /// # Errors
     /// There is no NVML, or no such device.
     pub fn new(index: usize, visible: Option<&str>) -> Result<Self, NvmlError> {
-        let which = which(index, visible).ok_or(NvmlError::NotFound)?;
-        Self::of(Nvml::init()?, which)
+        let nvml = Nvml::init()?;
+        let names = uuid(index).map(|id| ["GPU", "MIG"].map(|kind| format!("{kind}-{id}")));
+        let named = names.into_iter().flatten().find(|n| nvml.device_by_uuid(n.as_str()).is_ok());
+        let which = match named {
+            Some(name) => Which::Uuid(name),
+            None => which(index, visible).ok_or(NvmlError::NotFound)?,
+        };
+        Self::of(nvml, which)
     }
 
     fn of(nvml: Nvml, which: Which) -> Result<Self, NvmlError> {

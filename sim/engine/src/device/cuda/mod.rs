@@ -50,6 +50,12 @@ pub struct Cuda {
     counts: Arc<Counts>,
 }
 
+/// The name that NVML, too, has for CUDA's device number `ordinal`, whatever order it numbers them
+/// in: `12345678-9abc-...` of `GPU-12345678-9abc-...`, or of `MIG-...`. None where there is none.
+pub fn uuid(ordinal: usize) -> Option<String> {
+    driver::uuid(ordinal)
+}
+
 /// How a GPU is used.
 #[derive(Debug, Clone, Default)]
 pub struct CudaOptions {

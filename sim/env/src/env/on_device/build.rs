@@ -14,7 +14,7 @@ use ostler_engine::physics::native::generate::generate_env;
 use ostler_engine::physics::native::lower::lower;
 use ostler_engine::physics::native::solver;
 use ostler_engine::physics::native::tables::RobotTables;
-use ostler_engine::physics::{Limits, PhysicsError, Shortfalls, StepArgs, ground};
+use ostler_engine::physics::{Limits, PhysicsError, Shortfalls, StepArgs, crowded, ground};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::Model;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn program(
 ) -> Result<Program, EnvError> {
     sim.validate()?;
     env.validate()?;
-    let plan = lower(model, &lower_options(sim)).map_err(PhysicsError::from)?;
+    let plan = tables(model, sim)?;
     let step_dt = plan.timestep * env.decimation as f64;
     let compiled = Task::compile(model, task, step_dt)?;
     compiled.fits(model)?;
@@ -42,6 +42,13 @@ pub fn program(
     let sizes = sizes(model, &plan, &compiled, env.decimation);
     let emitted = emitted(&compiled, &sizes, step_dt, max_steps, changing);
     Ok(text(&plan, &emitted)?)
+}
+
+/// A robot's tables, with room for the contacts of one environment.
+fn tables(model: &Model, sim: &SimConfig) -> Result<RobotTables, PhysicsError> {
+    let mut plan = lower(model, &lower_options(sim)).map_err(PhysicsError::from)?;
+    crowded::fit(model, &mut plan)?;
+    Ok(plan)
 }
 
 fn emitted(task: &Task, sizes: &Sizes, step_dt: f64, max_steps: u32, changing: bool) -> Emitted {
@@ -115,7 +122,7 @@ impl DeviceEnv {
         let n = env.num_envs;
         let twin = BatchEnv::shard(model, &sim, env, task, seed, first_env)?;
         let model = Arc::clone(twin.model());
-        let plan = lower(&model, &lower_options(&sim)).map_err(PhysicsError::from)?;
+        let plan = tables(&model, &sim)?;
         let sizes = sizes(&model, &plan, &twin.task, env.decimation);
         let spec = &twin.spec;
         let emitted = emitted(&twin.task, &sizes, spec.step_dt, spec.max_episode_steps, changing);

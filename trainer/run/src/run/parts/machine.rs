@@ -59,7 +59,7 @@ impl Machine {
         set_matmul_precision(match config.learner.precision {
             // `Half::of` refuses the second on a GPU, where a run is planned.
             Precision::Float32 | Precision::Bf16 => MatmulPrecision::Highest,
-            Precision::Tf32 => MatmulPrecision::High,
+            Precision::Auto | Precision::Tf32 => MatmulPrecision::High,
         })?;
         Ok(Self {
             torch: tch::Device::Cuda(index),

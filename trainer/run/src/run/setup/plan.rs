@@ -10,7 +10,9 @@ use ostler_collector::replay::StorageKind;
 use ostler_learn::config::{Config, Gpus, Loaded, Override, load};
 use ostler_learn::learner::Half;
 use ostler_sim::Model;
-use ostler_sim::config::ConfigError;
+use ostler_sim::config::{ConfigError, SimDevice};
+use ostler_sim::model::Cone;
+use ostler_sim::physics::pool::Pool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +69,7 @@ pub fn plan(
         loaded.config.replay.storage = earlier.replay.storage;
         loaded.config.replay.storage_device.clone_from(&earlier.replay.storage_device);
     }
+    let by_itself = loaded.config.sim.device == SimDevice::Auto;
     let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
     if matches!(gpus, Gpus::Ask(_)) && loaded.config.runner.algorithm.off_policy() {
         // Before anything is built: memory that cannot be pinned, a storage elsewhere.
@@ -132,6 +135,13 @@ pub fn plan(
         return Ok((loaded, model, note.into_iter().chain(notes).collect()));
     }
     let config = &mut loaded.config;
+    if by_itself && config.sim.device == SimDevice::Cuda {
+        notes.extend(slow_on_gpu(
+            (model.nv, model.options.cone),
+            config.env.num_envs,
+            Pool::available(),
+        ));
+    }
     // Episodes that are too short or too long are refused where environments are built.
     let step_dt = config.sim.dt * config.env.decimation as f64;
     let own = || config.env.max_episode_steps(step_dt).unwrap_or(1);
@@ -148,6 +158,20 @@ pub fn plan(
         ));
     }
     Ok((loaded, model, notes))
+}
+
+/// What a run says whose physics a processor may do faster. A GPU's thread steps an environment:
+/// those of a robot with many degrees of freedom, or whose contacts need an iteration each, do
+/// different things at a time. The numbers are docs/benchmarks.md's, of an H200 beside 16 cores.
+fn slow_on_gpu((nv, cone): (usize, Cone), num_envs: usize, cores: usize) -> Option<String> {
+    let heavy = nv >= 18 || cone == Cone::Elliptic;
+    (heavy && num_envs <= 8192 && cores >= 8).then(|| {
+        format!(
+            "physics is on the GPU; of a Go1 16 cores were 1.7 times as fast as an H200 with 4096 \
+             environments: compare `ostler bench` with sim.device=cpu, which leaves it to these \
+             {cores} cores (docs/gpu.md)"
+        )
+    })
 }
 
 /// Why there are no environments, shown where they are named.
@@ -172,4 +196,20 @@ pub(crate) fn fresh(options: &Options) -> Result<Plan, RunError> {
     })?;
     let (loaded, model, notes) = plan(path, &options.overrides, None, Gpus::HERE)?;
     Ok(Plan { loaded, model, notes, warnings: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A walking robot at thousands of environments, beside enough cores; not a cart.
+    #[test]
+    fn physics_on_a_gpu_is_doubted_where_cores_were_faster() {
+        assert_eq!(slow_on_gpu((2, Cone::Pyramidal), 4096, 16), None);
+        let said = slow_on_gpu((12, Cone::Elliptic), 4096, 16).unwrap();
+        assert!(said.contains("sim.device=cpu") && said.contains("these 16 cores"), "{said}");
+        assert_eq!(slow_on_gpu((12, Cone::Elliptic), 16_384, 16), None);
+        assert_eq!(slow_on_gpu((12, Cone::Elliptic), 4096, 4), None);
+        assert!(slow_on_gpu((18, Cone::Pyramidal), 4096, 16).is_some());
+    }
 }

@@ -26,6 +26,28 @@ pub(crate) fn visible() -> Option<String> {
     Some(set.to_string_lossy().into_owned())
 }
 
+/// The name that NVML, too, has for device number `ordinal`: 16 bytes in hexadecimal, in groups.
+/// None where the driver has no such device or is too old.
+pub(crate) fn uuid(ordinal: usize) -> Option<String> {
+    super::library::start().ok()?;
+    if !super::library::has("cuDeviceGetUuid_v2") {
+        return None;
+    }
+    let mut device = 0;
+    // SAFETY: the function writes one number.
+    check("cuDeviceGet", unsafe { sys::cuDeviceGet(&mut device, i32::try_from(ordinal).ok()?) })
+        .ok()?;
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the function writes the 16 bytes.
+    check("cuDeviceGetUuid_v2", unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device) }).ok()?;
+    let mut text = String::new();
+    for (i, byte) in uuid.bytes.iter().enumerate() {
+        let dash = if [4, 6, 8, 10].contains(&i) { "-" } else { "" };
+        text += &format!("{dash}{byte:02x}");
+    }
+    Some(text)
+}
+
 impl Context {
     /// Of device number `ordinal`. The driver has been started.
     pub(crate) fn open(ordinal: usize) -> Result<Arc<Self>, Unavailable> {

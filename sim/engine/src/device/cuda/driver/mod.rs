@@ -12,7 +12,7 @@ mod module;
 mod pinned;
 
 pub(crate) use block::DeviceBlock;
-pub(crate) use context::{Context, visible};
+pub(crate) use context::{Context, uuid, visible};
 pub(crate) use event::Event;
 pub(crate) use module::{Function, Grid, Module};
 pub(crate) use pinned::Pinned;

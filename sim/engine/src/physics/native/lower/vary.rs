@@ -116,6 +116,7 @@ pub(super) fn check(c: &Context) -> Result<(), LowerError> {
 /// Writes which numbers vary and what follows from them.
 pub(super) fn write(c: &Context, rows: &Written, plan: &mut RobotTables) {
     plan.impratio = c.model.options.impratio.max(super::soft::MIN_VALUE);
+    plan.impratio_root = 1.0 / plan.impratio.sqrt();
     let model = c.model;
     plan.nvary = model.nvaried();
     if plan.nvary == 0 {

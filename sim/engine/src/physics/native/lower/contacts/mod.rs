@@ -246,6 +246,8 @@ fn write_rules(
     plan.pair_dim.push(rules.condim as i32);
     plan.pair_mu.extend(friction);
     plan.pair_dfri.extend(friction.map(|f| impratio * f * f / slide));
+    let cone2 = friction[0] * friction[0] / impratio;
+    plan.pair_cone.extend([cone2.sqrt(), cone2, 1.0 / (cone2 * (1.0 + cone2))]);
     Ok(())
 }
 
