@@ -72,7 +72,8 @@ impl Shipped {
         let env: EnvConfig = part("env").try_into().unwrap();
         let mut task: TaskConfig = part("task").try_into().unwrap();
         task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
-        let model = mjcf::load(&robots.join(&task.robot)).unwrap();
+        // Its path is relative to a file in that folder.
+        let model = task.model(&robots.join("task.toml")).unwrap();
         let dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
         let (model, _) = ostler_sim::task::prepare(&Arc::new(model), &task, dt).unwrap();
         Self { model, sim, env, task }
