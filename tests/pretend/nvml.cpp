@@ -1,5 +1,5 @@
 // An NVML with one GPU that is warm and busy: what is used of nvml.h. FAKE_HEAT=1 slows it down
-// and loses numbers, FAKE_GONE=1 takes it off the bus.
+// and loses numbers, FAKE_GONE=1 takes it off the bus, FAKE_ORDER=1 has another one at its number.
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
-  if (index > 0) return 2; // invalid argument
+  if (index > 0 || on("FAKE_ORDER")) return 2; // invalid argument
   *device = &gpu;
   return 0;
 }

@@ -269,7 +269,7 @@ class Runner:
         lines = []
         spent = 0.0
         for device in [self.device, "cpu"]:
-            args = ["train"] + item["args"] + ["--quiet", "--device", device, "--out", out + device.replace(":", "")]
+            args = ["train"] + item["args"] + ["learner.precision=float32", "--quiet", "--device", device, "--out", out + device.replace(":", "")]
             command = self.command(item, args)
             _, tail, why, seconds = self.start(command, item["name"] + " " + device, limit - spent)
             spent += seconds

@@ -107,6 +107,10 @@ fn driver_gpus_and_what_nvml_says_of_them_are_told() {
     assert_eq!(verdict, "warning");
     assert!(found.contains("finds 0 GPUs where the driver has 1"), "{found}");
 
+    // NVML numbers the devices in another order: both have one name for each.
+    let machine = Machine::with_driver(&[("FAKE_ORDER", "1")]).libtorch(CudaPart::Hollow).nvml();
+    assert_eq!(of(&examined(&machine, &[]).0, "GPU"), ("ok", gpu));
+
     let machine = Machine::with_driver(&[("FAKE_DEVICES", "2")]).libtorch(CudaPart::None).nvml();
     let (findings, code) = examined(&machine, &["pole.toml", "--device", "cuda:2"]);
     assert_eq!(code, 1);

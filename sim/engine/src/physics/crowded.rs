@@ -63,3 +63,49 @@ fn most_contacts(model: &Model) -> Result<usize, PhysicsError> {
     let found = evaluate(model, &options, Precision::F32, &rows.view())?;
     Ok(found.ncon.iter().max().map_or(0, |most| *most as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::physics::native::lower::{LowerOptions, lower};
+    use ostler_model::mjcf;
+    use std::path::Path;
+
+    fn fitted(bodies: &str) -> [RobotTables; 2] {
+        let text = format!(
+            r#"<mujoco><worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody></mujoco>"#
+        );
+        let model = mjcf::parse(Path::new("test.xml"), text).unwrap();
+        let whole = lower(&model, &LowerOptions::default()).unwrap();
+        let mut plan = whole.clone();
+        fit(&model, &mut plan).unwrap();
+        [whole, plan]
+    }
+
+    fn boxes(count: usize) -> String {
+        let one = |i| {
+            format!(
+                r#"<body pos="{i} 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>"#
+            )
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// Twelve boxes could touch in 256 places and do so in far fewer; each has room to lie.
+    #[test]
+    fn there_is_room_for_what_lies_and_not_for_what_all_pairs_could_give() {
+        let [whole, plan] = fitted(&boxes(12));
+        assert_eq!(whole.npslot, 256);
+        assert!((48..256).contains(&plan.npslot), "{}", plan.npslot);
+        assert!(plan.npslot + plan.nwslot >= 12 * 4, "{} {}", plan.npslot, plan.nwslot);
+        assert_eq!(plan.npslot % 16, 0);
+        let again = fitted(&boxes(12))[1].npslot;
+        assert_eq!(again, plan.npslot);
+    }
+
+    #[test]
+    fn few_pairs_keep_their_room() {
+        let [whole, plan] = fitted(&boxes(2));
+        assert_eq!((whole.npslot, whole.nwslot), (plan.npslot, plan.nwslot));
+    }
+}
