@@ -52,6 +52,7 @@ fn mistakes_are_caught() {
             "gives_a_kernel_an_address_of_the_host",
             "an address in a kernel's arguments is not the device's",
         ),
+        ("asks_for_what_no_gpu_has", "no GPU has a kernel for the operator aten::slow_conv3d_forward"),
     ] {
         caught(mistake, words);
     }
@@ -222,4 +223,12 @@ extern "C" __attribute__((visibility("default"))) void set(const void* args, lon
     // SAFETY: none: the address is not of the device.
     unsafe { kernels.launch(0, 1, &args) }.unwrap();
     place.device.synchronize().unwrap();
+}
+
+#[test]
+#[ignore = "only run by another test"]
+fn asks_for_what_no_gpu_has() {
+    let image = Tensor::ones([1, 1, 2, 2, 2], (Kind::Float, place().torch));
+    let kernel = Tensor::ones([1, 1, 1, 1, 1], (Kind::Float, place().torch));
+    let _ = image.slow_conv3d(&kernel, [1, 1, 1], None::<Tensor>, [1, 1, 1], [0, 0, 0]);
 }

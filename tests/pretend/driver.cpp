@@ -39,10 +39,13 @@ struct Module {
 };
 
 using Run = void (*)(const void* args, long long first, long long end);
+// Of a program that was translated from PTX.
+using Launch = void (*)(const void* args, unsigned blocks, unsigned lanes, unsigned shared);
 
 struct Function {
   Module* module;
   Run run = nullptr;  // none for `fill`
+  Launch launch = nullptr;
   size_t bytes = 16;  // of its struct
   unsigned stack = 0;
 };
@@ -232,7 +235,8 @@ int cuModuleGetFunction(void** f, void* m, const char* name) {
   auto* function = new Function{module};
   if (module->library) {
     function->run = (Run)dlsym(module->library, name);
-    if (!function->run) { delete function; return 500; }
+    function->launch = (Launch)dlsym(module->library, (std::string(name) + "_launch").c_str());
+    if (!function->run && !function->launch) { delete function; return 500; }
     const std::string bytes = std::string(name) + "_bytes";
     const auto* size = (const unsigned*)dlsym(module->library, bytes.c_str());
     if (size) function->bytes = *size;
@@ -261,14 +265,15 @@ int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
   ENTER(std::to_string(gx) + " x " + std::to_string(bx));
   const auto* function = (Function*)f;
   const Module* module = function->module;
-  if (!module->loaded || gy * gz * by * bz != 1 || shared != 0 || on || extra || gx == 0) return 1;
+  if (!module->loaded || gy * gz * by * bz != 1 || (shared != 0 && !function->launch) || on || extra || gx == 0) return 1;
   if (!set_aside(function->stack)) return 2;
   // The parameter is copied at once.
   auto args = std::make_shared<std::vector<uint64_t>>(reachable(parameters[0], function->bytes));
   const long long threads = (long long)gx * bx;
   stream.give([=] {
-    if (function->run) {
+    if (function->run || function->launch) {
       if (!module->loaded) mistake("a program was unloaded before its launch had ended");
+      if (function->launch) return function->launch(args->data(), gx, bx, shared);
       return function->run(args->data(), 0, threads);
     }
     struct { uint32_t* out; uint32_t n, value; } fill;

@@ -18,6 +18,7 @@ mod memory;
 mod out_of_memory;
 mod pretend_gpu;
 mod processes;
+mod ptx;
 mod supervise;
 #[path = "../support/mod.rs"]
 mod support;

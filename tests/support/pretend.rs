@@ -95,6 +95,9 @@ impl Pretend {
         more.push("-Wl,-Bsymbolic-functions".into());
         more.extend(["-Wl,--no-as-needed", "-ltorch_cpu", "-lc10"].map(OsString::from));
         more.extend(["-L".into(), driver.clone().into_os_string(), "-l:libcuda.so.1".into()]);
+        // The real one says which operators have a kernel.
+        let cuda = real.join("lib").join(REPLACED);
+        more.push(format!("-DPRETEND_CUDA=\"{}\"", cuda.display()).into());
         let torch = Library {
             sources: TORCH.map(|name| source("torch").join(name)).to_vec(),
             output: &lib.join(REPLACED),
@@ -102,6 +105,13 @@ impl Pretend {
             more,
         };
         torch.build()
+    }
+
+    /// Variables beside [`Self::variables`] with which programs run as the PTX that NVIDIA's
+    /// compiler in this folder makes of them.
+    pub fn as_ptx(&self, nvrtc: &Path) -> Vec<(&'static str, OsString)> {
+        let cache = self.folder.join("cache-ptx");
+        vec![("FAKE_PTX", nvrtc.into()), ("OSTLER_CACHE", cache.into())]
     }
 
     /// The folder of driver, compiler and NVML.
@@ -173,7 +183,8 @@ pub fn compiler(sources: &Path, folder: &Path) -> Result<(), String> {
         sources: vec![sources.join("compiler.cpp")],
         output: &folder.join("libnvrtc.so.13"),
         name: None,
-        more: Vec::new(),
+        // What it translates includes a file from there.
+        more: vec![format!("-DPRETEND_PTX=\"{}\"", sources.join("ptx").display()).into(), "-ldl".into()],
     }
     .build()
 }
@@ -198,7 +209,7 @@ fn key(sources: &Path, libtorch: &Path) -> Result<u64, String> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     (SHARED, libtorch, include_str!("pretend.rs")).hash(&mut hasher);
-    for folder in [sources.to_path_buf(), sources.join("torch")] {
+    for folder in [sources.to_path_buf(), sources.join("ptx"), sources.join("torch")] {
         let entries = std::fs::read_dir(&folder);
         let entries = entries.map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();

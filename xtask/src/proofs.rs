@@ -42,7 +42,7 @@ pub struct Proof {
 
 /// All proofs. What reads models is a source where the models' writing is drawn; elsewhere the
 /// tables that are made of a model count, and the kernels' text that runs for it.
-pub const PROOFS: [Proof; 8] = [
+pub const PROOFS: [Proof; 9] = [
     Proof {
         name: "native_referee",
         program: "engine",
@@ -152,6 +152,21 @@ pub const PROOFS: [Proof; 8] = [
             "tests/referee/requirements.txt",
         ],
         prints: true,
+    },
+    // What NVIDIA's compiler makes of whole programs, executed.
+    Proof {
+        name: "ptx",
+        program: "run",
+        needs: "referee,peers,nvrtc,compiler",
+        sources: &[
+            "sim/env/src/env/on_device",
+            "sim/kernels",
+            "tests/pretend",
+            "tests/run/ptx.rs",
+            "tests/run/ptx_counts.json",
+            "trainer/kernels",
+        ],
+        prints: false,
     },
 ];
 

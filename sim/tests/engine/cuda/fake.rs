@@ -38,9 +38,14 @@ fn libraries() -> Option<&'static [PathBuf; 2]> {
 impl Fake {
     /// A process that runs the ignored test `driver::<scenario>`.
     pub fn new(scenario: &str) -> Option<Self> {
+        Self::of(&format!("driver::{scenario}"))
+    }
+
+    /// A process that runs the ignored test `<test>` of this module.
+    pub fn of(test: &str) -> Option<Self> {
         let [whole, _] = libraries()?;
         let folder = tempfile::tempdir().unwrap();
-        let mut command = alone::command(&[], &format!("cuda::driver::{scenario}"));
+        let mut command = alone::command(&[], &format!("cuda::{test}"));
         command
             .env("LD_LIBRARY_PATH", whole)
             .env("OSTLER_CACHE", folder.path())
@@ -66,6 +71,18 @@ impl Fake {
         self
     }
 
+    /// Its programs run as the PTX that NVIDIA's compiler in this folder makes of them.
+    pub fn as_ptx(self, nvrtc: &Path) -> Self {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        let folder = BUILT.get_or_init(|| {
+            let [whole, _] = libraries().unwrap();
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend");
+            pretend::compiler(&sources, whole).unwrap();
+            whole.clone()
+        });
+        self.env("OSTLER_NVRTC", folder).env("FAKE_PTX", nvrtc)
+    }
+
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.env(name, value);
         self
@@ -76,12 +93,18 @@ impl Fake {
     /// # Panics
     /// It failed.
     pub fn run(mut self) -> (String, Vec<String>) {
-        let output = self.command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned()
-            + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}");
+        let (succeeded, text) = self.end();
+        assert!(succeeded, "{text}");
         assert!(text.contains("1 passed"), "no such scenario: {text}");
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         (text, log.lines().map(str::to_owned).collect())
+    }
+
+    /// Runs it, however it ends; whether it ended well, and its output.
+    pub fn end(&mut self) -> (bool, String) {
+        let output = self.command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        (output.status.success(), text)
     }
 }

@@ -7,4 +7,6 @@ mod compiler;
 mod driver;
 mod fake;
 mod gpu;
+mod lanes;
+mod warp;
 mod work;

@@ -48,7 +48,7 @@ pub use load::{find, robot};
 pub use parts::{Machine, Parts, check_teacher};
 pub(crate) use schedules::try_out;
 pub use setup::{MAY_CHANGE, Options};
-pub use setup::{Next, as_if_resumed, newest_unfinished, plan};
+pub use setup::{Next, as_if_resumed, newest_unfinished, physics_doubt, plan};
 pub use signals::forwarded_from;
 pub use store::dir::METRICS;
 pub use store::{checkpoint, dir, keep};

@@ -4,7 +4,7 @@ use super::finding::Finding;
 use ostler_learn::config::{Device, Gpus, Override, load};
 use ostler_machine::memory::available;
 use ostler_run::forecast::Need;
-use ostler_run::run::{RunError, one_env, plan};
+use ostler_run::run::{RunError, one_env, physics_doubt, plan};
 use ostler_sim::config::{Backend, SimDevice};
 
 use std::path::{Path, PathBuf};
@@ -69,6 +69,12 @@ impl Wanted {
         self.runs = asked.log.dir.into();
         // GPUs are looked at with everything else.
         let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
+        if asked.sim.device == SimDevice::Auto
+            && let Some(doubt) = physics_doubt(&loaded.config, &model)
+        {
+            let remedy = "measure both, and set sim.device (docs/gpu.md)";
+            self.findings.push(Finding::lack("physics", false, doubt, remedy));
+        }
         let env = one_env(&loaded, &model)?;
         Need::of(&loaded.config, env.spec()).check(available())
     }

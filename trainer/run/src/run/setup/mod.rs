@@ -10,7 +10,7 @@ pub(super) mod wandb;
 
 pub use auto::{Next, newest_unfinished};
 pub use plan::Options;
-pub use plan::plan;
+pub use plan::{physics_doubt, plan};
 pub(crate) use plan::{Plan, fresh};
 pub use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, leave_replay, restore, resumed, set_aside};

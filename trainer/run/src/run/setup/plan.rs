@@ -135,12 +135,8 @@ pub fn plan(
         return Ok((loaded, model, note.into_iter().chain(notes).collect()));
     }
     let config = &mut loaded.config;
-    if by_itself && config.sim.device == SimDevice::Cuda {
-        notes.extend(slow_on_gpu(
-            (model.nv, model.options.cone),
-            config.env.num_envs,
-            Pool::available(),
-        ));
+    if by_itself {
+        notes.extend(physics_doubt(config, &model));
     }
     // Episodes that are too short or too long are refused where environments are built.
     let step_dt = config.sim.dt * config.env.decimation as f64;
@@ -158,6 +154,14 @@ pub fn plan(
         ));
     }
     Ok((loaded, model, notes))
+}
+
+/// What a resolved configuration is told whose physics is on a GPU and may be faster on this
+/// machine's cores.
+pub fn physics_doubt(config: &Config, model: &Model) -> Option<String> {
+    let kind = (model.nv, model.options.cone);
+    let on_gpu = config.sim.device == SimDevice::Cuda;
+    on_gpu.then(|| slow_on_gpu(kind, config.env.num_envs, Pool::available())).flatten()
 }
 
 /// What a run says whose physics a processor may do faster. A GPU's thread steps an environment:
