@@ -41,7 +41,9 @@ template<class R, class M, int D> OSTLER_FN R contact_diagonal(Dim<D> dims, cons
   const R shift = m.nweigh > 0 ? weights(m, w, m.pair_weight + 2 * rub.c) : bc<R>(m.pair_shift[rub.c]);
   if (m.elliptic || dims.of(m, rub.c) == 1) return shift;
   // All edges of a pyramid share one, that of the elliptic cone.
-  const R slide = rub.mu(0) * rub.mu(0);
+  R mu[CDIM];
+  rub.mus(2, mu);
+  const R slide = mu[0] * mu[0];
   return bc<R>(2.0 / m.impratio) * slide * (bc<R>(1) + slide) * shift;
 }
 
@@ -76,7 +78,7 @@ OSTLER_FN_ONE void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R 
   }
   const int k = w.nwc++;
   w.wc_pair[k] = c;
-  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.wc_mu + 3 * k);
+  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.wc_mu + RUB * k);
   R* frame = w.wc_frame + 6 * k;
   for (int i = 0; i < 3; i++) w.wc_pos[3 * k + i] = p[i], frame[i] = n[i];
   const R* vb = w.vel + 6 * b;
@@ -109,7 +111,7 @@ OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, co
   }
   const int k = w.npc++;
   w.pc_pair[k] = c;
-  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.pc_mu + 3 * k);
+  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.pc_mu + RUB * k);
   R p2[3];
   for (int i = 0; i < 3; i++) p2[i] = shift ? p[i] - shift[i] : p[i];
   const int b1 = m.cg_body[m.pair_g1[c]];

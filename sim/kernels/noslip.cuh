@@ -127,19 +127,22 @@ template<class R, class M> OSTLER_FN R slip_contact(const M& m, Work<R, M>& w, b
   by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
     const Rub<R, M> rub = rub_of(m, w, world, k, c);
     ConeCost<R> q;
+    R mu[CDIM], ratio[CDIM];
     cone_cost(dims, rub, d, x, q);
+    rub.mus(dim, mu);
+    if (m.elliptic) rub.ratios(dim, ratio);
     w.slip_n[world ? k : m.nwslot + k] = -q.g[0];
     const R soft = sel(there, bc<R>(1), zero) / sel(there, d, bc<R>(1));
     if (dim == 1 || m.elliptic) lost = q.g[0] * q.g[0] * soft;
     for (int i = 1; i < dim; i++) {
       w.slip_f[first + i - 1] = -q.g[i];
       if (m.elliptic) {
-        lost = fma(q.g[i] * q.g[i], soft / rub.ratio(i - 1), lost);
+        lost = fma(q.g[i] * q.g[i], soft / ratio[i - 1], lost);
         continue;
       }
-      const R a = rub.mu(i - 1) * x[i], p = min_(x[0] + a, zero), e = min_(x[0] - a, zero);
+      const R a = mu[i - 1] * x[i], p = min_(x[0] + a, zero), e = min_(x[0] - a, zero);
       lost = fma(fma(p, p, e * e), d, lost);
-      w.slip_most[own + i - 1] = -rub.mu(i - 1) * d * (p + e);
+      w.slip_most[own + i - 1] = -mu[i - 1] * d * (p + e);
     }
   });
   if (dim == 1) return lost;
@@ -189,10 +192,11 @@ template<class R, class M> OSTLER_FN R slip_sweep(const M& m, Work<R, M>& w, typ
     return falls;
   }
   const Rub<R, M> rub = rub_of(m, w, world, k, c);
-  R miss[5], v[5], change = zero;
+  R miss[5], v[5], mu[CDIM], change = zero;
+  rub.mus(n + 1, mu);
   for (int i = 0; i < n; i++) miss[i] = slip_dot(m, J + i * m.nv, w.qacc) - aref[i];
   const auto pressed = w.slip_n[slot] > bc<R>(OSTLER_MIN_VALUE);
-  friction_ellipsoid(n, A, f, miss, [&](int i) OSTLER_INLINE { return rub.mu(i); }, w.slip_n[slot], v);
+  friction_ellipsoid(n, A, f, miss, [&](int i) OSTLER_INLINE { return mu[i]; }, w.slip_n[slot], v);
   for (int i = 0; i < n; i++) v[i] = sel(pressed, v[i], zero) - f[i];
   for (int i = 0; i < n; i++) {
     R half = miss[i];

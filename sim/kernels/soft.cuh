@@ -21,9 +21,9 @@ template<class R, class T> OSTLER_FN R power_(R x, T p) {
 // How a contact is kept: by body, or by its Jacobian.
 enum Kept { BY_BODY = 1, BY_JACOBIAN = 2, EITHER_WAY = 3 };
 
-// Contacts' dimension as a template constant where it is one of the common ones (1
-// and 3; 0 stands for any other), so that loops over it unroll. A robot with a kernel of
-// its own knows which there are when it is compiled.
+// Contacts' dimension as a template constant where it is 1, 3, or the only other one of a robot
+// (0 stands for others), so that loops over it unroll. A robot with a kernel of its own knows which
+// there are when it is compiled.
 template<int D> struct Dim {
   static constexpr int value = D;
   // The dimension itself.
@@ -39,15 +39,17 @@ template<class T> struct Dims<Tables<T>> {
 };
 template<Kept kept, class M, class F> OSTLER_FN void by_dim(const M& m, int pair, F&& f) {
   constexpr unsigned dims = Dims<M>::of(kept), one = 1u << 1, three = 1u << 3;
-  constexpr bool others = (dims & ~(one | three)) != 0;
+  constexpr unsigned rest = dims & ~(one | three);
+  constexpr bool others = rest != 0;
+  typedef Dim<rest == 1u << 4 ? 4 : rest == 1u << 6 ? 6 : 0> Other;
   (void)m, (void)pair, (void)f;
   if constexpr (dims == one) f(Dim<1>());
   else if constexpr (dims == three) f(Dim<3>());
-  else if constexpr ((dims & (one | three)) == 0) { if constexpr (others) f(Dim<0>()); }
+  else if constexpr ((dims & (one | three)) == 0) { if constexpr (others) f(Other()); }
   else switch (m.pair_dim[pair]) {
       case 1: if constexpr ((dims & one) != 0) f(Dim<1>()); break;
       case 3: if constexpr ((dims & three) != 0) f(Dim<3>()); break;
-      default: if constexpr (others) f(Dim<0>());
+      default: if constexpr (others) f(Other());
     }
 }
 

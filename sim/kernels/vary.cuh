@@ -31,29 +31,33 @@ template<class R, class M> OSTLER_FN R weights(const M&, const Work<R, M>& w, co
 template<class R, class M> struct Rub {
   const M& m;
   int c;
-  const R* own;  // sliding, torsion, rolling; null: the pair's
-  // Coefficient of direction i + 1.
-  OSTLER_FN R mu(int i) const { return own ? own[i < 2 ? 0 : i - 1 < 2 ? i - 1 : 2] : bc<R>(m.pair_mu[5 * c + i]); }
-  // D of that direction over D of the normal (elliptic).
-  OSTLER_FN R ratio(int i) const {
-    if (!own) return bc<R>(m.pair_dfri[5 * c + i]);
-    const R part = mu(i) / own[0];
-    return bc<R>(m.impratio) * part * part;
+  const R* own;  // null: the pair's
+  // Coefficients of directions 1 .. dim - 1.
+  OSTLER_FN void mus(int dim, R* o) const {
+    if (own)
+      for (int i = 1; i < dim; i++) o[i - 1] = own[i < 3 ? RUB_SLIDE : i < 4 ? RUB_TWIST : RUB_ROLL];
+    else
+      for (int i = 1; i < dim; i++) o[i - 1] = bc<R>(m.pair_mu[5 * c + i - 1]);
+  }
+  // D of those directions over D of the normal (elliptic).
+  OSTLER_FN void ratios(int dim, R* o) const {
+    if (own)
+      for (int i = 1; i < dim; i++) o[i - 1] = i < 3 ? bc<R>(m.impratio) : own[i < 4 ? RUB_TWIST_D : RUB_ROLL_D];
+    else
+      for (int i = 1; i < dim; i++) o[i - 1] = bc<R>(m.pair_dfri[5 * c + i - 1]);
   }
   // Sliding friction as the elliptic cone has it, its square, and 1 / (its square (1 + it)).
-  OSTLER_FN R cone() const { return own ? own[0] * bc<R>(m.impratio_root) : bc<R>(m.pair_cone[3 * c]); }
-  OSTLER_FN R cone2() const { return own ? cone() * cone() : bc<R>(m.pair_cone[3 * c + 1]); }
-  OSTLER_FN R sharp() const {
-    return own ? recip_(cone2() * (bc<R>(1) + cone2())) : bc<R>(m.pair_cone[3 * c + 2]);
-  }
+  OSTLER_FN R cone() const { return own ? own[RUB_CONE] : bc<R>(m.pair_cone[3 * c]); }
+  OSTLER_FN R cone2() const { return own ? own[RUB_CONE2] : bc<R>(m.pair_cone[3 * c + 1]); }
+  OSTLER_FN R sharp() const { return own ? own[RUB_SHARP] : bc<R>(m.pair_cone[3 * c + 2]); }
 };
 
 // That of contact k of those kept by body, or of those with a Jacobian.
 template<class R, class M> OSTLER_FN Rub<R, M> rub_of(const M& m, const Work<R, M>& w, bool world, int k, int c) {
-  return {m, c, m.rubs && m.pair_mix[c] ? (world ? w.wc_mu : w.pc_mu) + 3 * k : nullptr};
+  return {m, c, m.rubs && m.pair_mix[c] ? (world ? w.wc_mu : w.pc_mu) + RUB * k : nullptr};
 }
 
-// Friction of a geom, and of a pair of geoms as MuJoCo mixes it.
+// Friction of a geom, and of a pair of geoms as MuJoCo mixes it, with what cones make of it.
 template<class R, class M> OSTLER_FN R geom_friction(const M& m, const Work<R, M>& w, int g, int k) {
   return m.vary_friction[g] >= 0 ? w.vary[m.vary_friction[g] + k] : bc<R>(m.cg_friction[3 * g + k]);
 }
@@ -64,6 +68,14 @@ template<class R, class M> OSTLER_FN void mixed_friction(const M& m, const Work<
     if (mix == MIX_LARGER) x = max_(x, geom_friction(m, w, g2, k));
     own[k] = max_(x, bc<R>(1e-5));
   }
+  if (!m.elliptic) return;
+  for (int k = RUB_TWIST; k <= RUB_ROLL; k++) {
+    const R part = own[k] / own[RUB_SLIDE];
+    own[k - RUB_TWIST + RUB_TWIST_D] = bc<R>(m.impratio) * part * part;
+  }
+  own[RUB_CONE] = own[RUB_SLIDE] * bc<R>(m.impratio_root);
+  own[RUB_CONE2] = own[RUB_CONE] * own[RUB_CONE];
+  own[RUB_SHARP] = recip_(own[RUB_CONE2] * (bc<R>(1) + own[RUB_CONE2]));
 }
 
 // Centre of mass of a piece in the frame of the moving body that carries it.

@@ -16,6 +16,10 @@ template<class T> struct Sizes<Tables<T>> { enum { fixed = 0 }; };
 // Stored contact directions: normal, two tangents, torsion, two rolling.
 enum { CDIM = 6 };
 
+// A contact's own friction: coefficients of sliding, torsion and rolling; the latter two's D over
+// the normal's (elliptic); sliding as the elliptic cone has it, its square, 1 / (its square (1 + it)).
+enum { RUB_SLIDE, RUB_TWIST, RUB_ROLL, RUB_TWIST_D, RUB_ROLL_D, RUB_CONE, RUB_CONE2, RUB_SHARP, RUB };
+
 // Arrays of R. N(count) is a count of the tables.
 #define OSTLER_WORK(X) \
   X(qpos, N(nq)) X(qvel, N(nv)) X(act, N(na)) X(ctrl, N(nu)) \
@@ -45,7 +49,7 @@ enum { CDIM = 6 };
   X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
   X(pc_j, N(npdim) * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
-  X(wc_mu, N(rubs) ? 3 * N(nwslot) : 0) X(pc_mu, N(rubs) ? 3 * N(npslot) : 0) /* own friction of contacts */ \
+  X(wc_mu, N(rubs) ? RUB * N(nwslot) : 0) X(pc_mu, N(rubs) ? RUB * N(npslot) : 0) /* own friction of contacts */ \
   X(vary, N(nvary) + N(nderive)) /* see vary.cuh */ \
   X(geom_force, N(ngeom)) \
   X(target, N(nmotor) > 0 ? N(nu) : 0) X(memory, N(nmemory)) X(redrawn, N(nredrawn)) X(net_a, N(nwide)) X(net_b, N(nwide)) /* see motor.cuh */ \

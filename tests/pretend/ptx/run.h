@@ -168,7 +168,8 @@ static std::string hex(u32 x) {
 }
 
 // Keeps what a function of x86-64's System V keeps, on its own stack, and goes on with another.
-__attribute__((naked, noinline)) static void change(void** from, void* to) {
+// (noipa: the compiler may not conclude from it that memory stays as it is.)
+__attribute__((naked, noipa)) static void change(void** from, void* to) {
   asm("pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15\n"
       "movq %rsp, (%rdi); movq %rsi, %rsp\n"
       "popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp; ret");
@@ -387,17 +388,22 @@ static void use(u32 offset, u32 size, Use how, const char* place) {
   }
 }
 
-// A function's name without its namespaces, arguments and templates.
+// A function's name without its type, namespaces, arguments and templates.
 static std::string plain(const std::string& mangled) {
   char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, nullptr);
-  std::string name = text ? text : mangled;
+  std::string all = text ? text : mangled, name;
   free(text);
   const std::string nameless = "(anonymous namespace)::";
-  for (size_t at; (at = name.find(nameless)) != std::string::npos;) name.erase(at, nameless.size());
-  if (name.rfind("void ", 0) == 0) name = name.substr(5);
-  name = name.substr(0, name.find_first_of("<("));
-  const size_t colon = name.rfind("::");
-  return colon == std::string::npos ? name : name.substr(colon + 2);
+  for (size_t at; (at = all.find(nameless)) != std::string::npos;) all.erase(at, nameless.size());
+  int depth = 0;
+  for (char c : all) {
+    if (c == '<') ++depth;
+    else if (c == '>') --depth;
+    else if (depth == 0) name += c;
+  }
+  name = name.substr(0, name.find('('));
+  const size_t last = name.find_last_of(" :");
+  return last == std::string::npos ? name : name.substr(last + 1);
 }
 
 // A word that all lanes have at one place of their stacks is one line of local memory.
