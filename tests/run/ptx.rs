@@ -231,3 +231,30 @@ fn warps_execute_no_more_than_is_recorded() {
         }
     }
 }
+
+/// The table of docs/gpu.md is the recorded one (`OSTLER_WRITE_DOCS=1` writes it).
+#[test]
+fn the_page_has_the_recorded_counts() {
+    let table: Vec<Counts> = serde_json::from_str(include_str!("ptx_counts.json")).unwrap();
+    let mut lines = String::from(
+        "| | lanes in use | warp instructions | instructions of a thread | float64 | loads and stores of local memory | memory touched |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in table {
+        let (lanes, kilobytes) = (100.0 * row.lanes_in_use, row.different_lines * 128.0 / 1024.0);
+        let local = row.local_loads + row.local_stores;
+        lines += &format!(
+            "| `{}` | {lanes:.0} % | {} | {} | {} | {local} | {kilobytes:.0} KB |\n",
+            row.robot, row.warp_instructions, row.thread_instructions, row.float64
+        );
+    }
+    let path = root().join("docs/gpu.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- counts -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /counts -->").unwrap();
+    let wanted = format!("{before}<!-- counts -->\n{lines}<!-- /counts -->{after}");
+    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+        return;
+    }
+    assert!(page == wanted, "docs/gpu.md has other counts: OSTLER_WRITE_DOCS=1 writes them");
+}
