@@ -52,7 +52,10 @@ fn mistakes_are_caught() {
             "gives_a_kernel_an_address_of_the_host",
             "an address in a kernel's arguments is not the device's",
         ),
-        ("asks_for_what_no_gpu_has", "no GPU has a kernel for the operator aten::slow_conv3d_forward"),
+        (
+            "asks_for_what_no_gpu_has",
+            "no GPU has a kernel for the operator aten::slow_conv3d_forward",
+        ),
     ] {
         caught(mistake, words);
     }

@@ -63,7 +63,8 @@ impl Executed {
     }
 
     fn has_the_hosts_bits(&self, more: &[&str]) {
-        let runs = [("ptx", true), ("host", false)].map(|(to, ptx)| self.trained(to, ptx, more, &[]));
+        let runs =
+            [("ptx", true), ("host", false)].map(|(to, ptx)| self.trained(to, ptx, more, &[]));
         assert_same_bits(&runs[0], &runs[1]);
         for run in runs {
             std::fs::remove_dir_all(run).unwrap();

@@ -184,7 +184,10 @@ pub fn compiler(sources: &Path, folder: &Path) -> Result<(), String> {
         output: &folder.join("libnvrtc.so.13"),
         name: None,
         // What it translates includes a file from there.
-        more: vec![format!("-DPRETEND_PTX=\"{}\"", sources.join("ptx").display()).into(), "-ldl".into()],
+        more: vec![
+            format!("-DPRETEND_PTX=\"{}\"", sources.join("ptx").display()).into(),
+            "-ldl".into(),
+        ],
     }
     .build()
 }

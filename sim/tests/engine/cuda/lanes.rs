@@ -49,12 +49,7 @@ const MISTAKES: [(&str, &str, &str, &str); 5] = [
         "if (threadIdx.x < 16) {",
         "lanes of mask 0xffffffff do not come",
     ),
-    (
-        "lanes write one word",
-        "atomicAdd(&count, odd)",
-        "count += odd",
-        "a race on shared memory",
-    ),
+    ("lanes write one word", "atomicAdd(&count, odd)", "count += odd", "a race on shared memory"),
     (
         "a shuffle from a lane that is not in it",
         "unsigned all = ",

@@ -57,7 +57,8 @@ fn floats(path: &Path) -> Vec<f32> {
 #[ignore = "only run by another test"]
 fn solves() {
     let out = PathBuf::from(std::env::var("TEST_PROBLEMS").unwrap());
-    let (problems, answers) = (floats(&out.with_extension("in")), floats(&out.with_extension("qacc")));
+    let (problems, answers) =
+        (floats(&out.with_extension("in")), floats(&out.with_extension("qacc")));
     let cuda = Cuda::open(0).unwrap();
     let text = std::env::var("TEST_PROGRAM").unwrap();
     let program = Program { text, places: Vec::new(), entries: vec!["newton".into()] };
@@ -86,14 +87,20 @@ fn solves() {
         iterations += found[dofs] / COUNT as f32;
     }
     off.sort_by(f32::total_cmp);
-    println!("median {:.1e}, most {:.1e}, {iterations:.2} iterations", off[COUNT / 2], off[COUNT - 1]);
+    println!(
+        "median {:.1e}, most {:.1e}, {iterations:.2} iterations",
+        off[COUNT / 2],
+        off[COUNT - 1]
+    );
     assert!(off[COUNT / 2] < 2e-6 && off[COUNT - 1] < 2e-4, "{off:?}");
 }
 
 #[test]
 fn a_warp_solves_what_mujoco_solves() {
     let folder = tempfile::tempdir().unwrap();
-    let (Some(nvrtc), Some((text, problems))) = (nvrtc_folder(), go1(folder.path())) else { return };
+    let (Some(nvrtc), Some((text, problems))) = (nvrtc_folder(), go1(folder.path())) else {
+        return;
+    };
     let program = Program { text, places: Vec::new(), entries: vec!["newton".into()] };
     let compiler = Compiler::without_cache(Nvrtc::in_folder(&nvrtc).unwrap());
     let needs = compiler.compile(&program, "sm_90").unwrap().needs[0].needs;
@@ -102,7 +109,8 @@ fn a_warp_solves_what_mujoco_solves() {
     for schedule in ["lockstep", "alone"] {
         let Some(fake) = Fake::of("warp::solves") else { return };
         let fake = fake.as_ptx(&nvrtc).env("TEST_PROBLEMS", &problems);
-        let (said, _) = fake.env("FAKE_SCHEDULE", schedule).env("TEST_PROGRAM", &program.text).run();
+        let (said, _) =
+            fake.env("FAKE_SCHEDULE", schedule).env("TEST_PROGRAM", &program.text).run();
         let line = said.lines().find(|l| l.contains("iterations")).unwrap();
         println!("{schedule}: {line}");
     }

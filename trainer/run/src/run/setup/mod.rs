@@ -10,8 +10,8 @@ pub(super) mod wandb;
 
 pub use auto::{Next, newest_unfinished};
 pub use plan::Options;
-pub use plan::{physics_doubt, plan};
 pub(crate) use plan::{Plan, fresh};
+pub use plan::{physics_doubt, plan};
 pub use resume::as_if_resumed;
 pub(super) use resume::{Earlier, forget_replay, leave_replay, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
