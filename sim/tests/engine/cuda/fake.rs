@@ -72,7 +72,7 @@ impl Fake {
     }
 
     /// Its programs run as the PTX that NVIDIA's compiler in this folder makes of them.
-    pub fn as_ptx(self, nvrtc: &Path) -> Self {
+    pub fn with_ptx(self, nvrtc: &Path) -> Self {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let folder = BUILT.get_or_init(|| {
             let [whole, _] = libraries().unwrap();

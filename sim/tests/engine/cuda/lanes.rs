@@ -98,7 +98,7 @@ fn sums() {
 }
 
 fn under(schedule: &str, program: &str) -> Option<(bool, String)> {
-    let fake = Fake::of("lanes::sums")?.as_ptx(&nvrtc_folder()?);
+    let fake = Fake::of("lanes::sums")?.with_ptx(&nvrtc_folder()?);
     // Blocks of 128 threads.
     let fake = fake.env("FAKE_MULTIPROCESSORS", "1").env("FAKE_SCHEDULE", schedule);
     Some(fake.env("TEST_PROGRAM", program).end())

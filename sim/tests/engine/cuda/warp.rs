@@ -108,14 +108,14 @@ fn a_warp_solves_what_mujoco_solves() {
     assert!(needs.stack == 0 && needs.shared <= SHARED, "{needs:?}");
     for schedule in ["lockstep", "alone"] {
         let Some(fake) = Fake::of("warp::solves") else { return };
-        let fake = fake.as_ptx(&nvrtc).env("TEST_PROBLEMS", &problems);
+        let fake = fake.with_ptx(&nvrtc).env("TEST_PROBLEMS", &problems);
         let (said, _) =
             fake.env("FAKE_SCHEDULE", schedule).env("TEST_PROGRAM", &program.text).run();
         let line = said.lines().find(|l| l.contains("iterations")).unwrap();
         println!("{schedule}: {line}");
     }
     let counts = folder.path().join("counts");
-    let fake = Fake::of("warp::solves").unwrap().as_ptx(&nvrtc).env("TEST_PROBLEMS", &problems);
+    let fake = Fake::of("warp::solves").unwrap().with_ptx(&nvrtc).env("TEST_PROBLEMS", &problems);
     fake.env("FAKE_COUNTS", &counts).env("TEST_PROGRAM", &program.text).run();
     let counts: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(counts).unwrap()).unwrap();
