@@ -104,10 +104,6 @@ class Nvrtc {
 };
 
 int compile(Program& p) {
-  char folder[] = "/tmp/pretend-nvrtc-XXXXXX";
-  if (!mkdtemp(folder)) return INTERNAL;
-  const std::string in = std::string(folder) + "/program.cpp", out = std::string(folder) + "/program.so",
-                    log = std::string(folder) + "/log";
   const char* nvrtc = getenv("FAKE_PTX");
   std::string text = p.text, said;
   if (nvrtc && *nvrtc) {
@@ -126,6 +122,10 @@ int compile(Program& p) {
       return COMPILATION;
     }
   }
+  char folder[] = "/tmp/pretend-nvrtc-XXXXXX";
+  if (!mkdtemp(folder)) return INTERNAL;
+  const std::string in = std::string(folder) + "/program.cpp", out = std::string(folder) + "/program.so",
+                    log = std::string(folder) + "/log";
   std::ofstream(in) << text << "\nextern \"C\" __attribute__((visibility(\"default\"))) const unsigned pretend_stack = "
                     << stack() << ";\n";
   const char* cxx = getenv("OSTLER_CXX") ? getenv("OSTLER_CXX") : getenv("CXX") ? getenv("CXX") : "c++";

@@ -10,6 +10,7 @@ pub mod hostile;
 pub mod meshes;
 pub mod need;
 pub mod nvrtc;
+pub mod page;
 pub mod pretend;
 pub mod pretended;
 pub mod referee;

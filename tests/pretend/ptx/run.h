@@ -151,7 +151,7 @@ static std::vector<Word> words;  // of shared memory
 
 // Of a launch.
 struct Counts {
-  double threads = 0, lanes = 0, warp = 0, doubles = 0, local_loads = 0, local_stores = 0, lines = 0, footprint = 0;
+  double lanes = 0, warp = 0, doubles = 0, local_loads = 0, local_stores = 0, lines = 0, footprint = 0;
   std::unordered_set<u64> distinct;  // of a block
   std::map<std::string, std::pair<double, double>> functions;  // instructions of lanes, of warps
 };
@@ -408,8 +408,8 @@ static std::string plain(const std::string& mangled) {
 
 // A word that all lanes have at one place of their stacks is one line of local memory.
 INLINE void touch(u64 address, u32 size) {
-  const u64 place = (u64)me->memory + STACK - address;
   if (!counting) return;
+  const u64 place = (u64)me->memory + STACK - address;
   if (place >= STACK) me->touched.push_back(address / 128);
   else for (u32 k = 0; k < size; k += 4) me->touched.push_back((place - k) / 4 | 1ull << 63 | (u64)(LANE / 32) << 48);
 }

@@ -9,7 +9,7 @@
 mod programs;
 mod sass;
 
-use crate::support::share;
+use crate::support::{page, share};
 use ostler_sim::device::Program;
 use ostler_sim::device::cuda::compile::{Compiled, Compiler};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
@@ -174,17 +174,8 @@ fn the_page_has_the_recorded_stacks() {
         let (program, stack) = (&row.program, row.stack);
         lines += &format!("| `{program}` | {stack} B | {large} | {small} |\n");
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/gpu.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once("<!-- stacks -->\n").unwrap();
-    let (_, after) = rest.split_once("<!-- /stacks -->").unwrap();
     let head = "| | stack of a thread | reserved on an H100 or H200 | on an RTX 4090 |\n|---|---|---|---|\n";
-    let wanted = format!("{before}<!-- stacks -->\n{head}{lines}<!-- /stacks -->{after}");
-    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
-        std::fs::write(&path, &wanted).unwrap();
-        return;
-    }
-    assert!(page == wanted, "docs/gpu.md has other stacks: OSTLER_WRITE_DOCS=1 writes them");
+    page::section("gpu.md", "stacks", &format!("{head}{lines}"));
 }
 
 /// If the compiler refuses the code of a term, the message names the term and has its text from

@@ -1,0 +1,21 @@
+//! Sections of pages that tests write: what stands between `<!-- NAME -->` and `<!-- /NAME -->`.
+
+use std::path::Path;
+
+/// The section of a page of `docs` is `text`. `OSTLER_WRITE_DOCS=1` writes it so.
+///
+/// # Panics
+/// It is another, or the page has no such section.
+pub fn section(page: &str, name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (before, rest) = whole.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    let wanted = format!("{before}{begin}{text}{end}{after}");
+    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+        return;
+    }
+    assert!(whole == wanted, "docs/{page}, {name}: OSTLER_WRITE_DOCS=1 writes it anew");
+}
