@@ -250,5 +250,5 @@ fn the_page_has_the_recorded_counts() {
             row.robot, row.warp_instructions, row.thread_instructions, row.float64
         );
     }
-    page::section("gpu.md", "counts", &lines);
+    page::section("docs/gpu.md", "counts", &lines);
 }

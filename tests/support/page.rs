@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-/// The section of a page of `docs` is `text`. `OSTLER_WRITE_DOCS=1` writes it so.
+/// The section of a page, named from the checkout's root, is `text`. `OSTLER_WRITE_DOCS=1` writes
+/// it so.
 ///
 /// # Panics
 /// It is another, or the page has no such section.
 pub fn section(page: &str, name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
     let whole = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let (before, rest) = whole.split_once(&begin).unwrap();
@@ -17,5 +18,5 @@ pub fn section(page: &str, name: &str, text: &str) {
         std::fs::write(&path, &wanted).unwrap();
         return;
     }
-    assert!(whole == wanted, "docs/{page}, {name}: OSTLER_WRITE_DOCS=1 writes it anew");
+    assert!(whole == wanted, "{page}, {name}: OSTLER_WRITE_DOCS=1 writes it anew");
 }

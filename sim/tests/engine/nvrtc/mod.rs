@@ -175,7 +175,7 @@ fn the_page_has_the_recorded_stacks() {
         lines += &format!("| `{program}` | {stack} B | {large} | {small} |\n");
     }
     let head = "| | stack of a thread | reserved on an H100 or H200 | on an RTX 4090 |\n|---|---|---|---|\n";
-    page::section("gpu.md", "stacks", &format!("{head}{lines}"));
+    page::section("docs/gpu.md", "stacks", &format!("{head}{lines}"));
 }
 
 /// If the compiler refuses the code of a term, the message names the term and has its text from
