@@ -540,4 +540,13 @@ impl State {
     pub fn new(model: &Model, num_envs: usize) -> Result<Self, MemoryError> {
         Self::zeroed(&Sizes::of(model), num_envs)
     }
+
+    /// The first column that is not as wide as `num_envs` worlds of `model` have it: these are
+    /// others.
+    pub fn differs(&self, model: &Model, num_envs: usize) -> Option<&'static str> {
+        let sizes = Sizes::of(model);
+        let other =
+            |(c, own): &(&'static Column, &[u8])| own.len() != 4 * c.width(&sizes) * num_envs;
+        self.columns().find(other).map(|(c, _)| c.name)
+    }
 }

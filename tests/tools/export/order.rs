@@ -242,9 +242,14 @@ fn weights_and_files_whose_outputs_stand_in_another_order_are_refused() {
     assert!(why.contains(order) && why.contains("[[task.action]]"), "{why}");
     place.ok(&["train", "other.toml", "--quiet", "--out", "b"]);
     for file in ["out/p.onnx", "out/p.pt"] {
-        let why = place.fails(2, &["eval", "b", "--policy", file, "--episodes", "2"]);
-        assert!(why.contains(&format!("its actions are {order}")), "{why}");
-        place.ok(&["eval", "a", "--policy", file, "--episodes", "2"]);
+        // A configuration serves as well as a run.
+        for other in ["b", "other.toml"] {
+            let why = place.fails(2, &["eval", other, "--policy", file, "--episodes", "2"]);
+            assert!(why.contains(&format!("its actions are {order}")), "{why}");
+        }
+        let eval = |what| place.ok(&["eval", what, "--policy", file, "--episodes", "2", "--json"]);
+        let mean = |what| serde_json::from_str::<Value>(&eval(what)).unwrap()["mean_return"].clone();
+        assert!(mean("a").is_f64() && mean("a") == mean("pole.toml"));
     }
 }
 

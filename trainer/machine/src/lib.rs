@@ -5,3 +5,12 @@
 
 pub mod memory;
 pub mod torch;
+
+#[cfg(test)]
+#[path = "../../../tests/support/alone.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "shared by the tests of all packages")]
+mod alone;
+#[cfg(test)]
+#[path = "../../../tests/support/need.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "shared by the tests of all packages")]
+mod need;

@@ -18,6 +18,15 @@ pub enum PhysicsError {
         /// The feature, by name.
         what: String,
     },
+    /// Worlds that are not those of the task's robot.
+    #[error(
+        "the worlds have another \"{column}\" than the task's robot: build them of the model that \
+         task::prepare returns, as many as env.num_envs says"
+    )]
+    OtherWorlds {
+        /// The first column of their state that differs in width.
+        column: &'static str,
+    },
     /// The engine was left out when this was built.
     #[error(
         "this program was built without {engine}: `cargo run --bin train -- CONFIG` builds it \

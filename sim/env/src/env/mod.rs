@@ -207,7 +207,11 @@ impl BatchEnv {
         Ok(built)
     }
 
-    /// The task over an engine that stands already, with N = `env.num_envs` worlds.
+    /// The task over an engine that stands already, with N = `env.num_envs` worlds of the model
+    /// that [`crate::task::prepare`] returns: it senses the contacts that the task reads.
+    ///
+    /// # Errors
+    /// As [`BatchEnv::new`]; [`PhysicsError::OtherWorlds`].
     pub fn with_physics(
         model: Arc<Model>,
         physics: Box<dyn Physics>,
@@ -239,6 +243,10 @@ impl BatchEnv {
         let identity = snapshot::Identity::new(env, cfg, step_dt)?;
         let config = cfg.clone();
         measurable(&task, physics.measures())?;
+        // Kernels write all of the robot's columns.
+        if let Some(column) = physics.state().differs(&model, env.num_envs) {
+            return Err(PhysicsError::OtherWorlds { column }.into());
+        }
         if task.reads_starts() && physics.step_args().is_none() && physics.columns_mut().is_none() {
             let what = "this engine shows no start before it is made, which [[task.reset]] or \
                         [task.start] reads";

@@ -1,9 +1,14 @@
 //! Pins: every mistake in a task is an error that says where and what; no number panics.
 
-use super::point_mass::{Batch, Out, SMALL, build, task};
-use ostler_sim::config::{ConfigError, EnvConfig, OneOrMany, SimConfig};
-use ostler_sim::env::EnvError;
+use super::point_mass::{Batch, Out, SMALL, build, model, task};
+use ostler_sim::config::{ConfigError, EnvConfig, OneOrMany, SimConfig, Specialize};
+use ostler_sim::env::{BatchEnv, EnvError};
+use ostler_sim::model::Model;
+use ostler_sim::physics::native;
+use ostler_sim::physics::pool::Pool;
+use ostler_sim::task::prepare;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const GOOD: &str = r#"
 [[action]]
@@ -34,6 +39,28 @@ fn what_an_engine_does_not_measure_is_refused() {
         assert_eq!(e.path, "sim.backend", "{term}: {e}");
         assert!(e.to_string().contains("joint_acc"), "{e}");
     }
+}
+
+/// Worlds of the robot alone have no room for the contacts that the task reads.
+#[test]
+fn worlds_of_another_robot_are_refused() {
+    let term = "[[metric]]\nname = \"push\"\nexpr = \"net_contact_force(ball).z\"";
+    let (plain, task) = (model(), task(&format!("{GOOD}{term}")));
+    let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
+    let env = EnvConfig { num_envs: 3, decimation: 2, episode_length_s: 1.0 };
+    let over = |worlds_of, num_envs| {
+        let pool = Arc::new(Pool::new(1).unwrap());
+        let worlds = Box::new(native::new(worlds_of, &sim, num_envs, &pool).unwrap());
+        BatchEnv::with_physics(plain.clone(), worlds, pool, &env, &task, 1, 0)
+    };
+    let refused = |built: Result<BatchEnv, EnvError>| built.unwrap_err().to_string();
+    let e = refused(over(&plain, 3));
+    assert!(e.contains("another \"contact_data\"") && e.contains("task::prepare"), "{e}");
+    let step_dt = |m: &Model| 2.0 * sim.timestep(m);
+    let (prepared, _) = prepare(&plain, &task, step_dt).unwrap();
+    assert!(over(&prepared, 3).is_ok());
+    let e = refused(over(&prepared, 4));
+    assert!(e.contains("another \"qpos\""), "{e}");
 }
 
 #[test]

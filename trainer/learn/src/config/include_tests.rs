@@ -119,6 +119,14 @@ points = [[0, -0.7]]
 }
 
 #[test]
+fn an_empty_list_drops_what_the_base_has_in_it() {
+    let main = "extends = \"base.toml\"\ncurriculum = []\n[task]\nmetric = []\n";
+    let loaded = files(&[("main.toml", main), ("base.toml", BASE)], &[]).unwrap();
+    assert!(loaded.config.curriculum.is_empty());
+    assert_eq!(rewards(&loaded.config).len(), 2);
+}
+
+#[test]
 fn paths_are_relative_to_the_file_that_has_them() {
     let child = "extends = \"../tasks/walk.toml\"\n";
     let walk = format!("extends = \"common/base.toml\"\n{}", "[task]\nrobot_folder = \"meshes\"\n");

@@ -24,8 +24,8 @@ const ENVS: usize = 256;
 /// Flags of `ostler eval`.
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// A run's folder, runs/NAME/latest, one checkpoint file, or (with --agent zero|random) a
-    /// configuration
+    /// A run's folder, runs/NAME/latest, one checkpoint file, or (with --policy, or --agent
+    /// zero|random) a configuration
     run: PathBuf,
     /// Episodes; every environment plays the same number of them
     #[arg(long, default_value_t = 1000, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]

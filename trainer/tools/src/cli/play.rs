@@ -22,10 +22,11 @@ use std::path::{Path, PathBuf};
 /// Flags of `ostler play`.
 #[derive(Debug, Args)]
 pub(crate) struct PlayArgs {
-    /// A run's folder, a checkpoint file, or (with --agent zero|random) a configuration
+    /// A run's folder, a checkpoint file, or (with --policy, or --agent zero|random) a
+    /// configuration
     run: PathBuf,
     /// Who acts [default: policy]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "policy")]
     agent: Option<AgentKind>,
     /// Episodes to play
     #[arg(long, default_value_t = 5, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

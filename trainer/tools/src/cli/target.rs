@@ -201,9 +201,12 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         let config = &loaded.config;
         ostler_machine::torch::init(config.learner_threads())?;
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
-        let agent = simple(agent.unwrap_or(AgentKind::Policy), seed).ok_or_else(|| {
+        // A policy of a file takes its place.
+        let own = if wish.policy.is_some() { AgentKind::Zero } else { AgentKind::Policy };
+        let agent = simple(agent.unwrap_or(own), seed).ok_or_else(|| {
             RunError::Usage(format!(
-                "{} is a configuration, which has no policy: give a run's folder, or --agent zero or --agent random",
+                "{} is a configuration, which has no policy: give a run's folder, --policy with an \
+                 exported policy, or --agent zero or --agent random",
                 path.display()
             ))
         })?;

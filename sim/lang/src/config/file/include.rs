@@ -238,7 +238,8 @@ fn move_paths(node: &mut Node, folder: &Path) {
     }
 }
 
-/// Puts `over` over `base`: tables key by key, lists of named elements by their names.
+/// Puts `over` over `base`: tables key by key, lists of named elements by their names; an empty
+/// list empties the other.
 pub(super) fn merge(base: &mut Node, over: Node) {
     let named = |items: &[Node]| items.iter().all(|n| identity(n).is_some());
     match (&mut base.value, over.value) {
@@ -256,7 +257,7 @@ pub(super) fn merge(base: &mut Node, over: Node) {
             }
         }
         (Value::Array(base), Value::Array(over))
-            if !base.is_empty() && named(base) && named(&over) =>
+            if !base.is_empty() && !over.is_empty() && named(base) && named(&over) =>
         {
             let own = |n: &Node| identity(n).map(|(a, b)| (a.to_string(), b.to_string()));
             let mut places = HashMap::new();
