@@ -50,9 +50,7 @@ static void restart_(const EnvArgs* args, const Calls* calls, int first, int len
 }
 static Chosen chosen(const EnvArgs* args, int first, int len) { return {Block{first, len}, args->mask}; }
 static void start_(const EnvArgs* args, const Calls* calls, int first, int len) {
-  if (args->size.nreference > 0) choose_frame(*args, chosen(args, first, len));
-  begin_events(*args, Block{first, len});
-  start(*args, Block{first, len}, chosen(args, first, len), Terms{*args, *calls});
+  choose(*args, Block{first, len}, chosen(args, first, len), Terms{*args, *calls});
 }
 static void place_(const EnvArgs* args, int first, int len) { place(*args, chosen(args, first, len)); }
 static void begin_(const EnvArgs* args, const Calls* calls, int first, int len) {

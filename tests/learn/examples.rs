@@ -3,6 +3,7 @@
 use crate::common::root;
 use crate::support::referee;
 use assert_cmd::Command;
+use serde_json::Value;
 use std::path::Path;
 
 fn ostler(folder: &Path) -> Command {
@@ -168,6 +169,47 @@ fn another_robot_trains_with_the_same_file_on_rough_ground() {
     let checked = said(ostler(folder.path()).args(["check", "larger.toml", "-q"]));
     assert!(checked.contains("larger.toml is sound"), "{checked}");
     trains(folder.path(), "larger.toml");
+}
+
+/// What `eval` says of the policy that is kept for an example, with mjlab's robot, and of the task
+/// what `changed` changes.
+fn kept(name: &str, robot: &str, changed: &str, args: &[&str]) -> Option<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = root().join("examples");
+    let example = examples.join(format!("{name}_cpu.toml"));
+    let robot = referee::peers()?.join("mjlab/asset_zoo/robots").join(robot);
+    let text = format!("extends = {example:?}\n[task]\nrobot = {robot:?}\n{changed}");
+    std::fs::write(folder.path().join("judge.toml"), text).unwrap();
+    let policy = examples.join(format!("policies/{name}.onnx"));
+    let mut eval = ostler(folder.path());
+    eval.args(["eval", "judge.toml", "--json", "--seed", "7", "--policy"]).arg(policy).args(args);
+    let out = eval.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(serde_json::from_slice(&out.stdout).unwrap())
+}
+
+/// On a ground's seventh level of ten: stairs of 0.08 m, slopes of 34 degrees, with pushes.
+#[test]
+fn the_kept_policy_of_the_go1_walks_on_rough_ground() {
+    let level = "[task.terrain]\nstart_level = [6, 6]\nup = \"0 > 1\"\ndown = \"0 > 1\"\n\
+                 [sim]\nspecialize = \"off\"\n";
+    let judge = |more: &str, args: &[&str]| {
+        kept("go1_rough", "unitree_go1/xmls/go1.xml", &format!("{level}{more}"), args)
+    };
+    let Some(said) = judge("", &["--episodes", "64", "--num-envs", "64"]) else {
+        return;
+    };
+    let error = |said: &Value| said["metrics"]["error_vel_xy"]["mean"].as_f64().unwrap();
+    let stands = |said: &Value| said["ended_by"]["time_out"].as_f64().unwrap();
+    assert_eq!(said["metrics"]["level"]["mean"], 6.0, "{said}");
+    assert!(stands(&said) > 0.75 && error(&said) < 0.3, "{said}");
+    let Some(python) = referee::referee_python() else {
+        return;
+    };
+    let (short, python) = ("[env]\nepisode_length_s = 8.0\n", python.to_str().unwrap());
+    let args = ["--episodes", "6", "--num-envs", "6", "--backend", "mujoco", "--python", python];
+    let said = judge(short, &args).unwrap();
+    assert!(stands(&said) > 0.6 && error(&said) < 0.35, "{said}");
 }
 
 /// A Go1 of `by` times its lengths, of the same material, with other names and nothing that is

@@ -4,9 +4,7 @@
 //   finish   rewards, ends, commands, states of the task, observations, flags; native functions
 //            before rewards and before observations
 //   restart  for environments that begin anew:
-//     choose_tiles  where on a terrain
-//     choose_frame  where in a reference motion
-//     start    numbers of the robot, draws, zeros
+//     choose   where on a terrain and in a reference motion; numbers of the robot, draws, zeros
 //     place    their worlds go there; engines whose worlds are more than columns do it themselves
 //     begin    their first observations
 #pragma once
@@ -77,12 +75,16 @@ OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Ter
   remember(a, b, terms);
 }
 
-OSTLER_FN_BIG void restart(const EnvArgs& a, const Block b, const Terms& terms) {
-  const Chosen c(b, a.mask);
+OSTLER_FN void choose(const EnvArgs& a, const Block b, const Chosen& c, const Terms& terms) {
   if (task_of(a).nground > 0) choose_tiles(a, c, terms);
   if (task_of(a).nreference > 0) choose_frame(a, c);
   begin_events(a, b);
   start(a, b, c, terms);
+}
+
+OSTLER_FN_BIG void restart(const EnvArgs& a, const Block b, const Terms& terms) {
+  const Chosen c(b, a.mask);
+  choose(a, b, c, terms);
   place(a, c);
   begin_pushes(a, c);
   begin(a, b, c, terms);

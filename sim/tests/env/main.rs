@@ -10,6 +10,7 @@ mod events;
 mod mirror;
 mod on_device;
 mod out_of_memory;
+mod parts;
 #[cfg(feature = "rapier")]
 mod physics_allocations;
 mod recommended;

@@ -248,7 +248,8 @@ fn weights_and_files_whose_outputs_stand_in_another_order_are_refused() {
             assert!(why.contains(&format!("its actions are {order}")), "{why}");
         }
         let eval = |what| place.ok(&["eval", what, "--policy", file, "--episodes", "2", "--json"]);
-        let mean = |what| serde_json::from_str::<Value>(&eval(what)).unwrap()["mean_return"].clone();
+        let mean =
+            |what| serde_json::from_str::<Value>(&eval(what)).unwrap()["mean_return"].clone();
         assert!(mean("a").is_f64() && mean("a") == mean("pole.toml"));
     }
 }
