@@ -12,5 +12,4 @@ pub mod torch;
 mod alone;
 #[cfg(test)]
 #[path = "../../../tests/support/need.rs"]
-#[allow(dead_code, clippy::unwrap_used, reason = "shared by the tests of all packages")]
 mod need;
