@@ -1,8 +1,9 @@
 //! An engine that steps all worlds at once, as MuJoCo's does, begins episodes in parts. They do
 //! what the whole does.
 
+use crate::batch_env::point_mass::Out;
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
-use ostler_sim::env::{BatchEnv, Groups, StepOut};
+use ostler_sim::env::BatchEnv;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::native::{self, NativePhysics};
 use ostler_sim::physics::pool::Pool;
@@ -105,39 +106,12 @@ up = "command.goal[1] > 0.6"
 down = "command.goal[1] < 0.3"
 "#;
 
-struct Batch {
-    env: BatchEnv,
-    obs: Vec<f32>,
-    columns: [Vec<f32>; 4],
-    slots: Vec<i32>,
-}
-
-impl Batch {
-    fn new(mut env: BatchEnv) -> Self {
-        let mut obs = vec![0.0; N * env.spec().obs.policy];
-        env.reset(true, &mut Groups { policy: &mut obs[..], critic: None });
-        Self { env, obs, columns: [0; 4].map(|_| vec![0.0; N]), slots: vec![0; N] }
-    }
-
-    /// Bits of observations, rewards and flags after a step.
-    fn step(&mut self, actions: &[f32]) -> Vec<u32> {
-        let [reward, terminated, truncated, valid] = &mut self.columns;
-        let mut none: [f32; 0] = [];
-        self.env.step(
-            actions,
-            &mut StepOut {
-                obs: Groups { policy: &mut self.obs[..], critic: None },
-                reward,
-                terminated,
-                truncated,
-                valid,
-                final_obs: Groups { policy: &mut none[..], critic: None },
-                final_slot: &mut self.slots,
-            },
-        );
-        let all = self.columns.iter().chain([&self.obs]).flatten();
-        all.map(|x| x.to_bits()).collect()
-    }
+/// Bits of all results of a step.
+fn step(env: &mut BatchEnv, out: &mut Out, actions: &[f32]) -> Vec<u32> {
+    out.step(env, actions);
+    let flags = [&out.reward, &out.terminated, &out.truncated, &out.valid];
+    let all = flags.into_iter().chain([&out.policy, &out.final_policy]).flatten();
+    all.map(|x| x.to_bits()).collect()
 }
 
 #[test]
@@ -147,19 +121,22 @@ fn parts_do_what_the_whole_does() {
     let task: TaskConfig = toml::from_str(TASK).unwrap();
     let sim = SimConfig { specialize: Specialize::Off, ..SimConfig::default() };
     let env = EnvConfig { num_envs: N, decimation: 4, episode_length_s: 1.0 };
-    let ours = BatchEnv::new(Arc::clone(&model), &sim, &env, &task, 5).unwrap();
+    let mut ours = BatchEnv::new(Arc::clone(&model), &sim, &env, &task, 5).unwrap();
     let (robot, _) = prepare(&model, &task, |m| sim.timestep(m) * 4.0).unwrap();
     let pool = Arc::new(Pool::new(1).unwrap());
     let worlds = Box::new(Whole(native::new(&robot, &sim, N, &pool).unwrap()));
-    let theirs = BatchEnv::with_physics(model, worlds, pool, &env, &task, 5, 0).unwrap();
+    let mut theirs = BatchEnv::with_physics(model, worlds, pool, &env, &task, 5, 0).unwrap();
     let level = 2 * (robot.nq + robot.nv) + 3;
-    let (mut ours, mut theirs) = (Batch::new(ours), Batch::new(theirs));
-    let (nu, width) = (robot.nu(), ours.env.spec().obs.policy);
+    let [mut a, mut b] = [&ours, &theirs].map(|env| Out::new(env.spec(), N));
+    a.reset(&mut ours, true);
+    b.reset(&mut theirs, true);
+    let (nu, width) = (robot.nu(), ours.spec().obs.policy);
     let mut levels = [0_usize; 4];
-    for step in 0..200 {
-        let actions: Vec<f32> = (0..N * nu).map(|i| ((i * 7 + step * 3) as f32).sin()).collect();
-        assert_eq!(ours.step(&actions), theirs.step(&actions), "step {step}");
-        ours.obs.chunks(width).for_each(|row| levels[row[level] as usize] += 1);
+    for k in 0..200 {
+        let actions: Vec<f32> = (0..N * nu).map(|i| ((i * 7 + k * 3) as f32).sin()).collect();
+        let ours = step(&mut ours, &mut a, &actions);
+        assert_eq!(ours, step(&mut theirs, &mut b, &actions), "step {k}");
+        a.policy.chunks(width).for_each(|row| levels[row[level] as usize] += 1);
     }
     assert!(levels.iter().all(|&count| count > 100), "{levels:?}");
 }

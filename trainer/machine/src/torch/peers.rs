@@ -591,19 +591,32 @@ mod tests {
         })
     }
 
+    /// Of another meeting of the same processes, too, each meeting in a process of its own.
+    fn sums_have_the_same_bits(test: &str, size: usize) {
+        let full = format!("torch::peers::tests::{test}");
+        if std::env::var(crate::need::ALONE).is_ok_and(|name| name == full) {
+            return the_same_bits(size);
+        }
+        let bits = || {
+            let out = crate::alone::command(&[], &full).output().unwrap();
+            let said = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+            said.lines().find(|line| line.starts_with("bits ")).map(str::to_owned)
+        };
+        let first = bits();
+        assert!(first.is_some() && first == bits());
+    }
+
     #[test]
     fn sums_are_the_same_bits_in_every_process_and_at_every_time() {
-        if alone("sums_are_the_same_bits_in_every_process_and_at_every_time") {
-            the_same_bits(3);
-        }
+        let test = "sums_are_the_same_bits_in_every_process_and_at_every_time";
+        sums_have_the_same_bits(test, 3);
     }
 
     /// More processes than exchange their numbers each with each.
     #[test]
     fn sums_of_many_are_the_same_bits() {
-        if alone("sums_of_many_are_the_same_bits") {
-            the_same_bits(9);
-        }
+        sums_have_the_same_bits("sums_of_many_are_the_same_bits", 9);
     }
 
     fn the_same_bits(size: usize) {
@@ -626,6 +639,7 @@ mod tests {
         assert!(all[0].0.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-5));
         let none = |x: &[f64; 2]| x[0].is_nan() && x[1] == 2.0 * size as f64;
         assert!(all.iter().all(|(_, _, x)| none(x)));
+        println!("\nbits {first:?}");
     }
 
     #[test]
