@@ -36,10 +36,12 @@ pub struct Reflection {
     pub command: Signed,
     /// The robot's.
     pub mirror: Mirror,
-    /// How well physics agrees.
+    /// How well physics agrees where shapes meet only what is fixed to the world.
     pub proof: Proof,
-    /// The same of the robot with its sides made alike: whether the reflection is the right one.
-    pub even: Proof,
+    /// The same of the robot with its sides made alike, with all contacts.
+    pub touching: Proof,
+    /// The same without contacts, where they disagree: whether the reflection is the right one.
+    pub free: Proof,
     /// What of the robot differs, the largest first.
     pub differences: Vec<Difference>,
     /// Observation terms of which one step's reflection differs most, and how much of their
@@ -56,15 +58,15 @@ impl Reflection {
 
     /// One that reflects nothing: for tests of what takes one.
     pub fn nothing() -> Self {
-        let proof =
-            Proof { states: 0, touching: 0, alike: 0, tolerance: 0.0, typical: 0.0, joint: None };
+        let proof = Proof::default();
         Self {
             policy: Signed::default(),
             critic: None,
             action: Signed::default(),
             command: Signed::default(),
             mirror: Mirror::default(),
-            even: proof.clone(),
+            touching: proof.clone(),
+            free: proof.clone(),
             proof,
             differences: Vec::new(),
             terms: Vec::new(),
@@ -86,23 +88,7 @@ impl Reflection {
             }
         }
         lines.extend(joints);
-        let (p, even) = (&self.proof, &self.even);
-        lines.push(format!(
-            "physics: {} of {} random states and their reflections, {} with contacts, have the same \
-             accelerations to {:.0e}{}",
-            even.alike,
-            even.states,
-            even.touching,
-            even.tolerance,
-            if self.differences.is_empty() { "" } else { ", with both sides made alike" }
-        ));
-        if let (Some(joint), false) = (&p.joint, p.holds()) {
-            lines.push(format!(
-                "the robot's own sides differ: accelerations by {:.2} % in the median state, most at \
-                 \"{joint}\"",
-                100.0 * p.typical
-            ));
-        }
+        lines.extend(self.proved());
         let shown = 5;
         lines.extend(self.differences.iter().take(shown).map(|d| format!("note: {d}")));
         if let Some(more) = self.differences.len().checked_sub(shown).filter(|n| *n > 0) {
@@ -112,6 +98,51 @@ impl Reflection {
             lines.push(format!(
                 "note: observation \"{name}\" differs from its reflection by {:.0} % of its spread",
                 100.0 * share
+            ));
+        }
+        lines
+    }
+
+    /// What physics says of the reflection, a line each.
+    fn proved(&self) -> Vec<String> {
+        let (own, all, free) = (&self.proof, &self.touching, &self.free);
+        let alike = match self.differences.is_empty() {
+            true => "",
+            false => ", with both sides made alike",
+        };
+        let with = match all.holds() {
+            true => format!("{} with contacts, ", all.touching),
+            false => "without contacts, ".to_owned(),
+        };
+        let mut lines = vec![format!(
+            "physics: {} of {} random states and their reflections, {with}have the same \
+             accelerations to {:.0e}{alike}",
+            free.alike, free.states, free.tolerance
+        )];
+        if !free.holds() {
+            lines.push(format!(
+                "note: this does not prove the reflection: accelerations differ by {:.1e} of the \
+                 largest in the median state, most at \"{}\"; an equality, a tendon or a sensor's \
+                 place may differ between the sides",
+                free.typical,
+                free.joint.as_deref().unwrap_or("none")
+            ));
+        }
+        if !all.holds() {
+            lines.push(format!(
+                "note: contacts have no exact reflection: with them {} of the {} states are alike; \
+                 those with contacts differ by {:.2} % in the median. Meshes that are not each \
+                 other's reflections do so, and flat contacts, of which some corners are kept",
+                all.alike,
+                all.states,
+                100.0 * all.typical_touching
+            ));
+        }
+        if let (Some(joint), false) = (&own.joint, own.holds()) {
+            lines.push(format!(
+                "the robot's own sides differ: accelerations by {:.2} % in the median state, most at \
+                 \"{joint}\"",
+                100.0 * own.typical
             ));
         }
         lines

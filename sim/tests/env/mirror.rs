@@ -40,7 +40,15 @@ fn a_quadruped_has_a_left_and_a_right_side() {
     let lines = crooked.lines(&model).join("\n");
     assert!(lines.contains("accelerations by 0.3"), "{lines}");
     // With both sides made alike nothing is left of it.
-    assert!(crooked.even.holds() && crooked.even.touching > 300, "{:?}", crooked.even);
+    assert!(crooked.touching.holds() && crooked.touching.touching > 300, "{:?}", crooked.touching);
+
+    // What physics does not prove is said.
+    let mut doubtful = crooked.clone();
+    (doubtful.touching.alike, doubtful.free.alike) = (10, 20);
+    let said = doubtful.lines(&model).join("\n");
+    assert!(said.contains("contacts have no exact reflection: with them 10 of the 1000"), "{said}");
+    assert!(said.contains("physics: 20 of 1000") && said.contains("does not prove"), "{said}");
+    assert!(!lines.contains("prove") && !lines.contains("no exact reflection"), "{lines}");
 
     let mut even = Model::clone(&model);
     for part in ["trunk", "calf_fl", "calf_fr", "calf_rl", "calf_rr"] {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// States of a robot, their reflections, and how far their accelerations are from being
 /// reflections of each other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proof {
     /// States.
     pub states: usize,
@@ -24,6 +24,8 @@ pub struct Proof {
     pub tolerance: f64,
     /// The difference in the median state.
     pub typical: f64,
+    /// The same of the states with contacts; 0 without such.
+    pub typical_touching: f64,
     /// The joint that differs most in most of the states that do.
     pub joint: Option<String>,
 }
@@ -33,6 +35,22 @@ impl Proof {
     pub fn holds(&self) -> bool {
         self.alike as f64 >= 0.999 * self.states as f64
     }
+}
+
+/// The robot whose shapes meet nothing, or with `ground` nothing but what is fixed to the world.
+pub fn without_contacts(model: &Model, ground: bool) -> Model {
+    let mut made = model.clone();
+    let fixed = |geom: usize| model.geoms[geom].body == 0;
+    if ground {
+        let bodies = 1..model.bodies.len();
+        made.excludes = bodies.clone().flat_map(|b| (1..b).map(move |a| (a, b))).collect();
+        made.excludes.extend(model.excludes.iter().filter(|(a, _)| *a == 0));
+        made.pairs.retain(|pair| fixed(pair.geom1) || fixed(pair.geom2));
+    } else {
+        made.geoms.iter_mut().for_each(|g| (g.contype, g.conaffinity) = (0, 0));
+        made.pairs.clear();
+    }
+    made
 }
 
 /// The robot on ground that has a reflection, and on the reflected ground. Without a terrain both
@@ -201,14 +219,19 @@ pub fn prove(
             most
         })
         .collect();
+    let touching = |i: &usize| answers[0].ncon[*i] > 0;
+    let mut touched: Vec<f64> = (0..k).filter(touching).map(|i| shares[i]).collect();
     shares.sort_by(f64::total_cmp);
+    touched.sort_by(f64::total_cmp);
+    let median = |of: &[f64]| of.get(of.len() / 2).copied().unwrap_or(0.0);
     let joint = worst.iter().enumerate().max_by_key(|(_, n)| **n).filter(|(_, n)| **n > 0);
     Ok(Proof {
         states: k,
-        touching: answers[0].ncon.iter().filter(|n| **n > 0).count(),
+        touching: touched.len(),
         alike: shares.iter().filter(|s| **s <= tolerance).count(),
         tolerance,
-        typical: shares.get(k / 2).copied().unwrap_or(0.0),
+        typical: median(&shares),
+        typical_touching: median(&touched),
         joint: joint.map(|(j, _)| model.joints[j].name.clone()),
     })
 }

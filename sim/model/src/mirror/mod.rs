@@ -66,6 +66,9 @@ pub enum MirrorError {
         /// The name that the other side would have.
         wanted: String,
     },
+    /// Patterns of one pair with different numbers of `*`.
+    #[error("\"{}\" and \"{}\" have different numbers of *", .0[0], .0[1])]
+    Stars([String; 2]),
     /// A pattern that fits nothing.
     #[error("the pattern \"{0}\" fits no body, joint or actuator")]
     Unused(String),
@@ -289,12 +292,20 @@ fn paired(
         model.joints[model.bodies[b].joints.clone()].iter().map(|j| j.kind).collect()
     };
     let centre = |b: usize| rest.bodies[b].point(model.bodies[b].ipos);
+    // A name that calls for a body that is nowhere says nothing about sides.
+    let partners = |b: usize| -> Vec<String> {
+        let mut all = pairs.partners(&model.bodies[b].name);
+        if !pairs.are_given() {
+            all.retain(|name| model.bodies.iter().any(|body| body.name == *name));
+        }
+        all
+    };
     for b in 1..model.bodies.len() {
         let body = &model.bodies[b];
         let above = partner[body.parent];
         let beside = |c: &usize| model.bodies[*c].parent == above && !taken[*c];
         let beside: Vec<usize> = (1..model.bodies.len()).filter(beside).collect();
-        let wanted = pairs.partners(&body.name);
+        let wanted = partners(b);
         let named = beside.iter().find(|c| wanted.contains(&model.bodies[**c].name));
         let there = reflected(axis, centre(b));
         let far = |c: &usize| {
@@ -302,9 +313,11 @@ fn paired(
             dot(apart, apart)
         };
         let alike = beside.iter().filter(|&&c| kinds(c) == kinds(b));
-        // A body that one of two names calls for is that one's.
-        let free = alike.filter(|c| {
-            let calls = pairs.partners(&model.bodies[**c].name);
+        // A body that one of two names calls for is that one's, and one with a side's name has
+        // another beside it.
+        let sided = !pairs.partners(&body.name).is_empty();
+        let free = alike.filter(|c| !sided || **c != b).filter(|c| {
+            let calls = partners(**c);
             calls.is_empty() || calls.contains(&body.name)
         });
         let nearest = free.min_by(|a, b| far(a).total_cmp(&far(b)));
@@ -316,7 +329,7 @@ fn paired(
             }
             (None, _) => *nearest.ok_or_else(|| MirrorError::NoCounterpart {
                 body: body.name.clone(),
-                wanted: wanted.first().cloned(),
+                wanted: pairs.partners(&body.name).first().cloned(),
             })?,
         };
         if kinds(other) != kinds(b) {

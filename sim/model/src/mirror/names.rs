@@ -23,7 +23,7 @@ const TOKENS: [[&str; 2]; 8] = [
 pub struct Pairs(Vec<[String; 2]>);
 
 impl Pairs {
-    /// By patterns of the one side and of the other, in which one `*` stands for the same text:
+    /// By patterns of the one side and of the other, in which each `*` stands for the same text:
     /// `left_*` and `right_*`. None: left and right as people write them.
     pub fn new(patterns: Vec<[String; 2]>) -> Self {
         Self(patterns)
@@ -71,6 +71,10 @@ impl Pairs {
         let joints: Vec<&str> = model.joints.iter().map(|j| j.name.as_str()).collect();
         let actuators: Vec<&str> = model.actuators.iter().map(|a| a.name.as_str()).collect();
         for (pattern, other) in self.0.iter().flat_map(|[a, b]| [(a, b), (b, a)]) {
+            let stars = |pattern: &str| pattern.matches('*').count();
+            if stars(pattern) != stars(other) {
+                return Err(MirrorError::Stars([pattern.clone(), other.clone()]));
+            }
             let mut used = false;
             for names in [&bodies, &joints, &actuators] {
                 for name in names {
@@ -90,14 +94,32 @@ impl Pairs {
     }
 }
 
-/// A name that fits the pattern `from`, written by the pattern `to`.
+/// A name that fits the pattern `from`, written by the pattern `to`, which has as many `*`.
 fn moved(name: &str, from: &str, to: &str) -> Option<String> {
-    let (before, after) = from.split_once('*').unwrap_or((from, ""));
-    let between = match from.contains('*') {
-        true => name.strip_prefix(before)?.strip_suffix(after)?,
-        false => (name == from).then_some("")?,
-    };
-    Some(to.replacen('*', between, 1))
+    let mut fixed = from.split('*');
+    let mut rest = name.strip_prefix(fixed.next()?)?;
+    let fixed: Vec<&str> = fixed.collect();
+    let mut between = Vec::with_capacity(fixed.len());
+    for (k, part) in fixed.iter().enumerate() {
+        let at = match k + 1 == fixed.len() {
+            true => rest.strip_suffix(part)?.len(),
+            false => rest.find(part)?,
+        };
+        between.push(&rest[..at]);
+        rest = &rest[at + part.len()..];
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    let mut texts = between.into_iter();
+    let mut written = String::new();
+    for (k, part) in to.split('*').enumerate() {
+        if k > 0 {
+            written += texts.next()?;
+        }
+        written += part;
+    }
+    Some(written)
 }
 
 /// The parts of a name: runs of letters of one word, and what lies between them.
@@ -145,5 +167,12 @@ mod tests {
         assert_eq!(pairs.partners("port_knee"), ["star_knee"]);
         assert_eq!(pairs.partners("star_knee"), ["port_knee"]);
         assert_eq!(pairs.partners("left_knee"), Vec::<String>::new());
+        let pairs = Pairs::new(vec![["*_izq_*".into(), "*_der_*".into()]]);
+        assert_eq!(pairs.partners("front_izq_hip"), ["front_der_hip"]);
+        assert_eq!(pairs.partners("front_der_izq_hip"), ["front_der_der_hip", "front_izq_izq_hip"]);
+        assert_eq!(pairs.partners("front_izq"), Vec::<String>::new());
+        let pairs = Pairs::new(vec![["port".into(), "star".into()]]);
+        assert_eq!(pairs.partners("port"), ["star"]);
+        assert_eq!(pairs.partners("ports"), Vec::<String>::new());
     }
 }

@@ -165,3 +165,31 @@ fn robots_without_a_reflection_are_refused() {
     let (_, differences) = Mirror::find(&nameless, 1, &none).unwrap();
     assert!(differences[0].to_string().contains("\"arm\""), "{}", differences[0]);
 }
+
+/// `lr` is the left rear leg and `rr` the right one: that `rr` mostly is the counterpart of `rl`
+/// says nothing here, because there is none.
+#[test]
+fn a_name_that_calls_for_nobody_leaves_it_to_places() {
+    let leg = |name: &str, x: f64, y: f64| {
+        format!(
+            r#"<body name="{name}_hip" pos="{x} {y} 0"><joint name="{name}" axis="0 1 0"/>
+            <geom size="0.05"/></body>"#
+        )
+    };
+    let legs = |[a, b, c, d]: [&str; 4]| {
+        let legs = [leg(a, 0.3, 0.1), leg(b, 0.3, -0.1), leg(c, -0.3, 0.1), leg(d, -0.3, -0.1)];
+        let body = r#"<body name="trunk" pos="0 0 1"><freejoint/><geom size="0.1"/>"#;
+        robot(&format!("{body}{}</body>", legs.concat()), "")
+    };
+    for names in [["lf", "rf", "lr", "rr"], ["ll_hr", "lr_hr", "xl_hr", "rr_hr"]] {
+        let model = legs(names);
+        let (mirror, _) = Mirror::find(&model, 1, &Pairs::default()).unwrap();
+        let at = |name: &str| model.joint(name).unwrap();
+        for (a, b) in [(names[0], names[1]), (names[2], names[3])] {
+            assert_eq!(mirror.joints[at(a)], at(b), "{names:?}");
+        }
+    }
+    let stars = Pairs::new(vec![["l*_*".into(), "r*".into()]]);
+    let why = Mirror::find(&legs(["lf", "rf", "lr", "rr"]), 1, &stars).unwrap_err().to_string();
+    assert!(why.contains("different numbers of *"), "{why}");
+}

@@ -17,7 +17,7 @@ pub use crate::reflection::{Reflection, Signed};
 use crate::spaces::{ActionSpace, ObsRow};
 use alike::{Columns, Entry, Unlike};
 use ostler_base::names::nearest;
-use ostler_engine::physics::mirror::{grounds, prove};
+use ostler_engine::physics::mirror::{grounds, prove, without_contacts};
 use ostler_model::Model;
 use ostler_model::mirror::{Mirror, MirrorError, Pairs};
 use pair::Pair;
@@ -30,6 +30,8 @@ const STATES: u32 = 1000;
 /// How far accelerations may be from their reflections in the median state: beyond, the two sides
 /// are different robots.
 const MOST: f64 = 0.05;
+/// Shapes this far (m) inside each other are so.
+const INSIDE: f64 = 1e-3;
 
 /// What is to be reflected.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,12 +48,13 @@ pub struct Sides {
 fn refused(e: &MirrorError) -> ConfigError {
     let key = match e {
         MirrorError::HalfPattern { .. }
+        | MirrorError::Stars(_)
         | MirrorError::Unused(_)
         | MirrorError::NoCounterpart { .. } => "symmetry.pairs",
         _ => "symmetry",
     };
     let help = match e {
-        MirrorError::HalfPattern { .. } | MirrorError::Unused(_) => {
+        MirrorError::HalfPattern { .. } | MirrorError::Stars(_) | MirrorError::Unused(_) => {
             "symmetry.pairs = [[\"left_*\", \"right_*\"]]: names of bodies, joints and actuators"
         }
         MirrorError::Nothing => {
@@ -91,10 +94,17 @@ impl Reflection {
         let (mirror, differences) =
             Mirror::find(&model, sides.axis, &sides.pairs).map_err(|e| refused(&e))?;
         let about = &first.pose().qpos;
-        let proof = prove(&model, &mirror, about, STATES)?;
+        // Shapes that are inside each other would hide what moves alike.
+        let apart = Arc::new(without_contacts(&model, true));
+        let proof = prove(&apart, &mirror, about, STATES)?;
         let even = match differences.is_empty() {
-            true => proof.clone(),
-            false => prove(&Arc::new(mirror.even(&model)), &mirror, about, STATES)?,
+            true => Arc::clone(&model),
+            false => Arc::new(mirror.even(&model)),
+        };
+        let touching = prove(&even, &mirror, about, STATES)?;
+        let free = match touching.holds() {
+            true => touching.clone(),
+            false => prove(&Arc::new(without_contacts(&even, false)), &mirror, about, STATES)?,
         };
         if proof.typical > MOST {
             let joint = proof.joint.as_deref().unwrap_or("none");
@@ -111,8 +121,16 @@ impl Reflection {
             return Err(ConfigError::new("symmetry", what).help(help).into());
         }
         let action = actions(&first, &mirror)?;
+        // The same where the task runs: parts that are inside each other in the default pose.
+        let pose = about.iter().map(|x| *x as f32).collect();
+        let overlaps = first.physics().inside(&[pose], INSIDE);
+        let mut apart = Model::clone(&model);
+        for pair in overlaps.iter().flatten() {
+            let [a, b] = pair.geoms.map(|g| model.geoms[g].body);
+            apart.excludes.extend((a.min(b) > 0).then_some((a.min(b), a.max(b))));
+        }
         drop(first);
-        let models = grounds(&model, sides.axis, 0.05);
+        let models = grounds(&Arc::new(apart), sides.axis, 0.05);
         let mut pair = Pair::new(&config, models, &mirror, &action)?;
         let command = pair.commands()?;
         let seen = pair.watch(&command)?;
@@ -169,7 +187,18 @@ impl Reflection {
         }
         terms.sort_by(|a, b| b.1.total_cmp(&a.1));
         terms.dedup_by(|a, b| a.0 == b.0);
-        Ok(Self { policy, critic, action, command, mirror, proof, even, differences, terms })
+        Ok(Self {
+            policy,
+            critic,
+            action,
+            command,
+            mirror,
+            proof,
+            touching,
+            free,
+            differences,
+            terms,
+        })
     }
 }
 
@@ -218,9 +247,13 @@ fn actions(env: &BatchEnv, mirror: &Mirror) -> Result<Signed, ConfigError> {
         let Some((output, sign)) = law else {
             let what = format!(
                 "what the actions make of \"{from}\" is not the reflection of what they make of \
-                 \"{to}\": other scales, offsets or kinds"
+                 \"{to}\": other scales, offsets, kinds or default positions"
             );
-            let help = "give the actuators of both sides the same [[task.action]] numbers";
+            let help = format!(
+                "give both sides the same [[task.action]] numbers, and in the default pose \
+                 ({}) positions that are each other's reflection: opposite ones where axes are not",
+                env.pose().name
+            );
             return Err(ConfigError::new("task.action", what).help(help));
         };
         // Reflected, this drive's output is that output.
