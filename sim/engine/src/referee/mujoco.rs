@@ -77,6 +77,16 @@ pub struct MuJoCo {
     pub version: String,
 }
 
+impl From<mjcf::MjcfError> for RefereeError {
+    fn from(e: mjcf::MjcfError) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, RefereeError> {
+    std::path::absolute(path).map_err(RefereeError::Folder)
+}
+
 impl MuJoCo {
     /// Starts MuJoCo in the interpreter that is named, or in the first of
     /// [`VARIABLE`], `python3` and `python` that has it.
@@ -141,42 +151,49 @@ impl MuJoCo {
     }
 
     /// The file that MuJoCo is to read for the robot in `path`, whose files lie in its folder or
-    /// `within`: of a URDF a copy with plain names of meshes, which its reader takes for those
-    /// that are meant.
+    /// `within`: of a URDF, and of those that an MJCF file attaches, a copy with plain names of
+    /// meshes, which its reader takes for those that are meant.
     ///
     /// # Errors
     /// The file cannot be read, or the copy cannot be written.
     pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
-        let absolute = |p: &Path| std::path::absolute(p).map_err(RefereeError::Folder);
-        let plain = mjcf::plain_urdf(path, within);
-        let plain = plain.map_err(|e| RefereeError::Refused(e.to_string()))?;
-        let Some((text, meshes)) = plain else {
-            return self.recoded(&absolute(path)?);
+        if let Some(copy) = self.urdf(path, within)? {
+            return Ok(copy);
+        }
+        let path = absolute(path)?;
+        let within = within.map(absolute).transpose()?;
+        let reach = within.as_deref().or(path.parent());
+        match mjcf::attached_urdf(&path, reach, |urdf| self.urdf(urdf, reach))? {
+            Some(text) => self.beside(&path, &text),
+            // UTF-8 is all that MuJoCo reads.
+            None => match mjcf::recoded(&path)? {
+                Some(text) => self.beside(&path, &text),
+                None => Ok(path),
+            },
+        }
+    }
+
+    /// The copy of a URDF; nothing of another file.
+    fn urdf(&self, path: &Path, within: Option<&Path>) -> Result<Option<PathBuf>, RefereeError> {
+        let Some((text, meshes)) = mjcf::plain_urdf(path, within)? else {
+            return Ok(None);
         };
-        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
-        // It goes with the one that it is in.
-        let folder = folder.keep();
+        let folder = self.room()?;
         for (name, file) in meshes {
             let link = folder.join(name);
             std::os::unix::fs::symlink(absolute(&file)?, link).map_err(RefereeError::Folder)?;
         }
         let copy = folder.join("robot.urdf");
         files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
-        Ok(copy)
+        Ok(Some(copy))
     }
 
-    /// The file itself, or one in UTF-8, which is all that MuJoCo reads, beside links to what
-    /// lies beside it.
-    fn recoded(&self, path: &Path) -> Result<PathBuf, RefereeError> {
-        let text = mjcf::recoded(path).map_err(|e| RefereeError::Refused(e.to_string()))?;
+    /// A file with this text in the place of `path`, beside links to what lies beside that.
+    fn beside(&self, path: &Path, text: &str) -> Result<PathBuf, RefereeError> {
         let (Some(around), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(path.to_path_buf());
         };
-        let Some(text) = text else {
-            return Ok(path.to_path_buf());
-        };
-        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
-        let folder = folder.keep();
+        let folder = self.room()?;
         for entry in around.read_dir().map_err(RefereeError::Folder)? {
             let entry = entry.map_err(RefereeError::Folder)?;
             if entry.file_name() != name {
@@ -187,6 +204,12 @@ impl MuJoCo {
         let copy = folder.join(name);
         files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
         Ok(copy)
+    }
+
+    /// A folder that goes with this one's.
+    fn room(&self) -> Result<PathBuf, RefereeError> {
+        let folder = tempfile::tempdir_in(self.folder.path()).map_err(RefereeError::Folder)?;
+        Ok(folder.keep())
     }
 
     /// Sends a request and waits for the answer.

@@ -104,18 +104,29 @@ pub(super) fn convex_hull(points: &[Vec3]) -> Result<Triangles, &'static str> {
 }
 
 fn hull_within(points: &[Vec3], scale: f64, mut budget: Budget) -> Result<Triangles, &'static str> {
-    let start = simplex(points, scale)?;
     // Rounding can make what is visible from a point inconsistent: a coarser
     // tolerance removes the slivers that cause it.
-    let mut tolerance = 1e-14 * scale;
-    for _ in 0..8 {
-        match quickhull(points, start, tolerance, &mut budget) {
-            Ok(triangles) => return Ok(triangles),
-            Err(Stop::TooMuch) => return Err(TOO_MUCH),
-            Err(Stop::Inconsistent) => tolerance *= 10.0,
+    let mut search = |points: &[Vec3]| -> Result<Option<Triangles>, &'static str> {
+        let start = simplex(points, scale)?;
+        let mut tolerance = 1e-14 * scale;
+        for _ in 0..8 {
+            match quickhull(points, start, tolerance, &mut budget) {
+                Ok(triangles) => return Ok(Some(triangles)),
+                Err(Stop::TooMuch) => return Err(TOO_MUCH),
+                Err(Stop::Inconsistent) => tolerance *= 10.0,
+            }
         }
+        Ok(None)
+    };
+    if let Some(triangles) = search(points)? {
+        return Ok(triangles);
     }
-    Err("the convex hull cannot be computed; simplify the mesh")
+    // The reflection's faces are found in another order, and with other slivers.
+    let reflection: Vec<Vec3> = points.iter().map(|[x, y, z]| [*x, *y, -z]).collect();
+    match search(&reflection)? {
+        Some(triangles) => Ok(triangles.into_iter().map(|[a, b, c]| [a, c, b]).collect()),
+        None => Err("the convex hull cannot be computed; simplify the mesh"),
+    }
 }
 
 /// Four points far apart.
@@ -363,6 +374,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Eighteen triangles of a part of Centauro's leg (iit-centauro-ros-pkg, `ankle-pitch.stl`),
+    /// whose reflection has slivers at every tolerance.
+    #[test]
+    fn a_mesh_that_its_scale_reflects_has_a_hull() {
+        #[rustfmt::skip]
+        const TRIANGLES: [[f32; 9]; 18] = [
+        [-9.346764, -108.99999, -21.059479, -2.3366928, -108.99999, -16.377588, -9.346764, -108.99999, -16.377586],
+        [-49.45097, -56.039745, 0.009048462, -49.49646, -56.039753, 7.031891, -49.82474, -49.154816, 0.009048462],
+        [-49.45097, -56.039745, 0.009048462, -49.82474, -49.154816, 0.009048462, -49.77925, -49.154816, -7.013794],
+        [-28.040289, 33.464478, -59.149998, -23.36691, 38.05443, -59.149998, -23.36691, 33.464478, -59.149998],
+        [4.6733856, 42.64439, 62.32105, 8.345571, 37.940376, 63.19013, 9.346764, 42.644394, 62.321053],
+        [42.06044, -21.615051, -59.149998, 42.06044, -17.025093, -59.149998, 46.73382, -17.025093, -59.149998],
+        [-48.1914, -67.51466, 21.077576, -48.76059, -62.924694, 21.077576, -49.140224, -62.924694, 16.395683],
+        [-51.156933, 8.994659, -25.741365, -49.74376, 15.1046295, -25.74137, -49.743042, 15.1046295, -30.423265],
+        [37.387054, -26.205017, -59.149998, 42.06044, -21.615051, -59.149998, 42.060444, -26.205017, -59.149998],
+        [-48.752182, -67.514656, -11.695686, -48.782516, -67.514656, -7.013794, -49.00137, -62.924694, -11.695686],
+        [51.65677, 5.924713, -44.468952, 51.15537, 8.988094, -51.49181, 51.155792, 8.989883, -44.46896],
+        [38.36229, -95.054436, -31.455177, 37.414482, -90.51486, -35.135796, 41.000034, -90.46447, -30.423265],
+        [28.040289, -35.384933, -59.149998, 32.71367, -35.384933, -59.149998, 28.040289, -39.9749, -59.149998],
+        [14.020142, -67.514656, -54.623814, 18.693527, -67.514656, -54.030155, 19.159513, -67.8979, -53.83274],
+        [-2.5164385, -72.10462, -54.10102, -9.346764, -67.514656, -55.00422, -2.1242661, -67.514656, -55.254406],
+        [-50.994854, -26.205017, -11.695686, -51.02518, -26.205017, -7.013794, -51.325623, -20.11193, -11.695686],
+        [-9.346764, -0.9602356, -59.150005, -2.3366928, 5.924713, -59.150005, -2.3366928, -0.9602356, -59.150013],
+        [23.366913, -26.205017, -59.149998, 28.040289, -21.615051, -59.149998, 28.040289, -26.205017, -59.149998]];
+        let mut stl = vec![0; 80];
+        stl.extend(18_u32.to_le_bytes());
+        for corners in TRIANGLES {
+            stl.extend([0; 12]);
+            stl.extend(corners.iter().flat_map(|x| x.to_le_bytes()));
+            stl.extend([0; 2]);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("part.stl"), stl).unwrap();
+        let count = |scale: &str| {
+            let text = format!(
+                "<mujoco><asset><mesh name=\"m\" file=\"part.stl\" scale=\"{scale}\"/></asset>\
+                 <worldbody><body><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body>\
+                 </worldbody></mujoco>"
+            );
+            let model = crate::mjcf::parse(&dir.path().join("part.xml"), text).unwrap();
+            model.meshes[0].faces.len()
+        };
+        assert_eq!(count(".001 .001 -.001"), count(".001 .001 .001"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use joint::{joints, mimics};
 use link::{Links, MeshFiles};
 use ostler_base::names::nearest;
 use part::{attr, list_others, made, only, origin, place, place_attrs, renamed};
-pub use plain::{PlainUrdf, plain};
+pub use plain::{PlainUrdf, attached, plain};
 use std::collections::BTreeMap;
 
 /// Links nested deeper than this are refused (the reader recurses).

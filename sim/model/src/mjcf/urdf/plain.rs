@@ -49,6 +49,34 @@ pub fn plain(path: &Path, within: Option<&Path>) -> Result<Option<PlainUrdf>, Mj
     Ok(Some((text, files.collect())))
 }
 
+/// The text of the MJCF file `path`, whose files lie in its folder or `within`, with others for the
+/// URDF files that it attaches: what `other` gives for their paths. Nothing if it attaches none, or
+/// `other` gives nothing.
+///
+/// # Errors
+/// It cannot be read; `other`'s.
+pub fn attached<E: From<MjcfError>>(
+    path: &Path,
+    within: Option<&Path>,
+    mut other: impl FnMut(&Path) -> Result<Option<PathBuf>, E>,
+) -> Result<Option<String>, E> {
+    let text =
+        read_text(path).map_err(|source| MjcfError::Read { path: path.to_path_buf(), source })?;
+    let mut sources = Sources::default();
+    let root = sources.parse(path, text, &Reach::new(path, within))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut changes = Vec::new();
+    for model in root.children_named("asset").flat_map(|a| a.children_named("model")) {
+        let Some(attr) = model.attr("file") else { continue };
+        let file = folder.join(&attr.value);
+        // What is no file here, MuJoCo says.
+        if let Some(other) = if file.is_file() { other(&file)? } else { None } {
+            changes.push((attr, other.display().to_string()));
+        }
+    }
+    Ok((!changes.is_empty()).then(|| sources.with_values(changes)))
+}
+
 struct Plain<'a> {
     files: MeshFiles<'a>,
     /// Names by file and scale.
