@@ -112,9 +112,10 @@ impl Call {
         }
     }
 
-    /// The elements that all arguments name; `None` without arguments.
+    /// The elements that all arguments name; `None` where none names any.
     pub fn elements(&self) -> Option<Vec<Element>> {
+        let named = self.args.iter().any(|(arg, _)| matches!(arg, Arg::Elements(_)));
         let all = (0..self.args.len()).flat_map(|i| self.elements_of(i).to_vec());
-        (!self.args.is_empty()).then(|| all.collect())
+        named.then(|| all.collect())
     }
 }

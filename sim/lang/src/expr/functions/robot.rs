@@ -1,11 +1,12 @@
 //! The state, controls and time.
 
 use crate::expr::checker::Checker;
-use crate::expr::dag::{Seen, Source};
+use crate::expr::dag::{Id, Seen, Source};
 use crate::expr::element::{Element, ElementKind};
 use crate::expr::error::ExprError;
 use crate::expr::function::{Body, Call, Function};
-use crate::expr::signature::{Kind, Rule, more};
+use crate::expr::ops::Op;
+use crate::expr::signature::{Kind, Rule, more, one};
 use crate::expr::unit::Unit;
 use crate::expr::value::{Comp, Value};
 use ostler_model::{Joint, JointKind};
@@ -113,6 +114,18 @@ pub(crate) const TABLE: &[Function] = &[
         "upper limits of joints; infinity where there is none",
         |c, call| Ok(joints(c, call, |c, j| limit(c, j, 1, f64::INFINITY)))
     ),
+    Function {
+        name: "joint_limit_excess",
+        params: &[one("share", Kind::Value), more(Kind::Joint)],
+        gives: "one per joint",
+        rule: Rule::Each("rad (hinge) or m (slide)"),
+        doc: "how far positions are beyond the middle `share` of their joints' ranges: 0.9 for limits softer by 5 % at each end; 0 within them and without limits; all joints without names",
+        body: Body::Special(|c, call| {
+            let share = c.value(call, 0)?;
+            c.scalar(call, &share, 0)?;
+            Ok(joints(c, call, |c, j| excess(c, j, share.at(0).node)))
+        }),
+    },
     per_element!(
         "actuator_force",
         Kind::Actuator,
@@ -226,7 +239,7 @@ fn whole(c: &mut Checker<'_>, source: Source, units: Vec<Unit>) -> Value {
 pub(super) fn joints(
     c: &mut Checker<'_>,
     call: &Call,
-    each: fn(&mut Checker<'_>, &Joint) -> Comp,
+    each: impl Fn(&mut Checker<'_>, &Joint) -> Comp,
 ) -> Value {
     let model = c.scope.model;
     let all = (0..model.joints.len())
@@ -264,6 +277,20 @@ fn relative(c: &mut Checker<'_>, j: &Joint) -> Comp {
 
 fn limit(c: &mut Checker<'_>, j: &Joint, side: usize, none: f64) -> Comp {
     Comp { node: c.dag.constant(j.range.map_or(none, |r| r[side])), unit: length(j) }
+}
+
+/// Distance from the middle of the joint's range, less `share` of half of it, at least 0.
+fn excess(c: &mut Checker<'_>, j: &Joint, share: Id) -> Comp {
+    let unit = length(j);
+    let Some([low, high]) = j.range else {
+        return Comp { node: c.dag.constant(0.0), unit };
+    };
+    let (now, none) = (load_q(c, j), c.dag.constant(0.0));
+    let (middle, half) = (c.dag.constant(0.5 * (low + high)), c.dag.constant(0.5 * (high - low)));
+    let away = c.dag.sub(now.node, middle);
+    let (away, within) = (c.dag.one(Op::Abs, away), c.dag.mul(share, half));
+    let beyond = c.dag.sub(away, within);
+    Comp { node: c.dag.two(Op::Max, beyond, none), unit }
 }
 
 fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> Value {

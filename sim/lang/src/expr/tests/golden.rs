@@ -30,6 +30,12 @@ const GOLDEN: &[(&str, Formula)] = &[
         let q = v.q(7..10);
         vec![(q[0] - 0.7).max(0.0), (q[1] - 0.8).max(0.0), 0.0]
     }),
+    ("joint_limit_excess(0.5)", |v| {
+        let q = v.q(7..10);
+        // 0.3 and 0.35 about 0.1; `rail` has no limits.
+        vec![((q[0] - 0.1).abs() - 0.3).max(0.0), ((q[1] - 0.1).abs() - 0.35).max(0.0), 0.0]
+    }),
+    ("joint_limit_excess(0.1 * 2, hip_2)", |v| vec![((v.q(8..9)[0] - 0.1).abs() - 0.14).max(0.0)]),
     ("joint_acc([rail, hip_1])", |v| {
         let a = v.rows(&v.w.state.qacc, 6..9);
         vec![a[2], a[0]]
