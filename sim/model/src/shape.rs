@@ -79,6 +79,11 @@ impl GeomKind {
         &ROWS[self.code()]
     }
 
+    /// Its word in MJCF.
+    pub fn word(self) -> &'static str {
+        WORDS[self.code()].0
+    }
+
     /// Whether it is all below a plane, or a terrain: these do not meet each other.
     pub fn is_ground(self) -> bool {
         matches!(self.row().surface, Surface::Half | Surface::Grid)
@@ -127,7 +132,7 @@ impl ShapePair {
 
     /// The function of its own's contacts at most.
     fn own(self) -> Option<usize> {
-        let names = self.0.map(|kind| WORDS[kind.code()].0);
+        let names = self.0.map(GeomKind::word);
         let own = OWN.iter().find(|(pair, _)| *pair == names)?;
         Some(own.1)
     }

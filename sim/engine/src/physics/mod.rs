@@ -23,6 +23,15 @@ pub use ostler_base::snapshot::SnapshotError;
 use serde::{Deserialize, Serialize};
 pub use stepper::{StepArgs, Stepper};
 
+/// Two geoms that are inside each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Overlap {
+    /// Their numbers.
+    pub geoms: [usize; 2],
+    /// How deep (m), 1 at most.
+    pub depth: f64,
+}
+
 /// N identical worlds.
 ///
 /// State is struct-of-arrays with the environment index fastest: entry `i` of
@@ -101,11 +110,10 @@ pub trait Physics: Send {
         evidence::of_state(self.state(), env, ctrl, None)
     }
 
-    /// Pairs of geoms that are more than `least` (m) inside each other in a pose, of those that can
-    /// touch, the deepest first, with their depths (m, 1 at most); none where an engine does not
-    /// tell. The shared ground is not there.
-    fn inside(&self, qpos: &[f64], least: f64) -> Vec<([usize; 2], f64)> {
-        let _ = (qpos, least);
+    /// Of each pose the pairs of geoms that are more than `least` (m) inside each other, of those
+    /// that can touch, the deepest first; none where an engine does not tell. The shared ground is not there.
+    fn inside(&self, poses: &[Vec<f32>], least: f64) -> Vec<Vec<Overlap>> {
+        let _ = (poses, least);
         Vec::new()
     }
 

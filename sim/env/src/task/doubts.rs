@@ -3,7 +3,7 @@
 use super::Task;
 use super::action::Law;
 use ostler_base::names::few;
-use ostler_engine::physics::Physics;
+use ostler_engine::physics::{Overlap, Physics};
 use ostler_model::{JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
@@ -19,32 +19,48 @@ impl Task {
         let out_of_limits = out_of_limits(model, self);
         out_of_limits.into_iter().chain(out_of_reach(model, self)).collect()
     }
+}
 
-    /// Shapes that are inside each other in the default pose, the floor's among them.
-    pub fn overlaps(&self, model: &Model, physics: &dyn Physics) -> Option<String> {
-        let pairs = physics.inside(&self.pose.qpos, INSIDE);
-        let name = |g: usize| model.geoms.get(g).map_or("?", |geom| geom.name.as_str());
-        let told = pairs
-            .iter()
-            .map(|([a, b], by)| format!("{} and {} by {:.1} mm", name(*a), name(*b), 1e3 * by));
-        let told: Vec<_> = told.collect();
-        let of_world = |g: &usize| model.geoms.get(*g).is_some_and(|geom| geom.body == 0);
-        let ground = pairs.iter().any(|(pair, _)| pair.iter().any(of_world));
-        let lifted = match ground && model.joints.iter().any(|joint| joint.kind == JointKind::Free)
-        {
-            true => "a higher task.start_height, or starts ([[task.reset]]) that lift the robot, ",
-            false => "",
-        };
-        (!told.is_empty()).then(|| {
-            format!(
-                "the default pose ({}) has shapes inside each other, which push each other apart \
-                 where episodes begin so: {}; {lifted}another task.default_pose, <exclude>, or \
-                 contype and conaffinity in [[task.contact]] keeps them from it",
-                self.pose.name,
-                few(&told, MOST)
-            )
-        })
+/// Shapes that are inside each other in `starts`, poses `[nq]` in which episodes begin, the
+/// floor's among them.
+pub(crate) fn overlaps(
+    model: &Model,
+    physics: &dyn Physics,
+    starts: &[Vec<f32>],
+) -> Option<String> {
+    let found = physics.inside(starts, INSIDE);
+    let mut pairs: Vec<Overlap> = Vec::new();
+    for pair in found.iter().flatten() {
+        match pairs.iter_mut().find(|known| known.geoms == pair.geoms) {
+            Some(known) => known.depth = known.depth.max(pair.depth),
+            None => pairs.push(*pair),
+        }
     }
+    pairs.sort_by(|a, b| b.depth.total_cmp(&a.depth));
+    let name = |g: usize| model.geoms.get(g).map_or("?", |geom| geom.name.as_str());
+    let told = pairs.iter().map(|pair| {
+        let [a, b] = pair.geoms.map(name);
+        format!("{a} and {b} by {:.1} mm", 1e3 * pair.depth)
+    });
+    let told: Vec<_> = told.collect();
+    let of_world = |g: &usize| model.geoms.get(*g).is_some_and(|geom| geom.body == 0);
+    let ground = pairs.iter().any(|pair| pair.geoms.iter().any(of_world));
+    let lifted = match ground && model.joints.iter().any(|joint| joint.kind == JointKind::Free) {
+        true => "a higher task.start_height, or ",
+        false => "",
+    };
+    let which = match (found.iter().filter(|of| !of.is_empty()).count(), starts.len()) {
+        (all, drawn) if all == drawn => "episodes begin".to_string(),
+        (some, drawn) => format!("of {drawn} episodes {some} begin"),
+    };
+    (!told.is_empty()).then(|| {
+        format!(
+            "{which} with shapes inside each other, which push each other apart: {}; {lifted}other \
+             starts ([[task.reset]]), <exclude>, or contype and conaffinity in [[task.contact]] \
+             keeps them from it",
+            few(&told, MOST)
+        )
+    })
 }
 
 fn out_of_limits(model: &Model, task: &Task) -> Option<String> {

@@ -10,7 +10,7 @@ mod bounds;
 pub mod command;
 mod contact;
 pub mod deploy;
-mod doubts;
+pub(crate) mod doubts;
 mod elements;
 pub mod emit;
 pub mod event;

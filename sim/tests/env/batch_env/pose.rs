@@ -2,7 +2,7 @@
 //! controls of actuators that no action drives.
 
 use super::point_mass::{Batch, Out, SMALL, build, model, task};
-use ostler_sim::config::TaskConfig;
+use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::env::{BatchEnv, EnvError};
 use ostler_sim::model::Keyframe;
 use ostler_sim::task::Task;
@@ -151,7 +151,7 @@ fn a_keyframe_of_another_models_size_is_refused() {
 /// excluded, nor less deep than a millimetre.
 #[test]
 fn shapes_inside_each_other_are_told_with_their_depth() {
-    let doubts = |apart: f64, more: &str| {
+    let told = |apart: f64, more: &str, starts: &str| {
         let text = format!(
             r#"<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
               <body name="a" pos="0 0 0.098"><freejoint/><geom name="left" size="0.1"/>
@@ -164,16 +164,16 @@ fn shapes_inside_each_other_are_told_with_their_depth() {
         );
         let text = text.replacen("<joint/>", "<joint name=\"slide\" type=\"slide\"/>", 1);
         let model = ostler_sim::model::mjcf::parse("shapes.xml".as_ref(), text).unwrap();
-        let pool = Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
-        let (model, sim) = (Arc::new(model), ostler_sim::config::SimConfig::default());
-        let worlds = ostler_sim::physics::native::new(&model, &sim, 3, &pool).unwrap();
+        let sim = SimConfig::default();
         let reward = "[[reward]]\nname = \"r\"\nexpr = \"1\"";
-        let cfg =
-            task(&format!("{PUSH}\n{reward}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\""));
-        Task::compile(&model, &cfg, 0.02).unwrap().overlaps(&model, &worlds)
+        let obs = "[[observation]]\nname = \"q\"\nexpr = \"qpos\"";
+        let cfg = task(&format!("{PUSH}\n{reward}\n{obs}\n{starts}"));
+        let size = EnvConfig { num_envs: 3, ..EnvConfig::default() };
+        BatchEnv::new(Arc::new(model), &sim, &size, &cfg, 1).unwrap().overlaps()
     };
+    let doubts = |apart: f64, more: &str| told(apart, more, "");
     let said = doubts(0.1875, "").unwrap();
-    assert!(said.contains("the default pose (reset)"), "{said}");
+    assert!(said.starts_with("episodes begin with shapes inside each other"), "{said}");
     let pairs = said.split(": ").nth(1).unwrap().split("; ").next().unwrap();
     assert_eq!(pairs, "right and far by 12.5 mm, floor and left by 2.0 mm");
     let exclude = "<contact><exclude body1=\"b\" body2=\"c\"/></contact>";
@@ -182,6 +182,16 @@ fn shapes_inside_each_other_are_told_with_their_depth() {
     let floor = "<contact><exclude body1=\"world\" body2=\"a\"/></contact>";
     assert_eq!(doubts(0.1995, floor), None);
     assert!(doubts(0.198, floor).unwrap().contains("by 2.0 mm"));
+    // Starts count, not the pose that they are drawn about.
+    let lift = |low: f64, high: f64| {
+        let uniform = format!("uniform = [[0, 0], [0, 0], [{low}, {high}]]");
+        format!("[[reset]]\ntarget = \"pos(a)\"\n{uniform}")
+    };
+    assert_eq!(told(0.1995, "", &lift(0.0015, 0.002)), None);
+    let said = told(0.1995, "", &lift(0.0, 0.002)).unwrap();
+    let some = said.strip_prefix("of 18 episodes ").unwrap().split(' ').next().unwrap();
+    let some: usize = some.parse().unwrap();
+    assert!(0 < some && some < 18 && said.contains("floor and left by 1."), "{said}");
 }
 
 /// A run says so at its start, and `ostler check`.

@@ -3,6 +3,7 @@
 use super::choose::{Choice, choose, tell};
 use super::ffi::{Robot, Work};
 use super::lower::{LowerOptions, lower};
+use super::solver::{solver, solver_note};
 use super::specialize::Background;
 use super::tables::RobotTables;
 use super::{snapshot, unsupported};
@@ -14,33 +15,15 @@ use crate::physics::ground;
 use crate::physics::per_thread::PerThread;
 use crate::physics::pool::Pool;
 use crate::physics::{
-    Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, StepArgs,
-    Stepper, fault,
+    Evidence, Limits, Overlap, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State,
+    StepArgs, Stepper, fault,
 };
 use crate::state::{Sizes, Tables};
 use bytemuck::Zeroable;
 use ostler_base::memory::{MemoryError, zeroed};
+use ostler_model::Model;
 use ostler_model::terrain::Terrain;
-use ostler_model::{Model, Options};
 use std::sync::Arc;
-
-/// How constraints are solved: the few time steps that need more iterations are counted
-/// ([`NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
-/// single precision.
-pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance: 1e-8 };
-
-/// How the constraints of a model are solved: to the end, or as its `<option>` says.
-pub fn solver(options: &Options) -> Solver {
-    let whole = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
-    match options.stops_early {
-        false => SOLVER,
-        true => Solver {
-            iterations: whole(options.iterations),
-            trials: whole(options.ls_iterations.max(1)),
-            tolerance: options.tolerance.max(SOLVER.tolerance),
-        },
-    }
-}
 
 /// N worlds of one robot.
 #[derive(Debug)]
@@ -78,22 +61,6 @@ pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, Phy
         ..LowerOptions::default()
     };
     Ok(lower(model, &options)?)
-}
-
-/// MuJoCo's solver is rarely done with fewer iterations than this.
-const FEW: u32 = 8;
-
-/// A note on a file that asks for less than the solution.
-fn converged(model: &Model) -> Option<String> {
-    let few = model.options.iterations;
-    (few < FEW && !model.options.stops_early).then(|| {
-        format!(
-            "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
-             end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
-             file; `ostler compare --as-written` shows by how much, and \
-             task.option.iterations = \"file\" follows it"
-        )
-    })
 }
 
 /// N worlds of `model` in its initial pose.
@@ -134,7 +101,7 @@ pub fn new(
         terrain: model.terrain.clone(),
         pool: Arc::clone(pool),
         limits: Limits::of(config, model)?,
-        notes: note.into_iter().chain(stiff).chain(converged(model)).collect(),
+        notes: note.into_iter().chain(stiff).chain(solver_note(model)).collect(),
         fingerprint,
         robot,
     };
@@ -268,8 +235,8 @@ impl Physics for NativePhysics {
         self.evidence(env, ctrl, substeps)
     }
 
-    fn inside(&self, qpos: &[f64], least: f64) -> Vec<([usize; 2], f64)> {
-        self.inside_each_other(qpos, least).unwrap_or_default()
+    fn inside(&self, poses: &[Vec<f32>], least: f64) -> Vec<Vec<Overlap>> {
+        self.inside_each_other(poses, least).unwrap_or_default()
     }
 
     fn can_be_poked(&self) -> bool {

@@ -15,16 +15,18 @@ mod inside;
 mod kernel;
 pub mod lower;
 mod snapshot;
+mod solver;
 pub mod specialize;
 mod stiff;
 pub mod tables;
 pub mod tape;
 
 pub use choose::{Settled, foresee, settle};
-pub use engine::{NativePhysics, new, solver};
+pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate, evaluate_from};
 pub use kernel::{InstructionSet, Unusable};
 pub use lower::vary;
+pub use solver::solver;
 
 use super::PhysicsError;
 

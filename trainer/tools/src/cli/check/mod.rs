@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         }
         return foreign::check(&loaded, foreign, args.quiet);
     }
-    let env = one_env(&loaded, &model)?;
+    let mut env = one_env(&loaded, &model)?;
     let kernel = foresee_kernel(&loaded, &model)?;
     if !args.quiet {
         let text = toml::to_string(config)
@@ -77,8 +77,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     commands(config);
     resets(config);
     outln!("\nreward");
-    for term in &config.task.reward {
-        outln!("  {:20} {:>8}  {}", term.name, term.weight, one_line(&term.expr));
+    let terms = &config.task.reward;
+    let wide = terms.iter().map(|term| term.name.chars().count()).max().unwrap_or_default();
+    for term in terms {
+        outln!("  {:wide$}  {:>8}  {}", term.name, term.weight, one_line(&term.expr));
     }
     if !spec.agents.is_empty() {
         outln!("  logged as: {}", spec.reward_names.join(", "));
@@ -92,6 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         }
         outln!("  {numbers:>8}  {}", one_line(&text));
     }
+    robot::geoms(&model);
     robot::contacts(&env);
     robot::events(&env);
     curriculum(config);
@@ -116,7 +119,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
             Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
         }
     }
-    for note in notes.iter().chain(&env.spec().doubts).chain(&env.overlaps()) {
+    let overlaps = env.overlaps();
+    for note in notes.iter().chain(&env.spec().doubts).chain(&overlaps) {
         outln!("note: {note}");
     }
     for file in &loaded.files {

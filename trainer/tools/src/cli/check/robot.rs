@@ -6,8 +6,8 @@ use ostler_run::log::outln;
 use ostler_sim::Model;
 use ostler_sim::config::{ActionKind, DelayConfig, Ranges};
 use ostler_sim::env::{ActionSpace, BatchEnv};
-use ostler_sim::model::Delay;
 use ostler_sim::model::summary::short;
+use ostler_sim::model::{Delay, Geom, GeomKind};
 use ostler_sim::names::few;
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
@@ -117,6 +117,43 @@ fn laws(model: &Model) {
             outln!("\nlaws of actuators, in every physics step");
         }
         outln!("  {}\n      {law}", few(names, 4));
+    }
+}
+
+/// Geoms that can touch others: the names that `contact(...)` and `[[task.contact]]` take.
+pub(super) fn geoms(model: &Model) {
+    let numbers = |x: &[f64]| x.iter().map(|x| short(*x)).collect::<Vec<_>>().join(" ");
+    let shape = |g: &Geom| match g.kind {
+        GeomKind::Mesh(mesh) => format!("mesh {}", model.meshes[mesh].name),
+        GeomKind::Sphere => format!("sphere {}", numbers(&g.size[..1])),
+        GeomKind::Capsule | GeomKind::Cylinder => {
+            format!("{} {}", g.kind.word(), numbers(&g.size[..2]))
+        }
+        GeomKind::Box | GeomKind::Ellipsoid => format!("{} {}", g.kind.word(), numbers(&g.size)),
+        GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => g.kind.word().into(),
+    };
+    let heads = ["name", "body", "shape [m]", "friction", "condim", "priority", "bits"];
+    let mut rows = vec![heads.map(String::from)];
+    for g in model.geoms.iter().filter(|g| g.contype != 0 || g.conaffinity != 0) {
+        rows.push([
+            g.name.clone(),
+            model.bodies[g.body].name.clone(),
+            shape(g),
+            numbers(&g.friction),
+            g.condim.to_string(),
+            g.priority.to_string(),
+            format!("{} with {}", g.contype, g.conaffinity),
+        ]);
+    }
+    if rows.len() == 1 {
+        return;
+    }
+    let wide = |k: usize| rows.iter().map(|r| r[k].chars().count()).max().unwrap_or_default();
+    let wide: [usize; 7] = std::array::from_fn(wide);
+    outln!("\ngeoms that can touch");
+    for row in &rows {
+        let cells = row.iter().zip(wide).map(|(cell, wide)| format!("{cell:wide$}"));
+        outln!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
 }
 

@@ -1,0 +1,109 @@
+//! Where the constraint solver stops.
+
+use crate::kernels::Solver;
+use ostler_model::{Integrator, Model, Options};
+
+/// How constraints are solved: the few time steps that need more iterations are counted
+/// ([`NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
+/// single precision.
+pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance: 1e-8 };
+
+/// How the constraints of a model are solved: to the end, or as its `<option>` says.
+pub fn solver(options: &Options) -> Solver {
+    let whole = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+    match options.stops_early {
+        false => SOLVER,
+        true => Solver {
+            iterations: whole(options.iterations),
+            trials: whole(options.ls_iterations.max(1)),
+            tolerance: options.tolerance.max(SOLVER.tolerance),
+        },
+    }
+}
+
+/// MuJoCo's solver is rarely done with fewer iterations than this.
+const FEW: u32 = 8;
+
+/// With fewer trials of a step's length MuJoCo's are another's.
+const TRIALS: u32 = 16;
+
+/// A note on where MuJoCo's solver stops elsewhere than this one.
+pub(super) fn solver_note(model: &Model) -> Option<String> {
+    let few = model.options.iterations;
+    if model.options.stops_early {
+        return stopped(model);
+    }
+    (few < FEW).then(|| {
+        format!(
+            "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
+             end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
+             file; `ostler compare --as-written` shows by how much, and \
+             task.option.iterations = \"file\" follows it"
+        )
+    })
+}
+
+/// A note on a solver that stops early, where MuJoCo's stops elsewhere.
+fn stopped(model: &Model) -> Option<String> {
+    let root = |mut body: usize| {
+        while model.bodies[body].parent != 0 {
+            body = model.bodies[body].parent;
+        }
+        body
+    };
+    let mut roots: Vec<usize> = model.joints.iter().map(|joint| root(joint.body)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    let trials = model.options.ls_iterations;
+    let why = [
+        (model.options.integrator == Integrator::Rk4)
+            .then(|| "a stage of RK4 begins with the stage before".to_string()),
+        (trials < TRIALS).then(|| format!("ls_iterations=\"{trials}\" are few")),
+        (roots.len() > 1).then(|| {
+            format!("the file has {} robots or objects, which are solved together", roots.len())
+        }),
+    ];
+    let why: Vec<String> = why.into_iter().flatten().collect();
+    (!why.is_empty()).then(|| {
+        format!(
+            "a solver that stops early (task.option.iterations) may stop elsewhere than MuJoCo's: \
+             {}; `ostler compare --as-written` shows by how much, and without the key constraints \
+             are solved to the end",
+            why.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::solver_note;
+    use ostler_model::mjcf::parse;
+
+    #[test]
+    fn where_mujoco_stops_elsewhere_is_noted_with_the_reason() {
+        let note = |option: &str, bodies: usize, early: bool| {
+            let bodies: String = (0..bodies)
+                .map(|k| {
+                    format!(
+                        "<body name=\"b{k}\"><freejoint/><geom size=\".1\"/>\
+                         <body><joint/><geom size=\".1\"/></body></body>"
+                    )
+                })
+                .collect();
+            let text =
+                format!("<mujoco><option {option}/><worldbody>{bodies}</worldbody></mujoco>");
+            let mut model = parse("few.xml".as_ref(), text).unwrap();
+            model.options.stops_early = early;
+            solver_note(&model)
+        };
+        assert_eq!(note("", 1, false), None);
+        assert!(note("iterations=\"2\"", 1, false).unwrap().contains("is not followed"));
+        assert_eq!(note("iterations=\"2\"", 1, true), None);
+        let said = note("iterations=\"2\" integrator=\"RK4\" ls_iterations=\"4\"", 2, true);
+        let said = said.unwrap();
+        for part in ["stage of RK4", "ls_iterations=\"4\"", "2 robots or objects"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!note("integrator=\"RK4\"", 1, true).unwrap().contains("ls_iterations"));
+    }
+}
