@@ -163,6 +163,7 @@ fn play_prints_episodes_and_draws_them() {
             "no body called \"poel\"; did you mean \"pole\"?",
         ),
         (&["--png", "p.png", "--distance", "0"], "0.01 to 10000"),
+        (&["--png", "one.html", "--html", "one.html"], "one.html is asked for twice"),
     ] {
         let (code, text) = look(asked);
         assert!(code == Some(2) && text.contains(said), "{asked:?}: {text}");

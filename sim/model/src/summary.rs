@@ -226,7 +226,10 @@ impl Actuator {
         if let Some([low, high]) = self.forcerange {
             let _ = write!(text, ", within {} .. {}", short(low), short(high));
         }
-        let _ = write!(text, ", gear {}", short(self.gear[0]));
+        // Those of a site or a ball joint have several.
+        let last = self.gear.iter().rposition(|g| *g != 0.0).unwrap_or(0);
+        let gear: Vec<String> = self.gear[..=last].iter().map(|g| short(*g)).collect();
+        let _ = write!(text, ", gear {}", gear.join(" "));
         if !unit.is_empty() {
             let _ = write!(text, " -> {unit}");
         }
@@ -374,6 +377,19 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("ignored"), "{text}");
+    }
+
+    /// A rotor's thrust and torque at a site; a joint's first number alone.
+    #[test]
+    fn a_gear_has_as_many_numbers_as_it_needs() {
+        let text = r#"<mujoco><worldbody><body><freejoint/><geom size=".1"/><site name="s"/></body>
+            </worldbody><actuator><motor name="up" site="s" gear="0 0 1"/>
+            <motor name="spin" site="s" gear="0 0 0 0 0 -0.01"/></actuator></mujoco>"#;
+        let model = crate::mjcf::parse(Path::new("a.xml"), text.to_string()).unwrap();
+        let said = model.summary();
+        for gear in ["control, gear 0 0 1;", "control, gear 0 0 0 0 0 -0.01;"] {
+            assert!(said.contains(gear), "{said}");
+        }
     }
 
     #[test]

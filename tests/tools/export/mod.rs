@@ -383,8 +383,13 @@ fn a_file_that_does_not_fit_is_refused_with_the_reason() {
     assert!(eval("odd.pt").contains("odd.pt cannot be used"));
     // Of another task.
     let other = floating("");
-    other.ok(&["export", "a", "--out", "out", "--name", "p"]);
-    std::fs::copy(other.path("out/p.onnx"), place.path("p.onnx")).unwrap();
+    other.ok(&["export", "a", "--format", "onnx,torchscript", "--out", "out", "--name", "p"]);
+    for file in ["p.onnx", "p.pt"] {
+        std::fs::copy(other.path("out").join(file), place.path(file)).unwrap();
+    }
     let why = eval("p.onnx");
     assert!(why.contains("22 numbers") && why.contains("sees 4"), "{why}");
+    let why = place.fails(1, &["eval", "a", "--policy", "p.pt"]);
+    assert!(why.contains("does not take this task's 4 numbers"), "{why}");
+    assert!(!why.contains("Traceback"), "{why}");
 }

@@ -138,7 +138,9 @@ fn found(folder: &Path, pattern: &str) -> std::io::Result<Vec<PathBuf>> {
         return Ok(vec![path]);
     }
     let mut all = Vec::new();
-    for entry in std::fs::read_dir(path.parent().unwrap_or(folder))? {
+    // The folder that has no name is this one.
+    let around = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for entry in std::fs::read_dir(around)? {
         let entry = entry?;
         if matches(&name, &entry.file_name().to_string_lossy()) && entry.path().is_file() {
             all.push(entry.path());

@@ -24,6 +24,7 @@ pub(super) fn read(
         )
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    commas(text)?;
     let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).peekable();
     let lead = robot.leading().0;
     let header = lines.next_if(|(_, line)| {
@@ -98,6 +99,27 @@ pub(super) fn read(
         last_w: order == QuatOrder::Xyzw,
         assumed: names_place.is_none(),
     })
+}
+
+/// Refuses what is no table with commas, but looks like another format.
+fn commas(text: &str) -> Result<(), MotionError> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if first == "HIERARCHY" {
+        return Err(MotionError::new(
+            "the file",
+            "it is a BVH file, of a skeleton and not of a robot",
+            "retarget it to the robot's joints, and write these to .npz or .csv",
+        ));
+    }
+    let other = [(';', "semicolons"), ('\t', "tabs")];
+    match other.iter().find(|(sign, _)| first.contains(*sign)).filter(|_| !first.contains(',')) {
+        Some((_, name)) => Err(MotionError::new(
+            "the file",
+            format!("{name} stand between its columns"),
+            "a table has commas between its numbers",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// For every joint its column after the root's, and where the names stand.

@@ -136,6 +136,11 @@ fn wrong_kinds_say_what_is_allowed() {
         ("[task.reward]\nname = 'x'", "task.reward is a list of tables, write [[task.reward]]"),
         ("[[task.reward]]\nexpr = '1'", "the key \"name\" is missing"),
         ("[ppo]\ngamma = nan", "a/c.toml:2:9: ppo.gamma cannot be nan"),
+        (
+            "[task.terrain]\nkinds = [{ kind = 'stairs', step_height = [nan, 0.1] }]",
+            "cannot be nan",
+        ),
+        ("[[task.reset]]\ntarget = 'qpos'\nuniform = [0, inf]", "uniform has to be finite"),
         ("[ppo]\ngamma = inf", "ppo.gamma has to be finite"),
         (
             "[actor]\nhidden_dims = [1, 'a']",

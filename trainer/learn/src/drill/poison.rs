@@ -44,7 +44,7 @@ fn env(mut words: Words<'_>, what: What, value: f64) -> Result<Drill, String> {
         (None, None) => Which::One(0),
         (Some(_), Some(_)) => return Err("env= and share= do not go together".into()),
     };
-    let when = match (words.number("step")?, words.number("every")?) {
+    let when = match (words.number("step")?, words.every()?) {
         (Some(step), None) => When::At(step),
         (None, Some(every)) => When::Every(every),
         _ => return Err("when? step=N or every=N".into()),
@@ -78,7 +78,7 @@ fn update(mut words: Words<'_>, value: f64) -> Result<Drill, String> {
         }
     };
     // Written from 1, as iterations are.
-    let when = match (words.number::<u64>("update")?, words.number("every")?) {
+    let when = match (words.number::<u64>("update")?, words.every()?) {
         (Some(0), None) => return Err("update=0: the first update is 1".into()),
         (Some(update), None) => When::At(update),
         (None, Some(every)) => When::Every(every),
@@ -177,6 +177,9 @@ mod tests {
             ("nan qpos[x] step=1", "qpos[2]"),
             ("nan qpos step=one", "a number belongs here"),
             ("nan qpos step=1 envs=2", "did you mean env=?"),
+            ("nan gradient every=0", "every=0: 1 or more"),
+            ("nan qpos every=0", "every=0: 1 or more"),
+            ("low disk iteration=9..3", "write the smaller number first"),
             ("nan gradient update=0", "the first update is 1"),
             ("nan gradient name=actor.head.bias update=1", "name= goes with parameter alone"),
             ("kill iteration=2", "phase= is missing: one of keep, collect"),

@@ -56,6 +56,14 @@ impl<'a> Words<'a> {
         text.parse().map(Some).map_err(|_| wrong())
     }
 
+    /// `every=20`, 1 or more.
+    pub(super) fn every(&mut self) -> Result<Option<u64>, String> {
+        match self.number("every")? {
+            Some(0) => Err("every=0: 1 or more belongs here".into()),
+            every => Ok(every),
+        }
+    }
+
     /// `iteration=3`, `iteration=3..5`; without it every one.
     fn iterations(&mut self) -> Result<RangeInclusive<u64>, String> {
         let Some(text) = self.take("iteration") else {
@@ -63,7 +71,15 @@ impl<'a> Words<'a> {
         };
         let wrong = |_| format!("iteration={text}: a number (3) or a range (3..5) belongs here");
         match text.split_once("..") {
-            Some((a, b)) => Ok(a.parse().map_err(wrong)?..=b.parse().map_err(wrong)?),
+            Some((a, b)) => {
+                let range = a.parse().map_err(wrong)?..=b.parse().map_err(wrong)?;
+                if range.is_empty() {
+                    return Err(format!(
+                        "iteration={text}: no iteration; write the smaller number first"
+                    ));
+                }
+                Ok(range)
+            }
             None => {
                 let n = text.parse().map_err(wrong)?;
                 Ok(n..=n)

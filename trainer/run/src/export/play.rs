@@ -194,7 +194,8 @@ impl PolicyFile {
                 let mut inputs = vec![terms];
                 inputs.extend(kept);
                 let inputs: Vec<IValue> = inputs.into_iter().map(IValue::Tensor).collect();
-                let given = match module.forward_is(&inputs)? {
+                let given = module.forward_is(&inputs).map_err(|e| self.refused(&e))?;
+                let given = match given {
                     IValue::Tensor(one) => one,
                     _ => return Err(TchError::Torch("it gives no tensor".into())),
                 };
@@ -240,6 +241,19 @@ impl PolicyFile {
             return Err(TchError::Torch(why));
         }
         action.shallow_clone().f_copy_(&out)
+    }
+
+    /// A TorchScript file does not say what it takes: what it was given, and the end of the
+    /// trace that it answers with.
+    fn refused(&self, e: &TchError) -> TchError {
+        let states: String =
+            self.states.iter().map(|(name, columns)| format!(" and {columns} of {name}")).collect();
+        let text = e.to_string();
+        let why = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or_default();
+        TchError::Torch(format!(
+            "the policy file does not take this task's {} numbers of observations{states}: {why}",
+            self.places.len()
+        ))
     }
 
     /// All episodes begin anew.

@@ -117,11 +117,17 @@ pub(crate) fn run(args: &EvalArgs) -> Result<i32, RunError> {
         backends.push(None);
     }
     let mut outcomes = Vec::new();
-    for backend in backends {
+    let last = backends.len() - 1;
+    for (k, backend) in backends.into_iter().enumerate() {
         let outcome = measure(args, backend)?;
         if outcome.returns.is_empty() {
             errln!("error: no episode was completed, so there is nothing to report");
             return Ok(ostler_run::run::error::FAILED);
+        }
+        // The next engine may take long, or fail.
+        if k < last {
+            let mean = outcome.returns.iter().sum::<f64>() / outcome.returns.len() as f64;
+            errln!("{}: mean return {mean:.2}; then the others", outcome.backend);
         }
         outcomes.push(outcome);
     }

@@ -300,8 +300,14 @@ fn check(args: &PlayArgs) -> Result<(), RunError> {
                 .into(),
         ));
     }
-    let files = [&args.png, &args.gif, &args.html];
-    for path in files.into_iter().flatten() {
+    let files: Vec<&PathBuf> = [&args.png, &args.gif, &args.html].into_iter().flatten().collect();
+    for (k, path) in files.iter().enumerate() {
+        if files[..k].contains(path) {
+            return Err(RunError::Usage(format!(
+                "{} is asked for twice: --png, --gif and --html need files of their own",
+                path.display()
+            )));
+        }
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if !folder.unwrap_or(Path::new(".")).is_dir() {
             return Err(RunError::Usage(format!(

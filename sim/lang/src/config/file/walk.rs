@@ -196,6 +196,17 @@ impl Walk<'_> {
     }
 
     fn misfit(&mut self, node: &Node, schema: &Json, path: &str) {
+        if let Value::Array(items) = &node.value {
+            let holds = |odd: fn(f64) -> bool| {
+                items.iter().any(|item| matches!(item.value, Value::Float(x) if odd(x)))
+            };
+            if holds(f64::is_nan) {
+                return self.wrong(node, format!("{path} cannot be nan"));
+            }
+            if holds(f64::is_infinite) && !is_open(path) {
+                return self.wrong(node, format!("{path} has to be finite"));
+            }
+        }
         let (takes, kind) = (self.rules.keys.takes(schema), node.value.kind());
         self.wrong(node, format!("{path} takes {takes}, this is {kind}"));
     }

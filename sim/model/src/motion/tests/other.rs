@@ -33,6 +33,9 @@ fn tables_of_text() {
         lines.join("\n")
     };
     let bad = |text: &str, words: &[&str]| refused(&model, "a.csv", text.as_bytes(), &key, words);
+    bad(&good.replace(',', ";"), &["the file", "semicolons stand between its columns"]);
+    bad(&good.replace(',', "\t"), &["tabs stand between"]);
+    bad("\nHIERARCHY\nROOT hips\n", &["BVH", "retarget it"]);
     bad(&with(5, "1,2,x"), &["line 6, frame 5, column 3", "\"x\" is no number"]);
     bad(&with(5, "1,nan"), &["line 6, frame 5, column 2", "NaN"]);
     bad(

@@ -3,7 +3,7 @@
 use super::resume::same_files;
 use super::{plan, same_run};
 use crate::run::error::RunError;
-use crate::run::store::checkpoint::Checkpoint;
+use crate::run::store::checkpoint::meta_of;
 use crate::run::store::meta::{MOST, REACHED};
 use crate::run::store::{dir, keep};
 use ostler_learn::config::{Config, Gpus, Override};
@@ -155,7 +155,8 @@ fn judge(folder: &Path, path: &Path, overrides: &[Override], sources: &[PathBuf]
         return Verdict::Empty;
     };
     // Its last evaluation may have been cut short.
-    let owed = || config.runner.eval_interval() > 0 && owes(file);
+    let owed =
+        || config.runner.eval_interval() > 0 && meta_of(file).is_some_and(|m| m.evaluation_owed);
     if *iteration >= config.runner.max_iterations && !owed() {
         return Verdict::Finished(format!("it is finished, at iteration {iteration}"));
     }
@@ -164,11 +165,6 @@ fn judge(folder: &Path, path: &Path, overrides: &[Override], sources: &[PathBuf]
         return Verdict::Finished(format!("it reached its goal at iteration {iteration}"));
     }
     Verdict::Unfinished(*iteration)
-}
-
-/// Whether the evaluation of a checkpoint's iteration is still to be made.
-fn owes(file: &Path) -> bool {
-    Checkpoint::read(file).is_ok_and(|c| c.meta.evaluation_owed)
 }
 
 /// The configuration as it would be for the run in `folder`, or why that is another.

@@ -364,6 +364,24 @@ impl Checkpoint {
     }
 }
 
+/// What a checkpoint of this version says of its run, without a look at its tensors: no checksum
+/// is proved. `None` where that cannot be read.
+pub fn meta_of(path: &Path) -> Option<Meta> {
+    let file = files::open(path).ok()?;
+    let mut head = [0; 8];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let head = u64::from_le_bytes(head);
+    if !head_fits(head, file.metadata().ok()?.len()) {
+        return None;
+    }
+    let mut header = zeroed("the head of a checkpoint", usize::try_from(head).ok()?).ok()?;
+    file.read_exact_at(&mut header, 8).ok()?;
+    let header: serde_json::Value = serde_json::from_slice(&header).ok()?;
+    let json = header.get("__metadata__")?.get(META)?.as_str()?;
+    let meta: Meta = serde_json::from_str(json).ok()?;
+    (meta.format == FORMAT && meta.version == VERSION).then_some(meta)
+}
+
 /// Whether memory, `free` bytes where that is known, holds a file of `length` bytes and the
 /// copies of its tensors.
 fn memory_holds(length: u64, free: Option<u64>) -> bool {

@@ -65,6 +65,24 @@ fn comes_back_bit_for_bit() {
 }
 
 #[test]
+fn what_it_says_of_its_run_is_read_without_its_tensors() {
+    let (_dir, path) = written();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let data = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    bytes[data..].fill(0xa5);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(Checkpoint::read(&path).is_err(), "the checksum");
+    assert_eq!(meta_of(&path).unwrap().iteration, 7);
+    for length in [data - 1, 8, 7, 0] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        assert!(meta_of(&path).is_none(), "{length} bytes");
+    }
+    let other = Meta { version: VERSION + 1, ..sample().meta };
+    Checkpoint { meta: other, ..sample() }.write(&path).unwrap();
+    assert!(meta_of(&path).is_none(), "another version");
+}
+
+#[test]
 fn the_file_is_what_safetensors_itself_would_write() {
     let (_dir, path) = written();
     let bytes = std::fs::read(&path).unwrap();
