@@ -4,7 +4,7 @@ use crate::kernels::Solver;
 use ostler_model::{Integrator, Model, Options};
 
 /// How constraints are solved: the few time steps that need more iterations are counted
-/// ([`NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
+/// ([`super::NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
 /// single precision.
 pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance: 1e-8 };
 
