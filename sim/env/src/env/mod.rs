@@ -337,7 +337,7 @@ impl BatchEnv {
     }
 
     /// Shapes that are inside each other where episodes begin, told in a line: some starts are
-    /// drawn. It takes some steps' time.
+    /// drawn, and the environments stand at the last of them then. It takes some steps' time.
     pub fn overlaps(&mut self) -> Option<String> {
         const STARTS: usize = 16;
         let (nq, n) = (self.model.nq, self.spec.num_envs);

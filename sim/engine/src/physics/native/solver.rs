@@ -4,8 +4,8 @@ use crate::kernels::Solver;
 use ostler_model::{Integrator, Model, Options};
 
 /// How constraints are solved: the few time steps that need more iterations are counted
-/// ([`super::NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding errors in
-/// single precision.
+/// ([`super::NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding
+/// errors in single precision.
 pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance: 1e-8 };
 
 /// How the constraints of a model are solved: to the end, or as its `<option>` says.
