@@ -122,13 +122,13 @@ impl Reflection {
         if !free.holds() {
             lines.push(format!(
                 "note: this does not prove the reflection: accelerations differ by {:.1e} of the \
-                 largest in the median state, most at \"{}\"; an equality, a tendon or a sensor's \
-                 place may differ between the sides",
+                 largest in the median state, most at \"{}\"; an equality, a tendon, a gear or an \
+                 actuator's dynamics may differ between the sides",
                 free.typical,
                 free.joint.as_deref().unwrap_or("none")
             ));
         }
-        if !all.holds() {
+        if free.holds() && !all.holds() {
             lines.push(format!(
                 "note: contacts have no exact reflection: with them {} of the {} states are alike; \
                  those with contacts differ by {:.2} % in the median. Meshes that are not each \
@@ -138,7 +138,7 @@ impl Reflection {
                 100.0 * all.typical_touching
             ));
         }
-        if let (Some(joint), false) = (&own.joint, own.holds()) {
+        if let (Some(joint), false) = (&own.joint, own.holds() || self.differences.is_empty()) {
             lines.push(format!(
                 "the robot's own sides differ: accelerations by {:.2} % in the median state, most at \
                  \"{joint}\"",

@@ -44,10 +44,14 @@ fn a_quadruped_has_a_left_and_a_right_side() {
 
     // What physics does not prove is said.
     let mut doubtful = crooked.clone();
-    (doubtful.touching.alike, doubtful.free.alike) = (10, 20);
+    doubtful.touching.alike = 10;
     let said = doubtful.lines(&model).join("\n");
     assert!(said.contains("contacts have no exact reflection: with them 10 of the 1000"), "{said}");
+    assert!(said.contains("reflections, without contacts, have") && !said.contains("does not"));
+    doubtful.free.alike = 20;
+    let said = doubtful.lines(&model).join("\n");
     assert!(said.contains("physics: 20 of 1000") && said.contains("does not prove"), "{said}");
+    assert!(!said.contains("no exact reflection"), "{said}");
     assert!(!lines.contains("prove") && !lines.contains("no exact reflection"), "{lines}");
 
     let mut even = Model::clone(&model);

@@ -313,10 +313,10 @@ fn paired(
             dot(apart, apart)
         };
         let alike = beside.iter().filter(|&&c| kinds(c) == kinds(b));
-        // A body that one of two names calls for is that one's, and one with a side's name has
-        // another beside it.
+        // A body that one of two names calls for is that one's, and one with a side's name that
+        // is not in the plane has another beside it.
         let sided = !pairs.partners(&body.name).is_empty();
-        let free = alike.filter(|c| !sided || **c != b).filter(|c| {
+        let free = alike.filter(|c| !sided || **c != b || far(c) < 1e-6).filter(|c| {
             let calls = partners(**c);
             calls.is_empty() || calls.contains(&body.name)
         });

@@ -23,7 +23,7 @@ const TOKENS: [[&str; 2]; 8] = [
 pub struct Pairs(Vec<[String; 2]>);
 
 impl Pairs {
-    /// By patterns of the one side and of the other, in which each `*` stands for the same text:
+    /// By patterns of the one side and of the other, whose first `*` stand for the same text, and so on:
     /// `left_*` and `right_*`. None: left and right as people write them.
     pub fn new(patterns: Vec<[String; 2]>) -> Self {
         Self(patterns)

@@ -20,7 +20,7 @@ pub struct SymmetryConfig {
     /// The plane that the robot is reflected in, by two of the world's axes: `"xz"` exchanges left
     /// and right of a robot that looks along x, `"yz"` forwards and backwards.
     pub plane: Plane,
-    /// Names of the two sides, as pairs of patterns in which each `*` stands for the same text:
+    /// Names of the two sides, as pairs of patterns whose first `*` stand for the same text, and so on:
     /// `[["left_*", "right_*"]]`; of bodies, joints and actuators. Empty: left and right in names,
     /// and places.
     pub pairs: Vec<[String; 2]>,

@@ -249,6 +249,8 @@ impl PolicyFile {
         let states: String =
             self.states.iter().map(|(name, columns)| format!(" and {columns} of {name}")).collect();
         let text = e.to_string();
+        // Behind it an exception has a list of calls.
+        let text = text.split("\nException raised from").next().unwrap_or_default();
         let why = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or_default();
         TchError::Torch(format!(
             "the policy file does not take this task's {} numbers of observations{states}: {why}",

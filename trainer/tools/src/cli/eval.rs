@@ -127,7 +127,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<i32, RunError> {
         // The next engine may take long, or fail.
         if k < last {
             let mean = outcome.returns.iter().sum::<f64>() / outcome.returns.len() as f64;
-            errln!("{}: mean return {mean:.2}; then the others", outcome.backend);
+            errln!("{}: mean return {mean:.2}; the next engine follows", outcome.backend);
         }
         outcomes.push(outcome);
     }

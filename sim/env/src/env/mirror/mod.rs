@@ -121,16 +121,19 @@ impl Reflection {
             return Err(ConfigError::new("symmetry", what).help(help).into());
         }
         let action = actions(&first, &mirror)?;
-        // The same where the task runs: parts that are inside each other in the default pose.
+        // Parts that are inside each other in the default pose do not touch where the task runs,
+        // nor do their counterparts.
         let pose = about.iter().map(|x| *x as f32).collect();
         let overlaps = first.physics().inside(&[pose], INSIDE);
-        let mut apart = Model::clone(&model);
+        let mut parted = Model::clone(&model);
         for pair in overlaps.iter().flatten() {
-            let [a, b] = pair.geoms.map(|g| model.geoms[g].body);
-            apart.excludes.extend((a.min(b) > 0).then_some((a.min(b), a.max(b))));
+            let own = pair.geoms.map(|g| model.geoms[g].body);
+            for [a, b] in [own, own.map(|b| mirror.bodies[b])] {
+                parted.excludes.extend((a.min(b) > 0).then_some((a.min(b), a.max(b))));
+            }
         }
         drop(first);
-        let models = grounds(&Arc::new(apart), sides.axis, 0.05);
+        let models = grounds(&Arc::new(parted), sides.axis, 0.05);
         let mut pair = Pair::new(&config, models, &mirror, &action)?;
         let command = pair.commands()?;
         let seen = pair.watch(&command)?;

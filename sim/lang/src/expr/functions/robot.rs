@@ -123,6 +123,12 @@ pub(crate) const TABLE: &[Function] = &[
         body: Body::Special(|c, call| {
             let share = c.value(call, 0)?;
             c.scalar(call, &share, 0)?;
+            let known = c.dag.value(share.at(0).node);
+            if known.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+                let why = "this share of a joint's range is not above 0 and at most 1";
+                return Err(ExprError::new(call.span_of(0), why)
+                    .help("0.9 is the usual factor of soft limits"));
+            }
             Ok(joints(c, call, |c, j| excess(c, j, share.at(0).node)))
         }),
     },

@@ -68,7 +68,7 @@ impl Trouble {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Broken { actions: false, .. } => {
-                "it depends on the causes, under Guard/*: where it is a reward or an observation, bounds in its expression; where it is a joint or a body, a smaller sim.dt, task.option.integrator = \"implicitfast\" where actuators have damping, more armature or damping at the joints, weaker actions or a gentler reset"
+                "by the causes under Guard/*: for a reward or an observation bounds in its expression, for a joint or a body a smaller sim.dt, task.option.integrator = \"implicitfast\" where actuators have damping, more armature or damping at the joints, weaker actions or a gentler reset"
             }
             Self::Broken { .. } | Self::NotFinite | Self::Skipped { .. } => {
                 "a lower ppo.learning_rate, observations and rewards within limits (clip, obs_normalization)"
