@@ -42,6 +42,15 @@ fn a_quadruped_has_a_left_and_a_right_side() {
     // With both sides made alike nothing is left of it.
     assert!(crooked.touching.holds() && crooked.touching.touching > 300, "{:?}", crooked.touching);
 
+    // One foot is softer: contacts are not alike, the rest is.
+    let mut soft = Model::clone(&model);
+    let foot = soft.geoms.iter().position(|g| g.name == "foot_fl").unwrap();
+    soft.geoms[foot].solref[0] *= 1.001;
+    let soft = Arc::new(soft);
+    let found = find(&config, &soft, 1).unwrap();
+    assert!(!found.touching.holds() && found.free.holds() && found.free.touching == 0);
+    assert!(found.lines(&soft).join("\n").contains("contacts have no exact reflection"));
+
     // What physics does not prove is said.
     let mut doubtful = crooked.clone();
     doubtful.touching.alike = 10;

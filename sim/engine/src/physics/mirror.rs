@@ -37,19 +37,21 @@ impl Proof {
     }
 }
 
-/// The robot whose shapes meet nothing, or with `ground` nothing but what is fixed to the world.
-pub fn without_contacts(model: &Model, ground: bool) -> Model {
+/// The robot whose shapes meet nothing.
+pub fn without_contacts(model: &Model) -> Model {
+    let mut made = model.clone();
+    made.geoms.iter_mut().for_each(|g| (g.contype, g.conaffinity) = (0, 0));
+    made.pairs.clear();
+    made
+}
+
+/// The robot whose shapes meet nothing but the world's own.
+pub fn ground_alone(model: &Model) -> Model {
     let mut made = model.clone();
     let fixed = |geom: usize| model.geoms[geom].body == 0;
-    if ground {
-        let bodies = 1..model.bodies.len();
-        made.excludes = bodies.clone().flat_map(|b| (1..b).map(move |a| (a, b))).collect();
-        made.excludes.extend(model.excludes.iter().filter(|(a, _)| *a == 0));
-        made.pairs.retain(|pair| fixed(pair.geom1) || fixed(pair.geom2));
-    } else {
-        made.geoms.iter_mut().for_each(|g| (g.contype, g.conaffinity) = (0, 0));
-        made.pairs.clear();
-    }
+    made.excludes = (1..model.bodies.len()).flat_map(|b| (1..b).map(move |a| (a, b))).collect();
+    made.excludes.extend(model.excludes.iter().filter(|(a, _)| *a == 0));
+    made.pairs.retain(|pair| fixed(pair.geom1) || fixed(pair.geom2));
     made
 }
 

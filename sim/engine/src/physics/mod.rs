@@ -111,7 +111,8 @@ pub trait Physics: Send {
     }
 
     /// Of each pose the pairs of geoms that are more than `least` (m) inside each other, of those
-    /// that can touch, the deepest first; none where an engine does not tell. The shared ground is not there.
+    /// that can touch, the deepest first; none where an engine does not tell. The shared ground
+    /// is not there.
     fn inside(&self, poses: &[Vec<f32>], least: f64) -> Vec<Vec<Overlap>> {
         let _ = (poses, least);
         Vec::new()

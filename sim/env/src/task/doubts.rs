@@ -9,7 +9,7 @@ use ostler_model::{JointKind, Model};
 /// A joint this far (rad, m) beyond its limits is beyond them.
 const BEYOND: f64 = 1e-4;
 /// Shapes this far (m) inside each other are so.
-const INSIDE: f64 = 1e-3;
+pub(crate) const INSIDE: f64 = 1e-3;
 /// Names of one line.
 const MOST: usize = 4;
 

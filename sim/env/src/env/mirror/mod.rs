@@ -15,9 +15,10 @@ use crate::config::{Backend, ConfigError, RewardTerm, SimConfig, TaskConfig};
 use crate::config::{HalfOrRange, ObservationTerm, Spread, SpreadConfig};
 pub use crate::reflection::{Reflection, Signed};
 use crate::spaces::{ActionSpace, ObsRow};
+use crate::task::doubts::INSIDE;
 use alike::{Columns, Entry, Unlike};
 use ostler_base::names::nearest;
-use ostler_engine::physics::mirror::{grounds, prove, without_contacts};
+use ostler_engine::physics::mirror::{ground_alone, grounds, prove, without_contacts};
 use ostler_model::Model;
 use ostler_model::mirror::{Mirror, MirrorError, Pairs};
 use pair::Pair;
@@ -30,8 +31,6 @@ const STATES: u32 = 1000;
 /// How far accelerations may be from their reflections in the median state: beyond, the two sides
 /// are different robots.
 const MOST: f64 = 0.05;
-/// Shapes this far (m) inside each other are so.
-const INSIDE: f64 = 1e-3;
 
 /// What is to be reflected.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,7 +94,7 @@ impl Reflection {
             Mirror::find(&model, sides.axis, &sides.pairs).map_err(|e| refused(&e))?;
         let about = &first.pose().qpos;
         // Shapes that are inside each other would hide what moves alike.
-        let apart = Arc::new(without_contacts(&model, true));
+        let apart = Arc::new(ground_alone(&model));
         let proof = prove(&apart, &mirror, about, STATES)?;
         let even = match differences.is_empty() {
             true => Arc::clone(&model),
@@ -104,7 +103,7 @@ impl Reflection {
         let touching = prove(&even, &mirror, about, STATES)?;
         let free = match touching.holds() {
             true => touching.clone(),
-            false => prove(&Arc::new(without_contacts(&even, false)), &mirror, about, STATES)?,
+            false => prove(&Arc::new(without_contacts(&even)), &mirror, about, STATES)?,
         };
         if proof.typical > MOST {
             let joint = proof.joint.as_deref().unwrap_or("none");

@@ -67,7 +67,9 @@ pub fn attached<E: From<MjcfError>>(
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut changes = Vec::new();
     for model in root.children_named("asset").flat_map(|a| a.children_named("model")) {
-        let Some(attr) = model.attr("file") else { continue };
+        // Included files stay as they are.
+        let own = model.attr("file").filter(|attr| attr.value_at(0).file() == 0);
+        let Some(attr) = own else { continue };
         let file = folder.join(&attr.value);
         // What is no file here, MuJoCo says.
         if let Some(other) = if file.is_file() { other(&file)? } else { None } {

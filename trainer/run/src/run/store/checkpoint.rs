@@ -378,8 +378,7 @@ pub fn meta_of(path: &Path) -> Option<Meta> {
     file.read_exact_at(&mut header, 8).ok()?;
     let header: serde_json::Value = serde_json::from_slice(&header).ok()?;
     let json = header.get("__metadata__")?.get(META)?.as_str()?;
-    let meta: Meta = serde_json::from_str(json).ok()?;
-    (meta.format == FORMAT && meta.version == VERSION).then_some(meta)
+    meta_in(json).ok()
 }
 
 /// Whether memory, `free` bytes where that is known, holds a file of `length` bytes and the
@@ -419,6 +418,26 @@ fn copied(bytes: &[u8]) -> Result<Vec<u8>, MemoryError> {
     Ok(copy)
 }
 
+/// Reads the metadata of a checkpoint of this version.
+fn meta_in(json: &str) -> Result<Meta, String> {
+    #[derive(Deserialize)]
+    struct Mark {
+        format: String,
+        version: u32,
+    }
+    let mark: Mark = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
+    if mark.format != FORMAT {
+        return Err(format!("its format is \"{}\", not {FORMAT}", mark.format));
+    }
+    if mark.version != VERSION {
+        return Err(format!(
+            "its layout is version {}, this program reads version {VERSION}",
+            mark.version
+        ));
+    }
+    serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))
+}
+
 /// Takes a checkpoint's bytes apart.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
     let (_, header) =
@@ -428,23 +447,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
         "it is a safetensors file, but not a checkpoint of Ostler (no metadata \"ostler\")"
             .to_string()
     })?;
-    #[derive(Deserialize)]
-    struct Mark {
-        format: String,
-        version: u32,
-    }
-    let mark: Mark = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
-    if mark.format != FORMAT {
-        return Err(format!("its format is \"{}\", not {FORMAT}", mark.format).into());
-    }
-    if mark.version != VERSION {
-        return Err(format!(
-            "its layout is version {}, this program reads version {VERSION}",
-            mark.version
-        )
-        .into());
-    }
-    let meta: Meta = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
+    let meta = meta_in(json)?;
     let file = SafeTensors::deserialize(bytes).map_err(|e| format!("{REMEDY} ({e})"))?;
     let mut tensors = file.tensors();
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
