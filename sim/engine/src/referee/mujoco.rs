@@ -5,6 +5,7 @@
 use ostler_base::{files, python};
 use ostler_model::mjcf;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -35,6 +36,9 @@ pub const SCRIPTS: [(&str, &str); 5] = [
 
 /// Names the interpreter, for this module and for the tests.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
+
+/// The most files that attach one another in a chain; MuJoCo's own readers stop earlier.
+const MOST_NESTED: usize = 16;
 
 /// Why MuJoCo gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -151,26 +155,39 @@ impl MuJoCo {
     }
 
     /// The file that MuJoCo is to read for the robot in `path`, whose files lie in its folder or
-    /// `within`: of a URDF, and of those that an MJCF file attaches, a copy with plain names of
-    /// meshes, which its reader takes for those that are meant.
+    /// `within`: of a URDF, and of those that an MJCF file attaches, directly or through others, a
+    /// copy with plain names of meshes, which its reader takes for those that are meant.
     ///
     /// # Errors
     /// The file cannot be read, or the copy cannot be written.
     pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
-        if let Some(copy) = self.urdf(path, within)? {
-            return Ok(copy);
-        }
         let path = absolute(path)?;
         let within = within.map(absolute).transpose()?;
-        let reach = within.as_deref().or(path.parent());
-        match mjcf::attached_urdf(&path, reach, |urdf| self.urdf(urdf, reach))? {
-            Some(text) => self.beside(&path, &text),
-            // UTF-8 is all that MuJoCo reads.
-            None => match mjcf::recoded(&path)? {
-                Some(text) => self.beside(&path, &text),
-                None => Ok(path),
-            },
+        Ok(self.copy(&path, within.as_deref(), MOST_NESTED)?.unwrap_or(path))
+    }
+
+    /// The copy that stands for the file `path`, if MuJoCo cannot read that itself.
+    fn copy(
+        &self,
+        path: &Path,
+        within: Option<&Path>,
+        nested: usize,
+    ) -> Result<Option<PathBuf>, RefereeError> {
+        if let Some(copy) = self.urdf(path, within)? {
+            return Ok(Some(copy));
         }
+        let reach = within.or(path.parent());
+        let attached = mjcf::attached_copies(path, reach, |file| match nested {
+            // Files that attach each other, which MuJoCo refuses.
+            0 => Ok(None),
+            _ => self.copy(file, reach, nested - 1),
+        })?;
+        // UTF-8 is all that MuJoCo reads.
+        let text = match attached {
+            Some(text) => Some(text),
+            None => mjcf::recoded(path)?,
+        };
+        text.map(|text| self.beside(path, reach, &text)).transpose()
     }
 
     /// The copy of a URDF; nothing of another file.
@@ -188,19 +205,26 @@ impl MuJoCo {
         Ok(Some(copy))
     }
 
-    /// A file with this text in the place of `path`, beside links to what lies beside that.
-    fn beside(&self, path: &Path, text: &str) -> Result<PathBuf, RefereeError> {
+    /// A file with this text in the place of `path`, beside links to what lies beside that, and
+    /// beside the folders around it as far as `reach`, so that `../` leads to the same files.
+    fn beside(
+        &self,
+        path: &Path,
+        reach: Option<&Path>,
+        text: &str,
+    ) -> Result<PathBuf, RefereeError> {
         let (Some(around), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(path.to_path_buf());
         };
-        let folder = self.room()?;
-        for entry in around.read_dir().map_err(RefereeError::Folder)? {
-            let entry = entry.map_err(RefereeError::Folder)?;
-            if entry.file_name() != name {
-                let link = folder.join(entry.file_name());
-                std::os::unix::fs::symlink(entry.path(), link).map_err(RefereeError::Folder)?;
-            }
+        let above = reach.filter(|top| around.starts_with(top)).unwrap_or(around);
+        let inner = around.strip_prefix(above).unwrap_or(Path::new(""));
+        let (mut from, mut folder) = (above.to_path_buf(), self.room()?);
+        for next in inner {
+            link_all_but(next, &from, &folder)?;
+            (from, folder) = (from.join(next), folder.join(next));
+            files::own_folder(&folder).map_err(RefereeError::Folder)?;
         }
+        link_all_but(name, &from, &folder)?;
         let copy = folder.join(name);
         files::create_with(&copy, text.as_bytes()).map_err(RefereeError::Folder)?;
         Ok(copy)
@@ -284,6 +308,18 @@ impl Drop for MuJoCo {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Links in `folder` to all that lies in `from`, one name apart.
+fn link_all_but(name: &OsStr, from: &Path, folder: &Path) -> Result<(), RefereeError> {
+    for entry in from.read_dir().map_err(RefereeError::Folder)? {
+        let entry = entry.map_err(RefereeError::Folder)?;
+        if entry.file_name() != name {
+            let link = folder.join(entry.file_name());
+            std::os::unix::fs::symlink(entry.path(), link).map_err(RefereeError::Folder)?;
+        }
+    }
+    Ok(())
 }
 
 fn broken(why: String, words: String) -> RefereeError {

@@ -14,10 +14,11 @@ pub(crate) const INSIDE: f64 = 1e-3;
 const MOST: usize = 4;
 
 impl Task {
-    /// A default pose outside of limits, and outputs of 0 that are clipped.
+    /// A default pose outside of limits, outputs of 0 that are clipped, and terminations that hold
+    /// in every state.
     pub fn doubts(&self, model: &Model) -> Vec<String> {
-        let out_of_limits = out_of_limits(model, self);
-        out_of_limits.into_iter().chain(out_of_reach(model, self)).collect()
+        let found = [out_of_limits(model, self), out_of_reach(model, self), always_over(self)];
+        found.into_iter().flatten().collect()
     }
 }
 
@@ -76,6 +77,18 @@ fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
              another task.default_pose, or other values in [[task.reset]], lies within",
             task.pose.name,
             few(&beyond, MOST)
+        )
+    })
+}
+
+fn always_over(task: &Task) -> Option<String> {
+    let ends = task.score.terminations.iter().map(|end| &end.term);
+    let always = ends.filter(|term| term.program.constant().is_some_and(|x| x != 0.0));
+    let names: Vec<_> = always.map(|term| format!("{} ({})", term.name, term.text)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "every episode ends after its first step, for a termination holds in every state: {}",
+            few(&names, MOST)
         )
     })
 }

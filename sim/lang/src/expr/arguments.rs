@@ -33,6 +33,26 @@ impl Checker<'_> {
         Ok(values)
     }
 
+    /// Refuses two bounds, arguments `[lo, hi]` of a call, that are numbers with nothing between.
+    pub fn ordered(&self, call: &Call, [lo, hi]: [usize; 2]) -> Result<(), ExprError> {
+        let (low, high) = (self.value(call, lo)?, self.value(call, hi)?);
+        for i in 0..low.comps.len().max(high.comps.len()) {
+            // Lengths that differ are refused elsewhere.
+            let number = |v: &Value| {
+                let comp = v.comps.get(if v.comps.len() == 1 { 0 } else { i })?;
+                self.dag.value(comp.node)
+            };
+            if let (Some(a), Some(b)) = (number(&low), number(&high))
+                && a > b
+            {
+                let why = format!("nothing is at least {a} and at most {b}");
+                return Err(ExprError::new(call.span_of(lo), why)
+                    .help(format!("the smaller bound comes first: {b}, {a}")));
+            }
+        }
+        Ok(())
+    }
+
     /// The one unit of several that must agree.
     fn join(&self, call: &Call, units: impl Iterator<Item = Unit>) -> Result<Unit, ExprError> {
         let mut joined = Unit::Any;

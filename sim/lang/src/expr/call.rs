@@ -278,7 +278,12 @@ impl Checker<'_> {
         Ok(value)
     }
 
-    fn map_rule(&mut self, call: &Call, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
+    /// [`Body::Map`].
+    pub(super) fn map_rule(
+        &mut self,
+        call: &Call,
+        f: &fn(&mut Dag, &[Id]) -> Id,
+    ) -> Result<Value, ExprError> {
         let values = self.values(call)?;
         for (i, value) in values.iter().enumerate() {
             self.number(value, call.span_of(i), &format!("`{}`", call.function.name))?;

@@ -185,6 +185,14 @@ impl Program {
         self.quat
     }
 
+    /// Its one number, if that is the same in every state.
+    pub fn constant(&self) -> Option<f32> {
+        match self.code.steps[..] {
+            [(Step::Const(bits), 0)] => Some(f32::from_bits(bits)),
+            _ => None,
+        }
+    }
+
     /// Its steps.
     pub fn code(&self) -> &Code {
         &self.code

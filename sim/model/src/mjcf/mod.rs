@@ -67,7 +67,7 @@ use source::Sources;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use unfelt::VisualGeoms;
-pub use urdf::{PlainUrdf, attached as attached_urdf, plain as plain_urdf};
+pub use urdf::{PlainUrdf, attached as attached_copies, plain as plain_urdf};
 
 /// How a robot's file is read; `..Reading::default()` stands for what is not said.
 #[derive(Debug, Clone, Default)]

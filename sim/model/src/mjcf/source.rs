@@ -67,7 +67,7 @@ impl Sources {
             let quote = text.get(..start).and_then(|before| before.chars().last());
             let length = quote.and_then(|q| text.get(start..)?.find(q));
             if let Some(length) = length {
-                text.replace_range(start..start + length, &value);
+                text.replace_range(start..start + length, &written(&value));
             }
         }
         text
@@ -225,6 +225,15 @@ pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 /// As [`read_bytes`], of text.
 pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
     Ok(decode(read_bytes(path)?))
+}
+
+/// A value as it stands in an attribute.
+fn written(value: &str) -> String {
+    let mut text = value.replace('&', "&amp;");
+    for (character, name) in [('<', "&lt;"), ('"', "&quot;"), ('\'', "&apos;")] {
+        text = text.replace(character, name);
+    }
+    text
 }
 
 /// The text of a file, if its bytes are not that text in UTF-8.

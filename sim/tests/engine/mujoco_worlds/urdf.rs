@@ -146,3 +146,46 @@ fn a_file_in_another_encoding_opens_mujocos_worlds() {
         }
     }
 }
+
+/// A scene, the scene that it attaches, and the URDF that this one attaches have their files
+/// beside and above them: MuJoCo's worlds find each, though it gets copies of all three.
+#[test]
+fn a_scene_that_attaches_through_others_opens_mujocos_worlds() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = folder.path().join("a & b");
+    let write = |name: &str, text: &str| {
+        let path = lab.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let corners = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\n";
+    let mesh = format!("{corners}f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
+    for name in ["meshes/block.obj", "arms/own.obj", "arms/hand_description/meshes/finger.obj"] {
+        write(name, &mesh);
+    }
+    write("parts/light.xml", "<mujocoinclude><option gravity=\"0 0 -3\"/></mujocoinclude>");
+    write(
+        "arms/hand_description/hand.urdf",
+        &format!(
+            r#"<robot name="hand"><link name="palm">{MASS}<collision><geometry><mesh filename="package://hand_description/meshes/finger.obj"/></geometry></collision></link></robot>"#
+        ),
+    );
+    write(
+        "arms/arm.xml",
+        r#"<mujoco model="arm"><asset><mesh name="own" file="own.obj"/><model name="hand" file="hand_description/hand.urdf"/></asset><worldbody><body name="upper"><joint name="shoulder"/><geom type="mesh" mesh="own"/><body name="wrist" pos="0 0 0.3"><joint name="turn" axis="0 1 0"/><geom size="0.02"/><attach model="hand" body="palm" prefix="h_"/></body></body></worldbody></mujoco>"#,
+    );
+    write(
+        "scenes/lift.xml",
+        r#"<mujoco><include file="../parts/light.xml"/><asset><mesh name="block" file="../meshes/block.obj"/><model name="arm" file="../arms/arm.xml"/></asset><worldbody><body name="block"><freejoint/><geom type="mesh" mesh="block"/></body><frame pos="1 0 0"><attach model="arm" body="upper" prefix="a_"/></frame></worldbody></mujoco>"#,
+    );
+    let reading = mjcf::Reading { within: Some(&lab), ..mjcf::Reading::default() };
+    let (model, _) = reading.read(&lab.join("scenes/lift.xml")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(model.bodies.iter().any(|b| b.name == "a_h_palm"));
+    let model = Arc::new(model);
+    let Some((mut ours, mut theirs)) = pair(&model) else { return };
+    for step in 0..20 {
+        ours.step(&[], 1);
+        theirs.step(&[], 1);
+        compare("lift", step, ours.state(), theirs.state());
+    }
+}

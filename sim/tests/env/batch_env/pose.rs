@@ -213,3 +213,20 @@ fn a_pose_beyond_limits_and_out_of_reach_is_told() {
     assert!(said.len() == 1 && said[0].contains("beyond them: servo by 0.5000 rad"), "{said:?}");
     assert_eq!(doubts(Some([-1.0, 1.0]), 2.5).len(), 2);
 }
+
+#[test]
+fn a_termination_that_always_holds_is_told() {
+    let robot = model();
+    let doubts = |expr: &str| {
+        let end = format!("[[termination]]\nname = \"over\"\nexpr = \"{expr}\"");
+        let task = Task::compile(&robot, &seen("", &format!("{SERVO}\n{end}")), 0.02).unwrap();
+        task.doubts(&robot)
+    };
+    for expr in ["time > 3", "false", "1 > 2"] {
+        assert_eq!(doubts(expr), [""; 0], "{expr}");
+    }
+    for expr in ["true", "1 < 2"] {
+        let said = doubts(expr);
+        assert!(said.len() == 1 && said[0].ends_with(&format!("over ({expr})")), "{said:?}");
+    }
+}

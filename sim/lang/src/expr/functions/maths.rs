@@ -117,10 +117,7 @@ pub(crate) const TABLE: &[Function] = &[
         gives: "as x",
         rule: Rule::Same,
         doc: "x, but at least lo and at most hi",
-        body: Body::Map(|d, x| {
-            let low = d.two(Op::Max, x[0], x[1]);
-            d.two(Op::Min, low, x[2])
-        }),
+        body: Body::Special(clip),
     },
     elementwise!("wrap_angle", Rule::Keep, "the same angle [rad] from -pi to below pi", wrap_angle),
     reduction!("norm", Rule::Shared, "length: root of the sum of squares", |d, x| {
@@ -220,6 +217,15 @@ fn extreme(c: &mut Checker<'_>, call: &Call, op: Op) -> Result<Value, ExprError>
         return Ok(Value::scalar(c.dag.fold(op, &ids), unit));
     }
     c.map_same(call, &values, |d: &mut Dag, x: &[Id]| d.fold(op, x))
+}
+
+fn clip(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    c.ordered(call, [1, 2])?;
+    let within: fn(&mut Dag, &[Id]) -> Id = |d, x| {
+        let low = d.two(Op::Max, x[0], x[1]);
+        d.two(Op::Min, low, x[2])
+    };
+    c.map_rule(call, &within)
 }
 
 fn atan2(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {

@@ -61,6 +61,7 @@ fn tolerance(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
         args: call.args[..call.args.len().min(4)].to_vec(),
     };
     let values = c.agreeing(&numbers)?;
+    c.ordered(call, [1, 2])?;
     if let Some(margin) = values.get(3)
         && let Some(x) = margin.ids().iter().filter_map(|&i| c.dag.value(i)).next()
         && x < 0.0

@@ -1,7 +1,7 @@
 //! Which file a mesh of a URDF is.
 
 use crate::Model;
-use crate::mjcf::{MjcfError, Reading, attached_urdf, parse, plain_urdf};
+use crate::mjcf::{MjcfError, Reading, attached_copies, parse, plain_urdf};
 use std::path::Path;
 
 /// A box of these sides at the origin, which has their product times 1000 kg.
@@ -249,18 +249,18 @@ fn mujoco_gets_a_scene_that_attaches_the_copies() {
         <model name="h" file="hand.xml"/><model file="nowhere.urdf"/></asset></mujoco>"#;
     std::fs::write(&scene, text).unwrap();
     let mut asked = Vec::new();
-    let copied = attached_urdf(&scene, None, |file| {
+    let copied = attached_copies(&scene, None, |file| {
         asked.push(file.strip_prefix(at).unwrap().display().to_string());
         Ok::<_, MjcfError>(plain_urdf(file, None)?.map(|_| "/copy/robot.urdf".into()))
     });
     assert_eq!(copied.unwrap().unwrap(), text.replace("arm/arm.urdf", "/copy/robot.urdf"));
     assert_eq!(asked, ["arm/arm.urdf", "hand.xml"]);
-    let none = attached_urdf(&at.join("hand.xml"), None, |_| Ok::<_, MjcfError>(Some("x".into())));
+    let none = attached_copies(&at.join("hand.xml"), None, |_| Ok::<_, MjcfError>(Some("x".into())));
     assert_eq!(none.unwrap(), None);
     // What it includes may lie above it.
     std::fs::write(at.join("hand.xml"), "<mujocoinclude/>").unwrap();
     std::fs::write(at.join("arm/up.xml"), "<mujoco><include file=\"../hand.xml\"/></mujoco>")
         .unwrap();
-    let up = |within| attached_urdf(&at.join("arm/up.xml"), within, |_| Ok::<_, MjcfError>(None));
+    let up = |within| attached_copies(&at.join("arm/up.xml"), within, |_| Ok::<_, MjcfError>(None));
     assert!(up(Some(at)).is_ok() && up(None).is_err());
 }

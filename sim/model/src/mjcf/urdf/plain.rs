@@ -50,7 +50,7 @@ pub fn plain(path: &Path, within: Option<&Path>) -> Result<Option<PlainUrdf>, Mj
 }
 
 /// The text of the MJCF file `path`, whose files lie in its folder or `within`, with others for the
-/// URDF files that it attaches: what `other` gives for their paths. Nothing if it attaches none, or
+/// files that it attaches: what `other` gives for their paths. Nothing if it attaches none, or
 /// `other` gives nothing.
 ///
 /// # Errors

@@ -120,6 +120,9 @@ fn laws(model: &Model) {
     }
 }
 
+/// The most geoms of the world that a table lists.
+const MOST_FIXED: usize = 20;
+
 /// Geoms that can touch others: the names that `contact(...)` and `[[task.contact]]` take.
 pub(super) fn geoms(model: &Model) {
     let numbers = |x: &[f64]| x.iter().map(|x| short(*x)).collect::<Vec<_>>().join(" ");
@@ -132,9 +135,20 @@ pub(super) fn geoms(model: &Model) {
         GeomKind::Box | GeomKind::Ellipsoid => format!("{} {}", g.kind.word(), numbers(&g.size)),
         GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => g.kind.word().into(),
     };
-    let heads = ["name", "body", "shape [m]", "friction", "condim", "priority", "bits"];
+    let heads = ["name", "body", "shape [m]", "friction", "condim", "priority", "contype", "conaffinity"];
     let mut rows = vec![heads.map(String::from)];
-    for g in model.geoms.iter().filter(|g| g.contype != 0 || g.conaffinity != 0) {
+    // Geoms of the world, thousands in an arena.
+    let (mut fixed, mut unshown) = (0, 0);
+    for (i, g) in model.geoms.iter().enumerate() {
+        let paired = model.pairs.iter().any(|p| p.geom1 == i || p.geom2 == i);
+        if g.contype == 0 && g.conaffinity == 0 && !paired {
+            continue;
+        }
+        fixed += usize::from(g.body == 0);
+        if g.body == 0 && fixed > MOST_FIXED {
+            unshown += 1;
+            continue;
+        }
         rows.push([
             g.name.clone(),
             model.bodies[g.body].name.clone(),
@@ -142,18 +156,22 @@ pub(super) fn geoms(model: &Model) {
             numbers(&g.friction),
             g.condim.to_string(),
             g.priority.to_string(),
-            format!("{} with {}", g.contype, g.conaffinity),
+            g.contype.to_string(),
+            format!("{}{}", g.conaffinity, if paired { ", in <pair>" } else { "" }),
         ]);
     }
     if rows.len() == 1 {
         return;
     }
     let wide = |k: usize| rows.iter().map(|r| r[k].chars().count()).max().unwrap_or_default();
-    let wide: [usize; 7] = std::array::from_fn(wide);
+    let wide: [usize; 8] = std::array::from_fn(wide);
     outln!("\ngeoms that can touch");
     for row in &rows {
         let cells = row.iter().zip(wide).map(|(cell, wide)| format!("{cell:wide$}"));
         outln!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    if unshown > 0 {
+        outln!("  and {unshown} more of the world");
     }
 }
 
