@@ -54,7 +54,8 @@ pub const PROOFS: [Proof; 9] = [
             "sim/kernels/host.cpp",
             "sim/engine/src/physics/native/evaluate.rs",
             "sim/engine/src/physics/native/tables.rs",
-            "sim/engine/src/referee",
+            "sim/engine/src/referee/residual",
+            "sim/engine/src/referee/states.rs",
             "sim/tests/engine/mjcf_referee/attached.rs",
             "sim/tests/engine/native_referee",
             "tests/referee/mujoco_states.py",
@@ -93,7 +94,8 @@ pub const PROOFS: [Proof; 9] = [
             "sim/engine/src/physics/native/evaluate.rs",
             "sim/engine/src/physics/native/specialize/compiler.rs",
             "sim/engine/src/physics/native/tables.rs",
-            "sim/engine/src/referee",
+            "sim/engine/src/referee/residual",
+            "sim/engine/src/referee/states.rs",
             "sim/tests/engine/native_referee/engine.rs",
             "sim/tests/engine/native_referee/pending.rs",
             "sim/tests/engine/native_referee/reference.rs",
@@ -182,12 +184,18 @@ struct Proved {
 
 /// Runs the proofs that are due in full, or all, and writes those that pass into the record. A
 /// proof whose tests print programs runs always, and passes over the models that are proved.
+/// `names`: those alone, if there are any.
 ///
 /// # Errors
-/// A source or the record cannot be read or written; a test fails.
-pub fn nightly(place: &Place, all: bool) -> Result<(), SetupError> {
+/// A name is no proof's; a source or the record cannot be read or written; a test fails.
+pub fn nightly(place: &Place, all: bool, names: &[String]) -> Result<(), SetupError> {
+    if let Some(name) = names.iter().find(|name| PROOFS.iter().all(|p| p.name != **name)) {
+        let known = PROOFS.map(|p| p.name).join(", ");
+        return Err(SetupError::Usage(format!("no proof is called {name}; there are {known}")));
+    }
     let mut failed = None;
-    for proof in &PROOFS {
+    let chosen = |proof: &&Proof| names.is_empty() || names.iter().any(|n| n == proof.name);
+    for proof in PROOFS.iter().filter(chosen) {
         let sources = hash(&place.root, proof.sources)?;
         let record = read(&place.root)?;
         let known = match state(&record, proof, &sources) {

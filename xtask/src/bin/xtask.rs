@@ -16,9 +16,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                the tests of what differs from REF (the merge base with main without one) and
                of the packages that depend on it
   features     build the simulation with every combination of its features
-  nightly [--all]
+  nightly [--all] [NAME ...]
                the tests of thousands of states and several architectures in full: for what
-               has changed since (tests/proved.toml), or all
+               has changed since (tests/proved.toml), or all; of the proofs of these names
   mutants [TEXT]
                make the mistakes of tests/mutants.txt in a copy, one at a time, those of a
                package or whose line has TEXT, or all, and print the share that tests find:
@@ -67,8 +67,10 @@ fn run(args: &[String]) -> Result<(), SetupError> {
         (changed::COMMAND, command) => changed::run_chosen(command),
         ("test", rest) => timed("test", || checks::test(&place, rest).map(drop)),
         ("features", []) => timed("features", || checks::features(&place)),
-        ("nightly", []) => timed("nightly", || proofs::nightly(&place, false)),
-        ("nightly", [all]) if all == "--all" => timed("nightly", || proofs::nightly(&place, true)),
+        ("nightly", [all, names @ ..]) if all == "--all" => {
+            timed("nightly", || proofs::nightly(&place, true, names))
+        }
+        ("nightly", names) => timed("nightly", || proofs::nightly(&place, false, names)),
         ("mutants", []) => timed("mutants", || mutants::run(&place, None)),
         ("mutants", [only]) => timed("mutants", || mutants::run(&place, Some(only))),
         ("recipes", []) => timed("recipes", || recipes::run(&place)),

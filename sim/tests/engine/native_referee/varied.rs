@@ -12,6 +12,8 @@ use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
 
 const STATES: usize = 1000;
+/// Of a feature's model: as many as of its own numbers (`features`).
+const FEATURE_STATES: usize = 400;
 /// With the other tests.
 const SHARE: usize = 100;
 
@@ -77,6 +79,7 @@ fn check(
     findings: &mut Findings,
     (stem, path): &(String, PathBuf),
     fields: &[Field],
+    states: usize,
 ) {
     let model = mjcf::load(path).unwrap();
     let varied: Vec<Varied> = fields.iter().flat_map(|f| elements(&model, *f)).collect();
@@ -97,7 +100,7 @@ fn check(
         }
         Err(e) => panic!("{label}: {e}"),
     };
-    let states = share::of(STATES, "states", SHARE);
+    let states = share::of(states, "states", SHARE);
     if !due(&label, &model) {
         return;
     }
@@ -119,7 +122,7 @@ fn every_field_alone_agrees_with_mujoco() {
     let mut findings = Findings::default();
     for robot in files("configs/robots") {
         for field in Field::ALL {
-            check(&mut mujoco, &mut findings, &robot, &[field]);
+            check(&mut mujoco, &mut findings, &robot, &[field], STATES);
         }
     }
     findings.finish();
@@ -132,26 +135,37 @@ fn all_fields_together_agree_with_mujoco() {
     // Two forms of one field.
     let all: Vec<Field> = Field::ALL.into_iter().filter(|f| *f != Field::Tensor).collect();
     for robot in files("configs/robots") {
-        check(&mut mujoco, &mut findings, &robot, &all);
+        check(&mut mujoco, &mut findings, &robot, &all, STATES);
     }
     findings.finish();
 }
 
 /// A model for each feature of MJCF: every kind of constraint, cone and actuator.
-#[test]
-fn fields_of_features_agree_with_mujoco() {
+fn of_features(fields: &[Field]) {
     let Some(mut mujoco) = mujoco() else { return };
     let mut findings = Findings::of_features();
-    let groups: [&[Field]; 4] = [
-        &[Field::Mass, Field::Com, Field::Moments, Field::Armature],
-        &[Field::Friction, Field::Wrench, Field::Gravity],
-        &[Field::Damping, Field::Frictionloss, Field::Stiffness, Field::Qpos0],
-        &[Field::Kp, Field::Kd, Field::Effort],
-    ];
     for model in files("tests/referee/features") {
-        for fields in groups {
-            check(&mut mujoco, &mut findings, &model, fields);
-        }
+        check(&mut mujoco, &mut findings, &model, fields, FEATURE_STATES);
     }
     findings.finish();
+}
+
+#[test]
+fn masses_of_features_agree_with_mujoco() {
+    of_features(&[Field::Mass, Field::Com, Field::Moments, Field::Armature]);
+}
+
+#[test]
+fn contacts_and_forces_of_features_agree_with_mujoco() {
+    of_features(&[Field::Friction, Field::Wrench, Field::Gravity]);
+}
+
+#[test]
+fn joints_of_features_agree_with_mujoco() {
+    of_features(&[Field::Damping, Field::Frictionloss, Field::Stiffness, Field::Qpos0]);
+}
+
+#[test]
+fn actuators_of_features_agree_with_mujoco() {
+    of_features(&[Field::Kp, Field::Kd, Field::Effort]);
 }
