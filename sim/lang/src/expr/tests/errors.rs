@@ -125,8 +125,16 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "such as 0.1",
     ),
     ("tolerance(time, 0, 1, «-2»)", "the margin -2 is negative", ""),
-    ("tolerance(time, «1», 0)", "nothing is at least 1 and at most 0", "the smaller bound comes first: 0, 1"),
-    ("clip(time, «1», -1)", "nothing is at least 1 and at most -1", "the smaller bound comes first: -1, 1"),
+    (
+        "tolerance(time, «1», 0)",
+        "nothing is at least 1 and at most 0",
+        "the smaller bound comes first: 0, 1",
+    ),
+    (
+        "clip(time, «1», -1)",
+        "nothing is at least 1 and at most -1",
+        "the smaller bound comes first: -1, 1",
+    ),
     (
         "quat_axis_angle([0, 0, 1], «time»)",
         "`quat_axis_angle` takes an angle here, this is in [s]",

@@ -255,7 +255,8 @@ fn mujoco_gets_a_scene_that_attaches_the_copies() {
     });
     assert_eq!(copied.unwrap().unwrap(), text.replace("arm/arm.urdf", "/copy/robot.urdf"));
     assert_eq!(asked, ["arm/arm.urdf", "hand.xml"]);
-    let none = attached_copies(&at.join("hand.xml"), None, |_| Ok::<_, MjcfError>(Some("x".into())));
+    let none =
+        attached_copies(&at.join("hand.xml"), None, |_| Ok::<_, MjcfError>(Some("x".into())));
     assert_eq!(none.unwrap(), None);
     // What it includes may lie above it.
     std::fs::write(at.join("hand.xml"), "<mujocoinclude/>").unwrap();

@@ -135,7 +135,8 @@ pub(super) fn geoms(model: &Model) {
         GeomKind::Box | GeomKind::Ellipsoid => format!("{} {}", g.kind.word(), numbers(&g.size)),
         GeomKind::Plane | GeomKind::Hfield(_) | GeomKind::Terrain => g.kind.word().into(),
     };
-    let heads = ["name", "body", "shape [m]", "friction", "condim", "priority", "contype", "conaffinity"];
+    let heads =
+        ["name", "body", "shape [m]", "friction", "condim", "priority", "contype", "conaffinity"];
     let mut rows = vec![heads.map(String::from)];
     // Geoms of the world, thousands in an arena.
     let (mut fixed, mut unshown) = (0, 0);
