@@ -162,7 +162,10 @@ impl MuJoCo {
     /// The file cannot be read, or the copy cannot be written.
     pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
         let path = absolute(path)?;
-        let within = within.map(absolute).transpose()?;
+        // Copies are made below names without `..`, if these lead to the same file.
+        let plain = files::plain(&path);
+        let path = if plain.is_file() { plain } else { path };
+        let within = within.map(absolute).transpose()?.map(|w| files::plain(&w));
         Ok(self.copy(&path, within.as_deref(), MOST_NESTED)?.unwrap_or(path))
     }
 
@@ -180,7 +183,7 @@ impl MuJoCo {
         let attached = mjcf::attached_copies(path, reach, |file| match nested {
             // Files that attach each other, which MuJoCo refuses.
             0 => Ok(None),
-            _ => self.copy(file, reach, nested - 1),
+            _ => self.copy(&files::plain(file), reach, nested - 1),
         })?;
         // UTF-8 is all that MuJoCo reads.
         let text = match attached {
