@@ -238,7 +238,7 @@ impl Blocks {
             clip: config.clip_param as f32,
             value_clip,
             value_coef: config.value_loss_coef as f32,
-            entropy_coef: config.entropy_coef as f32,
+            entropy_coef: config.entropy_bonus() as f32,
             imitation_coef,
             samples: n as f32,
             advantage_mean: mean,

@@ -108,7 +108,8 @@ pub struct ImitationConfig {
     pub coef: f64,
     /// Share of `coef` at the end of the run, to which it falls evenly. 0..1.
     pub final_share: f64,
-    /// Learn from the teacher alone: rewards count for the critic only.
+    /// Learn from the teacher alone: rewards count for the critic only, and `ppo.entropy_coef`
+    /// for nothing: no reward would stand against a standard deviation that it widens.
     pub alone: bool,
 }
 
@@ -133,6 +134,13 @@ impl ImitationConfig {
     /// The loss's weight where so much of the run is left, 0..1.
     pub fn coef_at(&self, left: f64) -> f64 {
         self.coef * (self.final_share + (1.0 - self.final_share) * left)
+    }
+}
+
+impl PpoConfig {
+    /// The weight of the entropy in the loss: none where a teacher alone is learnt from.
+    pub fn entropy_bonus(&self) -> f64 {
+        if self.imitation.is_on() && self.imitation.alone { 0.0 } else { self.entropy_coef }
     }
 }
 

@@ -79,7 +79,7 @@ impl LossKernel {
         }
         loss.terms.clip = config.clip_param as f32;
         loss.terms.value_coef = config.value_loss_coef as f32;
-        loss.terms.entropy_coef = config.entropy_coef as f32;
+        loss.terms.entropy_coef = config.entropy_bonus() as f32;
         loss.terms.imitation_coef = imitation as f32;
         loss.in_memory = address(&self.terms);
         let args = LossArgs { loss, stats: address(&own), rows: mb.rows };

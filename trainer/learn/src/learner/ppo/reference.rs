@@ -222,7 +222,7 @@ fn minibatch_loss(
     let loss = sum(&surrogate)?
         .f_add(&sum(&apart)?.f_mul_scalar(imitation)?)?
         .f_add(&sum(&values)?.f_mul_scalar(config.value_loss_coef)?)?
-        .f_sub(&sum(&judged.entropy)?.f_mul_scalar(config.entropy_coef)?)?;
+        .f_sub(&sum(&judged.entropy)?.f_mul_scalar(config.entropy_bonus())?)?;
     let outside = ratio.f_ne_tensor(&clipped)?.f_to_kind(Kind::Float)?;
     let columns = [&judged.kl, &outside, &surrogate, &values, &judged.entropy, &apart];
     let means = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?.f_detach()?;

@@ -102,7 +102,7 @@ fn a_policy_learns_what_its_teacher_does() {
             num_mini_batches: 2,
             kl_stop: 0.0,
             schedule: Schedule::Fixed,
-            entropy_coef: 0.0,
+            entropy_coef: 0.5, // does not count
             imitation: config(5.0, true),
             ..PpoConfig::default()
         };
@@ -111,9 +111,10 @@ fn a_policy_learns_what_its_teacher_does() {
         let actor = ActorConfig { rnn_type, rnn_hidden_dim: 5, ..actor };
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
         ppo.set_teacher(teacher(action, 4)).unwrap();
-        let mut off = Vec::new();
+        let (mut off, mut spread) = (Vec::new(), Vec::new());
         for i in 0..150 {
             let r = rollout(ppo.policy_mut(), &spec, 8, i);
+            spread.push(r.std.numel().gt(&0).then(|| r.std.max().double_value(&[])));
             // The policy sees what the teacher sees.
             r.obs.critic.as_ref().unwrap().shallow_clone().copy_(&r.obs.policy);
             off.push(ppo.update(&r).unwrap().imitation.unwrap());
@@ -121,6 +122,7 @@ fn a_policy_learns_what_its_teacher_does() {
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let (first, last) = (mean(&off[..3]), mean(&off[147..]));
         assert!(last < 0.1 * first, "{action:?} {rnn_type:?}: {first} to {last}");
+        assert_eq!(spread[0], spread[149], "{action:?} {rnn_type:?}: nothing widens it");
     }
 }
 
