@@ -18,7 +18,7 @@ LARGEST = 3.4028234e38
 def manifest(about, file):
     """What is said of a policy's `file`."""
     try:
-        read = json.loads(about.read_bytes())
+        read = json.loads(contents(about))
     except FileNotFoundError:
         raise ValueError(f"{about} is not there: `ostler export` writes it beside {file.name}") from None
     except OSError as e:
@@ -29,6 +29,17 @@ def manifest(about, file):
         raise _wrong(about, f'it says no "format": "{FORMAT}"')
     if type(read.get("version")) is not int or read["version"] != VERSION:
         raise _wrong(about, f"its version is {read.get('version')!r}, {VERSION} is known")
+    return read
+
+
+def contents(path):
+    """The bytes of a regular file of at most 16 MiB: a device has no end, a pipe waits."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file")
+    with path.open("rb") as file:
+        read = file.read(MOST + 1)
+    if len(read) > MOST:
+        raise ValueError(f"{path} has more than {MOST} bytes")
     return read
 
 

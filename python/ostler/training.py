@@ -72,6 +72,8 @@ class _Metrics:
 
     def new(self):
         """Whole lines since the last call."""
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"{self.path} is no regular file")
         try:
             with self.path.open("rb") as file:
                 if not self._goes_on(file):

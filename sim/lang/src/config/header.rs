@@ -181,20 +181,40 @@ impl Reader<'_> {
     }
 }
 
+/// Attributes whose texts an assembler reads.
+const ASSEMBLED: [&str; 7] =
+    ["section", "alias", "ifunc", "symver", "weakref", "copy", "patchable_function_entry"];
+
 /// What would bring a text in that is neither copied nor in the checksum, and its line: a
 /// directive in another spelling than [`included`] knows, or an assembler's.
 fn brings_in(text: &str) -> Option<(usize, String)> {
+    for (i, line) in text.split('\n').enumerate() {
+        if line.strip_suffix('\r').unwrap_or(line).contains('\r') {
+            return Some((i + 1, "a carriage return within a line".into()));
+        }
+        if ["??/", "??="].iter().any(|sign| line.contains(sign)) {
+            return Some((i + 1, "a trigraph".into()));
+        }
+    }
     for (number, line) in logical_lines(text) {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let names = || line.split(|c: char| !word(c));
-        if let Some(name) = names().find(|name| ["asm", "__asm", "__asm__"].contains(name)) {
+        let told = |name: &&str| {
+            let plain = name.trim_matches('_');
+            plain == "asm" || ASSEMBLED.contains(&plain) && attributes(&line)
+        };
+        if let Some(name) = names().find(told) {
             return Some((number, name.to_string()));
         }
         if line.contains("R\"") {
             return Some((number, "a raw string".into()));
         }
+        // Names that are made of parts could be any of these.
+        if ["##", "%:%:"].iter().any(|sign| line.contains(sign)) {
+            return Some((number, "##".into()));
+        }
         let start = line.trim_start();
-        let rest = ["#", "%:", "??="].iter().find_map(|sign| start.strip_prefix(sign));
+        let rest = ["#", "%:"].iter().find_map(|sign| start.strip_prefix(sign));
         let rest = rest.map_or("", str::trim_start);
         let directive = rest.split(|c: char| !word(c)).next().unwrap_or_default();
         let plain = || text.lines().nth(number - 1).is_some_and(|line| included(line).is_some());
@@ -209,6 +229,31 @@ fn brings_in(text: &str) -> Option<(usize, String)> {
     None
 }
 
+/// Whether a line has attributes, or defines what may stand in some.
+fn attributes(line: &str) -> bool {
+    ["__attribute", "[[", "define"].iter().any(|sign| line.contains(sign))
+}
+
+/// Characters with the numbers of their lines, without the ends of lines that are continued: as
+/// for GCC, blanks may stand between the backslash and the end.
+fn spliced(text: &str) -> Vec<(char, usize)> {
+    let (mut all, mut number, mut rest) = (Vec::with_capacity(text.len()), 1, text);
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        let blank = |c: char| c.is_ascii_whitespace() && c != '\n' || c == '\u{b}';
+        if c == '\\'
+            && let Some(after) = rest.trim_start_matches(blank).strip_prefix('\n')
+        {
+            number += 1;
+            rest = after;
+            continue;
+        }
+        all.push((c, number));
+        number += usize::from(c == '\n');
+    }
+    all
+}
+
 /// Lines as the preprocessor has them, with their numbers: continued ones are joined, comments
 /// are a space, and of texts in quotes the opening ones are left.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
@@ -218,40 +263,31 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
         Block,
         Text(char),
     }
-    let (mut lines, mut line, mut number, mut first) = (Vec::new(), String::new(), 1, 1);
-    let (mut at, mut rest) = (In::Code, text);
-    while let Some(c) = rest.chars().next() {
-        let joined = ["\\\n", "\\\r\n"].iter().find_map(|end| rest.strip_prefix(end));
-        if let Some(after) = joined {
-            number += 1;
-            rest = after;
-            continue;
-        }
-        rest = &rest[c.len_utf8()..];
+    let text = spliced(text);
+    let (mut lines, mut line, mut first) = (Vec::new(), String::new(), 1);
+    let (mut at, mut i) = (In::Code, 0);
+    while let Some(&(c, number)) = text.get(i) {
+        i += 1;
+        let next = text.get(i).map(|next| next.0);
         match (&at, c) {
-            (In::Block, '*') if rest.starts_with('/') => {
-                rest = &rest[1..];
+            (In::Block, '*') if next == Some('/') => {
+                i += 1;
                 at = In::Code;
             }
-            (In::Block, '\n') => number += 1,
             (In::Block, _) => {}
             (_, '\n') => {
-                number += 1;
                 lines.push((first, std::mem::take(&mut line)));
-                first = number;
+                first = number + 1;
                 at = In::Code;
             }
             (In::Line, _) => {}
-            (In::Code, '/') if rest.starts_with('/') => at = In::Line,
-            (In::Code, '/') if rest.starts_with('*') => {
-                rest = &rest[1..];
+            (In::Code, '/') if next == Some('/') => at = In::Line,
+            (In::Code, '/') if next == Some('*') => {
+                i += 1;
                 line.push(' ');
                 at = In::Block;
             }
-            (In::Text(_), '\\') => {
-                let next = rest.chars().next().filter(|c| *c != '\n');
-                rest = &rest[next.map_or(0, char::len_utf8)..];
-            }
+            (In::Text(_), '\\') => i += usize::from(next.is_some_and(|c| c != '\n')),
             (In::Text(quote), _) if c == *quote => {
                 line.push(' ');
                 at = In::Code;
@@ -347,6 +383,17 @@ mod tests {
             ("const char* s = R\"(\" /* \")\";\n#import \"x\"", 1),
             ("/* \" */ %:import \"x\"", 1),
             ("int a = 1'0; const char* s = \"' /* \";\n#import \"x\"", 2),
+            ("#inc\\ \nlude \"x.h\"", 1),
+            ("#inc\\\t\r\nlude \"x.h\"", 1),
+            ("int q;\n#inc\\\rlude \"x.h\"", 2),
+            ("int q;\r#include \"x.h\"", 1),
+            ("/* x *\\\n/ #include \"x.h\"\n/* */", 1),
+            ("/\\\n* \" */ #include \"x.h\"", 1),
+            ("#inc??/\nlude \"x.h\"", 1),
+            ("#define J(a,b) a##b\nJ(as,m)(\"nop\");", 1),
+            ("int a;\n__attribute__((section(\"a\\n.incbin\"))) char s;", 2),
+            ("#define S section(\"a\\n.incbin\")", 1),
+            ("int a [[gnu::__section__(\"a\")]];", 1),
         ] {
             assert_eq!(brings_in(text).map(|found| found.0), Some(line), "{text}");
         }
@@ -354,6 +401,7 @@ mod tests {
             "#include \"a.h\"\n  #  include\"b.h\" // asm\n",
             "// #import\n/* asm\n%:include \"x\" */ int plasma;",
             "#pragma once\n#define A \\\n  1\nfloat x = 'a' + \"/*\"[0];\n",
+            "int section = 1; // a \\ b \\\n##\nfloat copy(float x);",
             "const char *s = \"asm in VR\", *t = \"R\"; int n = 1'000'000; char c = u8'\"';",
         ] {
             assert_eq!(brings_in(text), None, "{text}");

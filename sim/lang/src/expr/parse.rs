@@ -35,7 +35,13 @@ pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
         }
         Some((token, span)) => {
             let what = format!("expected an operator or the end, found {}", describe(token));
-            Err(pythons(token, ExprError::new(span.clone(), what)))
+            let error = ExprError::new(span.clone(), what);
+            Err(match p.tokens.get(p.at.wrapping_sub(1)) {
+                Some((Token::Name("not"), _)) => {
+                    error.help("`not` binds loosely, as in Python: write (not ...) in brackets")
+                }
+                _ => pythons(token, error),
+            })
         }
     }
 }
@@ -46,7 +52,7 @@ fn pythons(token: &Token<'_>, error: ExprError) -> ExprError {
         Token::Name("if") => {
             error.help("a choice is written condition ? a : b, or if(condition, a, b)")
         }
-        Token::Name("is" | "in") => error.help("compare with == or !="),
+        Token::Name("is" | "in" | "not") => error.help("compare with == or !="),
         _ => error,
     }
 }
@@ -397,7 +403,16 @@ impl<'a> Parser<'a> {
                 let node = Node::Call { name, name_span: span, args };
                 Ok(self.push(node, whole))
             }
-            Token::Sign(s) => Err(ExprError::new(span, format!("expected a value, found `{s}`"))),
+            Token::Sign(s) => {
+                let error = ExprError::new(span, format!("expected a value, found `{s}`"));
+                let before = self.tokens.get(self.at.wrapping_sub(2)).map(|token| &token.0);
+                Err(match (before, s) {
+                    (Some(Token::Sign("*")), ")" | "," | "]") => {
+                        error.help("a pattern stands in quotes: joint_pos(\"*_knee\")")
+                    }
+                    _ => error,
+                })
+            }
         }
     }
 }

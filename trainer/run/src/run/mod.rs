@@ -47,6 +47,7 @@ pub use load::{LoadedRun, load_run};
 pub use load::{find, robot};
 pub use parts::{Machine, Parts, check_teacher};
 pub(crate) use schedules::try_out;
+pub use schedules::without_term;
 pub use setup::{MAY_CHANGE, Options};
 pub use setup::{Next, as_if_resumed, newest_unfinished, physics_doubt, plan};
 pub use signals::forwarded_from;

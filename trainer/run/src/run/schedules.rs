@@ -196,15 +196,8 @@ fn over_nothing(
 ) -> Vec<String> {
     let mut tags: Vec<String> = record.scalars().map(|s| s.0.to_string()).collect();
     // These come once there is something to count.
-    let in_group = |group: &str, names: &[String]| -> Vec<String> {
-        names.iter().map(|n| format!("{group}/{n}")).collect()
-    };
-    tags.extend(in_group("Episode_Reward", &spec.reward_names));
-    tags.extend(in_group("Episode_Termination", &spec.termination_names));
-    let metrics: Vec<String> = spec.metrics.iter().map(|m| m.name.clone()).collect();
-    tags.extend(in_group("Metrics", &metrics));
+    tags.extend(of_task(spec).into_iter().filter(|tag| evaluated || !tag.starts_with("Eval/")));
     if evaluated {
-        tags.extend(in_group("Eval/Metrics", &metrics));
         let names = [
             "mean_reward",
             "ci95_reward",
@@ -218,17 +211,39 @@ fn over_nothing(
         .iter()
         .filter(|s| s.over != ITERATION && !s.over.starts_with("Guard/"))
         .filter(|s| !tags.contains(&s.over));
-    let line = |s: &Schedule| {
-        let near = nearest(&s.over, tags.iter().map(String::as_str));
-        let near = near.map_or(String::new(), |n| format!("; did you mean \"{n}\"?"));
-        format!(
-            "{} follows \"{}\", which is not logged, and stays at {}{near}",
-            s.key,
-            s.over,
-            value(s, None)
-        )
+    nowhere.map(|s| stays(s, &tags)).collect()
+}
+
+/// Where rewards, terminations and metrics of a task are logged, and metrics of evaluations.
+const TERMS: [&str; 4] = ["Episode_Reward", "Episode_Termination", "Metrics", "Eval/Metrics"];
+
+/// The numbers that a task's terms are logged as.
+fn of_task(spec: &EnvSpec) -> Vec<String> {
+    let metrics: Vec<String> = spec.metrics.iter().map(|m| m.name.clone()).collect();
+    let names = [&spec.reward_names, &spec.termination_names, &metrics, &metrics];
+    let groups = TERMS.iter().zip(names);
+    let all = groups.flat_map(|(group, names)| names.iter().map(move |n| (group, n)));
+    all.map(|(group, name)| format!("{group}/{name}")).collect()
+}
+
+/// A sentence for each schedule of a task over a term that the task lacks.
+pub fn without_term(schedules: &[Schedule], spec: &EnvSpec) -> Vec<String> {
+    let tags = of_task(spec);
+    let of_terms = |s: &&Schedule| {
+        TERMS.iter().any(|group| s.over.starts_with(&format!("{group}/"))) && !tags.contains(&s.over)
     };
-    nowhere.map(line).collect()
+    schedules.iter().filter(of_terms).map(|s| stays(s, &tags)).collect()
+}
+
+fn stays(s: &Schedule, tags: &[String]) -> String {
+    let near = nearest(&s.over, tags.iter().map(String::as_str));
+    let near = near.map_or(String::new(), |n| format!("; did you mean \"{n}\"?"));
+    format!(
+        "{} follows \"{}\", which is not logged, and stays at {}{near}",
+        s.key,
+        s.over,
+        value(s, None)
+    )
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where the constraint solver stops.
 
 use crate::kernels::Solver;
-use ostler_model::{Integrator, Model, Options};
+use ostler_model::{Integrator, Model, Options, Solver as Asked};
 
 /// How constraints are solved: the few time steps that need more iterations are counted
 /// ([`super::NativePhysics::unsolved`]); smaller improvements of the scaled cost are rounding
@@ -33,12 +33,18 @@ pub(super) fn solver_note(model: &Model) -> Option<String> {
     if model.options.stops_early {
         return stopped(model);
     }
+    let follows = match model.options.solver {
+        Asked::Newton => "task.option.iterations = \"file\" follows it".to_string(),
+        Asked::Cg | Asked::Pgs => format!(
+            "the engine has MuJoCo's Newton alone, which task.option.iterations = {} stops earlier",
+            few.max(1)
+        ),
+    };
     (few < FEW).then(|| {
         format!(
             "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
              end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
-             file; `ostler compare --as-written` shows by how much, and \
-             task.option.iterations = \"file\" follows it"
+             file; `ostler compare --as-written` shows by how much, and {follows}"
         )
     })
 }

@@ -6,6 +6,7 @@
 //! Numerical Integration, I.1.4. `w` is MuJoCo's `dof_invweight0`, of the initial pose.
 
 use super::lower::inverse_weights;
+use ostler_model::summary::short;
 use ostler_model::{Integrator, JointKind, Model, MotorLaw};
 
 /// `k w h^2` above which an oscillation has fewer than six steps.
@@ -49,7 +50,7 @@ pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<Str
                 spring / SPRING,
                 format!(
                     "{} (stiffness {}: an oscillation takes {steps:.1} steps)",
-                    joint.name, drive.stiffness
+                    joint.name, short(drive.stiffness)
                 ),
             ));
         } else if damper > DAMPER {
@@ -57,7 +58,7 @@ pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<Str
                 damper / DAMPER,
                 format!(
                     "{} (damping {}: it takes {damper:.1} times the velocity in a step)",
-                    joint.name, drive.explicit_damping
+                    joint.name, short(drive.explicit_damping)
                 ),
             ));
         }

@@ -140,6 +140,12 @@ impl Files<'_> {
             let message = format!("a file cannot be part of itself: {}", round.join(" -> "));
             return refuse(self.sources, message);
         }
+        // Nor of what a link leads to.
+        let leads = path.is_symlink() && identity.extension().is_none_or(|end| end != "toml");
+        if leads {
+            let message = format!("\"{}\" leads to a file that does not end in .toml", want.path);
+            return refuse(self.sources, message);
+        }
         let text = match source::read(&path) {
             Ok(text) => text,
             Err(why) => {

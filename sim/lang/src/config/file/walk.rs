@@ -225,8 +225,8 @@ impl Walk<'_> {
         let help = gone
             .map(|(_, instead)| format!("it is gone: {instead}"))
             .or_else(|| (self.rules.recognise)(key))
-            .or_else(|| Some(format!("did you mean {}?", self.rules.keys.find(key)?)))
             .or_else(|| Some(format!("did you mean {}?", join(path, nearest(key, known())?))))
+            .or_else(|| Some(format!("did you mean {}?", self.rules.keys.find(key)?)))
             .unwrap_or_else(|| format!("allowed: {}", known().collect::<Vec<_>>().join(", ")));
         self.found.push(Diagnostic::at(self.sources, &entry.key_origin, message).help(help));
     }

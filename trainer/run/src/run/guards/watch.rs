@@ -152,6 +152,10 @@ fn advice(causes: &str) -> &'static str {
     let of = |what: &str| causes.split('/').nth(1) == Some(what);
     if of("reward") || of("observation") || of("native") {
         "That term is not a number there: look for a division by zero, a root or a logarithm"
+    } else if causes.starts_with("start/") {
+        "Where episodes begin the robot cannot be simulated, or an observation is not a number: \
+         look at [[task.reset]], and for a division by zero, a root or a logarithm in \
+         [[task.observation]]"
     } else if of("action") {
         "The policy's output is not a number: see Guard/non_finite_params and the learning rate"
     } else {

@@ -120,7 +120,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         }
     }
     let overlaps = env.overlaps();
-    for note in notes.iter().chain(&env.spec().doubts).chain(&overlaps) {
+    let unlogged = ostler_run::run::without_term(&config.curriculum, env.spec());
+    for note in notes.iter().chain(&env.spec().doubts).chain(&overlaps).chain(&unlogged) {
         outln!("note: {note}");
     }
     for file in &loaded.files {
