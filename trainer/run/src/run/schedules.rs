@@ -230,7 +230,8 @@ fn of_task(spec: &EnvSpec) -> Vec<String> {
 pub fn without_term(schedules: &[Schedule], spec: &EnvSpec) -> Vec<String> {
     let tags = of_task(spec);
     let of_terms = |s: &&Schedule| {
-        TERMS.iter().any(|group| s.over.starts_with(&format!("{group}/"))) && !tags.contains(&s.over)
+        TERMS.iter().any(|group| s.over.starts_with(&format!("{group}/")))
+            && !tags.contains(&s.over)
     };
     schedules.iter().filter(of_terms).map(|s| stays(s, &tags)).collect()
 }

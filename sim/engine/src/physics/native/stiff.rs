@@ -50,7 +50,8 @@ pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<Str
                 spring / SPRING,
                 format!(
                     "{} (stiffness {}: an oscillation takes {steps:.1} steps)",
-                    joint.name, short(drive.stiffness)
+                    joint.name,
+                    short(drive.stiffness)
                 ),
             ));
         } else if damper > DAMPER {
@@ -58,7 +59,8 @@ pub(super) fn note(model: &Model, dt: f64, integrator: Integrator) -> Option<Str
                 damper / DAMPER,
                 format!(
                     "{} (damping {}: it takes {damper:.1} times the velocity in a step)",
-                    joint.name, short(drive.explicit_damping)
+                    joint.name,
+                    short(drive.explicit_damping)
                 ),
             ));
         }
