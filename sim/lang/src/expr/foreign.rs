@@ -98,6 +98,7 @@ const NAMES: &[(&str, &str)] = &[
     ("self", "values stand alone: qpos, lin_vel(torso), ..."),
     ("env", "values stand alone: qpos, lin_vel(torso), ..."),
     ("data", "values stand alone: qpos, lin_vel(torso), ..."),
+    ("not", "`not` binds loosely, as in Python: write (not ...) in brackets"),
 ];
 
 /// Advice for a name of another program.

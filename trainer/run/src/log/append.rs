@@ -2,7 +2,7 @@
 
 use ostler_sim::files;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// A record is no longer than this (bytes).
@@ -69,6 +69,23 @@ impl Appender {
         self.mend()
     }
 
+    /// Makes the file again, with all that is in it, if its name is gone; whether it was.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn restore(&mut self) -> std::io::Result<bool> {
+        match self.path.symlink_metadata() {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            _ => return Ok(false),
+        }
+        let mut all = Vec::new();
+        self.file.rewind()?;
+        (&mut self.file).take(self.length).read_to_end(&mut all)?;
+        files::create_with(&self.path, &all)?;
+        self.file = files::append(&self.path)?;
+        Ok(true)
+    }
+
     /// Writes elsewhere, such as to a device that is full; gives the file it wrote to.
     #[cfg(test)]
     pub fn swap(&mut self, file: File) -> File {
@@ -120,6 +137,20 @@ mod tests {
         again.write(b"four\n").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, "one\nthree\nfour\n");
+    }
+
+    #[test]
+    fn a_file_that_was_deleted_comes_back_with_what_was_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let mut a = Appender::open(&path).unwrap();
+        a.write(b"one\n").unwrap();
+        assert!(!a.restore().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        a.write(b"two\n").unwrap();
+        assert!(a.restore().unwrap());
+        a.write(b"three\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
     }
 
     #[test]

@@ -131,6 +131,14 @@ impl MetricsWriter {
         self.append()
     }
 
+    /// [`Appender::restore`].
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn restore(&mut self) -> std::io::Result<bool> {
+        self.file.restore()
+    }
+
     /// Lines that are not in the file.
     pub fn missing(&self) -> u64 {
         self.dropped + self.waiting.lines().count() as u64

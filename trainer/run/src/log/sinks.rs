@@ -63,6 +63,23 @@ impl Sinks {
         self.paused = paused;
     }
 
+    /// Files that were deleted while the run goes on are made again.
+    pub fn restore(&mut self) {
+        let metrics = Some(self.metrics.restore());
+        let events = self.events.as_mut().map(EventWriter::restore);
+        for (name, restored) in [("metrics.jsonl", metrics), ("the TensorBoard events", events)] {
+            match restored {
+                Some(Ok(true)) => {
+                    tracing::warn!("{name} vanished from the run's folder: made again")
+                }
+                Some(Err(e)) => {
+                    self.failed(&format!("{name} vanished and cannot be made again: {e}"))
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Writes one record everywhere.
     pub fn write(&mut self, record: &Record) {
         if let Err(e) = self.metrics.write(record) {

@@ -77,6 +77,14 @@ impl EventWriter {
         Self { path, file, record: Vec::with_capacity(4096), summary: Vec::with_capacity(4096) }
     }
 
+    /// [`Appender::restore`].
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn restore(&mut self) -> std::io::Result<bool> {
+        self.file.restore()
+    }
+
     /// Writes one event with all `scalars` at `step` and hands it to the system.
     ///
     /// `wall_time` is in seconds since 1970 ([`now`]).

@@ -56,6 +56,7 @@ impl Run {
     /// It cannot be written, or memory does not suffice; the folder is another one's.
     pub(super) fn save(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         self.store.still_ours()?;
+        self.report.sinks.restore();
         let iteration = self.counters.iteration;
         if self.store.has(iteration) {
             return Ok(());

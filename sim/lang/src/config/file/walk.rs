@@ -226,6 +226,11 @@ impl Walk<'_> {
             .map(|(_, instead)| format!("it is gone: {instead}"))
             .or_else(|| (self.rules.recognise)(key))
             .or_else(|| Some(format!("did you mean {}?", join(path, nearest(key, known())?))))
+            .or_else(|| {
+                // `clip` of `clip_param`.
+                let longer = known().find(|k| k.split('_').any(|word| word == key.as_str()))?;
+                Some(format!("did you mean {}?", join(path, longer)))
+            })
             .or_else(|| Some(format!("did you mean {}?", self.rules.keys.find(key)?)))
             .unwrap_or_else(|| format!("allowed: {}", known().collect::<Vec<_>>().join(", ")));
         self.found.push(Diagnostic::at(self.sources, &entry.key_origin, message).help(help));

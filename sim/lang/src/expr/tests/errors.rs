@@ -282,6 +282,21 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("«np.clip»(1, 2, 3)", "functions have no module in front", "write clip(...)"),
     ("«torch.where»(1)", "functions have no module in front", "write if(condition, a, b)"),
     ("«lin_vel(torso).norm»()", "values have no methods", "put the value inside: norm(...)"),
+    (
+        "2 * «not»(1 > 0)",
+        "unknown function `not`",
+        "`not` binds loosely, as in Python: write (not ...) in brackets",
+    ),
+    (
+        "2 * not «time»",
+        "expected an operator or the end, found `time`",
+        "`not` binds loosely, as in Python: write (not ...) in brackets",
+    ),
+    (
+        "joint_pos(kn*«)»",
+        "expected a value, found `)`",
+        "a pattern stands in quotes: joint_pos(\"*_knee\")",
+    ),
     ("«pow»(2, 3)", "unknown function `pow`", "write a^b"),
     (
         "norm(«base_lin_vel»)",
