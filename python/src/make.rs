@@ -122,6 +122,7 @@ pub fn configured(wanted: &Wanted, gpu: bool) -> Result<Configured, Error> {
 
 fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
     let Configured { mut loaded, model } = configured(wanted, false)?;
+    let model = with_task(&loaded, &model)?;
     let mut settled = None;
     if loaded.config.sim.backend == Backend::Native {
         let mut go_on = |_| match stop.load(Relaxed) {
@@ -143,6 +144,18 @@ fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
         kernel_note: settled.as_ref().and_then(|s| s.note.clone()),
         _background: settled,
     })
+}
+
+/// The robot as its task has it, which its kernel is compiled for.
+fn with_task(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<Arc<Model>, Error> {
+    let config = &loaded.config;
+    // Another engine has its own robot, and says what it cannot have.
+    if config.sim.backend != Backend::Native {
+        return Ok(Arc::clone(model));
+    }
+    let step_dt = |model: &Model| config.sim.timestep(model) * config.env.decimation as f64;
+    let made = ostler_sim::task::prepare(model, &config.task, step_dt);
+    Ok(made.map_err(|e| explained(loaded, e.into()))?.0)
 }
 
 fn environments(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<BatchEnv, Error> {

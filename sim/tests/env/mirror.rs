@@ -2,8 +2,8 @@
 //! is named.
 
 use ostler_sim::config::Leave;
-use ostler_sim::config::file::Simulation;
 use ostler_sim::config::file::load_simulation;
+use ostler_sim::config::file::{Override, Simulation};
 use ostler_sim::env::mirror::{Reflection, Sides};
 use ostler_sim::model::Model;
 use std::path::PathBuf;
@@ -91,6 +91,18 @@ fn a_quadruped_has_a_left_and_a_right_side() {
     let first = critic.0.len() as u32 - 5;
     assert_eq!(feet.iter().map(|e| e.0 - first).collect::<Vec<_>>(), [1, 0, 3, 2, 4]);
     assert!(found.terms.iter().all(|(_, share)| *share < 0.02), "{:?}", found.terms);
+}
+
+/// A curriculum that widens ranges begins with none.
+#[test]
+fn commands_without_a_range_yet_are_turned_over() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../configs"));
+    let set = ["task.command.velocity.range=[[0.5,0.5],[0,0]]", "task.command.turn.range=[[0,0]]"];
+    let set = set.map(|text| Override { flag: "--set".into(), text: text.into() });
+    let loaded = load_simulation(&folder.join("quadruped.toml"), &set, Leave::Refused).unwrap();
+    let found = find(&loaded.config, &Arc::new(loaded.model().unwrap()), 1).unwrap();
+    assert_eq!(found.command.0, [(0, 1.0), (1, -1.0), (2, -1.0)]);
+    assert_eq!(entries(&found, 9, 3), [(0, 1.0), (1, -1.0), (2, -1.0)]);
 }
 
 #[test]

@@ -88,6 +88,15 @@ pub(super) struct Pair<'a> {
     drawn: u32,
 }
 
+/// The number of a command's range at a share of it, 0..1.
+fn drawn([low, high]: [f32; 2], share: f32) -> f32 {
+    match (low == high, low == 0.0) {
+        (true, true) => 2.0 * share - 1.0,
+        (true, false) => low * (0.5 + share),
+        (false, _) => low + share * (high - low),
+    }
+}
+
 impl<'a> Pair<'a> {
     pub(super) fn new(
         config: &Simulation,
@@ -147,7 +156,10 @@ impl<'a> Pair<'a> {
 
     /// How far rewards and observations are from having a reflection.
     fn unlike(&mut self, command: &Signed) -> Result<f64, EnvError> {
+        // Signs are compared in the same states.
+        let drawn = self.drawn;
         let seen = self.run(command, TRIAL)?;
+        self.drawn = drawn;
         let table = &self.spec().obs_table.policy;
         let each = table.iter().map(|term| {
             let own = term.index..term.index + term.len;
@@ -223,7 +235,8 @@ impl<'a> Pair<'a> {
         other.begin_at(&qpos, &qvel, &stand, &mut reflected.out().obs);
     }
 
-    /// Other random commands.
+    /// Other random commands. One that has no room yet, because a curriculum widens it or a run
+    /// fixes it, gets some: its sign would have no effect.
     fn command(&mut self, signs: &Signed) {
         self.drawn += 1;
         let number = self.drawn;
@@ -232,8 +245,7 @@ impl<'a> Pair<'a> {
             unit(word)
         };
         let ranges = self.commands.iter().flat_map(|c| &c.ranges);
-        let own: Vec<f32> =
-            ranges.enumerate().map(|(k, [low, high])| low + draw(k) * (high - low)).collect();
+        let own: Vec<f32> = ranges.enumerate().map(|(k, range)| drawn(*range, draw(k))).collect();
         let mut reflected = own.clone();
         signs.reflect(&own, &mut reflected);
         for (side, values) in self.sides.iter_mut().zip([own, reflected]) {
