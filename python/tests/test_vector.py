@@ -1,5 +1,8 @@
 """Gymnasium's rules for vector environments."""
 
+import tempfile
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -206,19 +209,16 @@ def test_an_environment_that_breaks_is_cut_and_said():
     assert broke > 0 and told["broken"] == broke and sum(told["causes"].values()) == broke
 
 
-def test_a_task_with_events_has_a_kernel_of_its_own(tmp_path):
-    import os
-
-    base = os.path.join(os.path.dirname(ostler.__file__), "configs", "quadruped.toml")
-    if not os.path.exists(base):
-        base = os.path.join(os.path.dirname(__file__), "../../configs/quadruped.toml")
-    path = tmp_path / "varied.toml"
-    path.write_text(
-        f"extends = {base!r}\n[[task.event]]\nname = \"slippery\"\nwhen = \"startup\"\n"
-        'set = "mass(trunk)"\nrange = [0.8, 1.2]\noperation = "scale"\n'
-    )
-    made = [make(str(path), 4, sim={"specialize": how}) for how in ("wait", "off")]
-    for env in made:
-        env.reset(seed=1)
-        for _ in range(3):
-            env.step(np.zeros((4, *env.single_action_space.shape), np.float32))
+def test_a_task_with_events_has_a_kernel_of_its_own():
+    base = Path(__file__).parents[2] / "configs/quadruped.toml"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "varied.toml"
+        path.write_text(
+            f'extends = "{base}"\n[[task.event]]\nname = "heavy"\nwhen = "startup"\n'
+            'set = "mass(trunk)"\noperation = "scale"\nrange = [0.8, 1.2]\n'
+        )
+        for specialize in ("wait", "off"):
+            env = make(str(path), 4, sim={"specialize": specialize})
+            env.reset(seed=1)
+            for _ in range(3):
+                env.step(np.zeros(env.action_space.shape, np.float32))
