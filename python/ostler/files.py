@@ -40,3 +40,10 @@ def find(name):
         f'no configuration is called "{name}"\n  {guess}there are {names}; '
         "or the path of a file, which ends in .toml"
     )
+
+
+def regular(path):
+    """The path, unless it is that of a device, which has no end, or of a pipe, which waits."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file")
+    return path

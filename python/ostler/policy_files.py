@@ -7,10 +7,14 @@ import json
 
 import numpy as np
 
+from ostler.files import regular
+
 #: What a manifest says of itself.
 FORMAT, VERSION = "ostler-policy", 1
 #: Nobody's row has more numbers.
 MOST = 1 << 24
+#: No manifest has more bytes.
+LONGEST = 1 << 24
 #: The largest number in single precision.
 LARGEST = 3.4028234e38
 
@@ -18,11 +22,13 @@ LARGEST = 3.4028234e38
 def manifest(about, file):
     """What is said of a policy's `file`."""
     try:
-        read = json.loads(contents(about))
+        text = contents(about)
     except FileNotFoundError:
         raise ValueError(f"{about} is not there: `ostler export` writes it beside {file.name}") from None
     except OSError as e:
         raise ValueError(f"{about} cannot be read: {e.strerror}") from None
+    try:
+        read = json.loads(text)
     except (ValueError, RecursionError) as e:
         raise _wrong(about, f"it is no JSON: {e}") from None
     if not isinstance(read, dict) or read.get("format") != FORMAT:
@@ -33,13 +39,11 @@ def manifest(about, file):
 
 
 def contents(path):
-    """The bytes of a regular file of at most 16 MiB: a device has no end, a pipe waits."""
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no regular file")
-    with path.open("rb") as file:
-        read = file.read(MOST + 1)
-    if len(read) > MOST:
-        raise ValueError(f"{path} has more than {MOST} bytes")
+    """The bytes of a regular file that is no longer than a manifest can be."""
+    with regular(path).open("rb") as file:
+        read = file.read(LONGEST + 1)
+    if len(read) > LONGEST:
+        raise ValueError(f"{path} has more than {LONGEST} bytes")
     return read
 
 

@@ -11,7 +11,7 @@ import time
 import zlib
 from pathlib import Path
 
-from ostler.files import find
+from ostler.files import find, regular
 from ostler.overrides import overrides
 from ostler.program import command, error
 
@@ -72,10 +72,8 @@ class _Metrics:
 
     def new(self):
         """Whole lines since the last call."""
-        if self.path.exists() and not self.path.is_file():
-            raise ValueError(f"{self.path} is no regular file")
         try:
-            with self.path.open("rb") as file:
+            with regular(self.path).open("rb") as file:
                 if not self._goes_on(file):
                     self._find_change(file)
                 file.seek(self.lines[-1][0] if self.lines else 0)

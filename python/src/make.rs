@@ -5,7 +5,7 @@ use crate::error::Error;
 use ostler_sim::config::file::{LoadedSimulation, Override, load_simulation};
 use ostler_sim::config::{Backend, Leave, SimDevice};
 use ostler_sim::physics::native::{self, Settled};
-use ostler_sim::{BatchEnv, Model};
+use ostler_sim::{BatchEnv, Model, task};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -121,14 +121,17 @@ pub fn configured(wanted: &Wanted, gpu: bool) -> Result<Configured, Error> {
 }
 
 fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
-    let Configured { mut loaded, model } = configured(wanted, false)?;
-    let model = with_task(&loaded, &model)?;
+    let Configured { mut loaded, mut model } = configured(wanted, false)?;
     let mut settled = None;
     if loaded.config.sim.backend == Backend::Native {
         let mut go_on = |_| match stop.load(Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
+        // The kernel is that of the robot as its task has it.
+        let config = &loaded.config;
+        let made = task::robot_of(&model, &config.sim, &config.env, &config.task);
+        model = made.map_err(|e| explained(&loaded, e.into()))?;
         let chosen = native::settle(&model, &loaded.config.sim, &mut go_on);
         let chosen = chosen.map_err(|e| explained(&loaded, e.into()))?;
         // Environments that are built again have the same one, and so the same bits.
@@ -144,18 +147,6 @@ fn build(wanted: &Wanted, stop: &AtomicBool) -> Result<Made, Error> {
         kernel_note: settled.as_ref().and_then(|s| s.note.clone()),
         _background: settled,
     })
-}
-
-/// The robot as its task has it, which its kernel is compiled for.
-fn with_task(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<Arc<Model>, Error> {
-    let config = &loaded.config;
-    // Another engine has its own robot, and says what it cannot have.
-    if config.sim.backend != Backend::Native {
-        return Ok(Arc::clone(model));
-    }
-    let step_dt = |model: &Model| config.sim.timestep(model) * config.env.decimation as f64;
-    let made = ostler_sim::task::prepare(model, &config.task, step_dt);
-    Ok(made.map_err(|e| explained(loaded, e.into()))?.0)
 }
 
 fn environments(loaded: &LoadedSimulation, model: &Arc<Model>) -> Result<BatchEnv, Error> {

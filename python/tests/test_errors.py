@@ -171,3 +171,16 @@ def test_a_forked_process_is_told():
             os._exit(0 if "another process" in str(e) else 2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     env.reset()
+
+
+def test_a_device_is_no_manifest_and_no_metrics():
+    from ostler.policy_files import manifest
+    from ostler.training import Run
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("policy.json", "metrics.jsonl"):
+            (Path(folder) / name).symlink_to("/dev/zero")
+        about = Path(folder) / "policy.json"
+        raises(ValueError, "policy.json is no regular file", lambda: manifest(about, about))
+        (Path(folder) / "config.toml").touch()
+        raises(ValueError, "metrics.jsonl is no regular file", lambda: Run(folder).metrics)

@@ -6,7 +6,6 @@ mod task;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use ostler_sim::env::BatchEnv;
-use ostler_sim::model::Model;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, SnapshotError, State};
 use std::sync::Arc;
@@ -42,8 +41,8 @@ impl Physics for Still {
 fn steps(bencher: Bencher, name: &str, num_envs: usize, threads: usize, still: bool) {
     let (run, model) = load(name, num_envs, threads);
     let env = if still {
-        let step_dt = |m: &Model| run.sim.timestep(m) * run.env.decimation as f64;
-        let (model, _) = ostler_sim::task::prepare(&model, &run.task, step_dt).expect("robot");
+        let model = ostler_sim::task::robot_of(&model, &run.sim, &run.env, &run.task);
+        let model = model.expect("robot");
         let physics = Still(State::new(&model, num_envs).expect("memory"), model.options.timestep);
         let pool = Arc::new(Pool::new(threads).expect("threads"));
         BatchEnv::with_physics(model, Box::new(physics), pool, &run.env, &run.task, 1, 0)

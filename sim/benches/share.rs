@@ -9,7 +9,6 @@
 mod task;
 
 use ostler_sim::env::BatchEnv;
-use ostler_sim::model::Model;
 use ostler_sim::physics::native::{NativePhysics, new};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, SnapshotError, State, StepArgs, Stepper};
@@ -108,8 +107,7 @@ fn measure(name: &str, random: bool) {
     let (run, model) = load(name, N, 1);
     let pool = Arc::new(Pool::new(1).expect("threads"));
     let spent = Arc::new(AtomicU64::new(0));
-    let step_dt = |m: &Model| run.sim.timestep(m) * run.env.decimation as f64;
-    let (model, _) = ostler_sim::task::prepare(&model, &run.task, step_dt).expect("robot");
+    let model = ostler_sim::task::robot_of(&model, &run.sim, &run.env, &run.task).expect("robot");
     let worlds = new(&model, &run.sim, N, &pool).expect("worlds");
     let timed = Box::new(Timed(worlds, Arc::clone(&spent)));
     let env = BatchEnv::with_physics(model, timed, pool, &run.env, &run.task, 1, 0);

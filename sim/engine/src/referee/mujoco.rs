@@ -161,11 +161,10 @@ impl MuJoCo {
     /// # Errors
     /// The file cannot be read, or the copy cannot be written.
     pub fn robot(&self, path: &Path, within: Option<&Path>) -> Result<PathBuf, RefereeError> {
-        let path = absolute(path)?;
-        // Copies are made below names without `..`, if these lead to the same file.
-        let plain = files::plain(&path);
-        let path = if plain.is_file() { plain } else { path };
-        let within = within.map(absolute).transpose()?.map(|w| files::plain(&w));
+        // Copies are made below names without `..`, if these lead to the file.
+        let plain = files::plain(path);
+        let path = if plain.is_file() { plain } else { absolute(path)? };
+        let within = within.map(files::plain);
         Ok(self.copy(&path, within.as_deref(), MOST_NESTED)?.unwrap_or(path))
     }
 

@@ -33,7 +33,7 @@ mod terrain;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{ConfigError, TaskConfig};
+use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 pub use command::CommandSpec;
 use expr::{
     Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Looks, Readings, Scope,
@@ -302,6 +302,21 @@ pub fn prepare(
     let mut sensing = Model::clone(&made);
     sensing.contact_sensors.clone_from(&task.contacts);
     Ok((Arc::new(sensing), task))
+}
+
+/// The robot of [`prepare`] in environments whose control step `sim` and `env` say: what an
+/// engine's kernel is compiled for.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn robot_of(
+    model: &Arc<Model>,
+    sim: &SimConfig,
+    env: &EnvConfig,
+    cfg: &TaskConfig,
+) -> Result<Arc<Model>, ConfigError> {
+    let step_dt = |model: &Model| sim.timestep(model) * env.decimation as f64;
+    Ok(prepare(model, cfg, step_dt)?.0)
 }
 
 /// Whether [`robot`] makes the same of a model for both, which differ in numbers alone.

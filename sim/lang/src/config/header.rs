@@ -181,9 +181,10 @@ impl Reader<'_> {
     }
 }
 
-/// Attributes whose texts an assembler reads.
-const ASSEMBLED: [&str; 7] =
-    ["section", "alias", "ifunc", "symver", "weakref", "copy", "patchable_function_entry"];
+/// Attributes whose texts an assembler reads: wherever they have any, and the others where there
+/// are attributes or definitions.
+const ASSEMBLED: [&str; 5] = ["section", "alias", "ifunc", "symver", "weakref"];
+const OTHERS: [&str; 2] = ["copy", "patchable_function_entry"];
 
 /// What would bring a text in that is neither copied nor in the checksum, and its line: a
 /// directive in another spelling than [`included`] knows, or an assembler's.
@@ -196,14 +197,21 @@ fn brings_in(text: &str) -> Option<(usize, String)> {
             return Some((i + 1, "a trigraph".into()));
         }
     }
-    for (number, line) in logical_lines(text) {
+    let lines = logical_lines(text);
+    for (i, (number, line)) in lines.iter().enumerate() {
+        let number = *number;
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let names = || line.split(|c: char| !word(c));
         let told = |name: &&str| {
             let plain = name.trim_matches('_');
-            plain == "asm" || ASSEMBLED.contains(&plain) && attributes(&line)
+            let attribute = ASSEMBLED.contains(&plain) || OTHERS.contains(&plain);
+            plain == "asm" || attribute && attributes(line)
         };
         if let Some(name) = names().find(told) {
+            return Some((number, name.to_string()));
+        }
+        let rest = || lines[i + 1..].iter().map(|line| line.1.as_str());
+        if let Some(name) = ASSEMBLED.iter().find(|name| opens(name, line, rest())) {
             return Some((number, name.to_string()));
         }
         if line.contains("R\"") {
@@ -232,6 +240,20 @@ fn brings_in(text: &str) -> Option<(usize, String)> {
 /// Whether a line has attributes, or defines what may stand in some.
 fn attributes(line: &str) -> bool {
     ["__attribute", "[[", "define"].iter().any(|sign| line.contains(sign))
+}
+
+/// Whether a bracket opens behind this name, with underscores around it or none, in a line or in
+/// the `rest`, the lines that follow.
+fn opens<'a>(name: &str, line: &'a str, rest: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line[..at].trim_end_matches('_');
+        let after = line[at + name.len()..].trim_start_matches('_');
+        let mut next = std::iter::once(after).chain(rest.clone()).map(str::trim_start);
+        !before.ends_with(word)
+            && !after.starts_with(word)
+            && next.find(|text| !text.is_empty()).is_some_and(|text| text.starts_with('('))
+    })
 }
 
 /// Characters with the numbers of their lines, without the ends of lines that are continued: as
@@ -394,6 +416,8 @@ mod tests {
             ("int a;\n__attribute__((section(\"a\\n.incbin\"))) char s;", 2),
             ("#define S section(\"a\\n.incbin\")", 1),
             ("int a [[gnu::__section__(\"a\")]];", 1),
+            ("int a __attribute__((\nsection(\"a\\n.incbin\")));", 2),
+            ("int a AT((alias // of\n\n (\"a\\n.incbin\")));", 1),
         ] {
             assert_eq!(brings_in(text).map(|found| found.0), Some(line), "{text}");
         }

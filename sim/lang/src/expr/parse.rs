@@ -36,10 +36,9 @@ pub(crate) fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
         Some((token, span)) => {
             let what = format!("expected an operator or the end, found {}", describe(token));
             let error = ExprError::new(span.clone(), what);
-            Err(match p.tokens.get(p.at.wrapping_sub(1)) {
-                Some((Token::Name("not"), _)) => {
-                    error.help("`not` binds loosely, as in Python: write (not ...) in brackets")
-                }
+            let before = p.tokens.get(p.at.wrapping_sub(1)).map(|token| &token.0);
+            Err(match (before, super::foreign::lookup("not")) {
+                (Some(Token::Name("not")), Some(advice)) => error.help(advice),
                 _ => pythons(token, error),
             })
         }

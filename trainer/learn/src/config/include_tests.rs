@@ -236,6 +236,23 @@ fn files_that_are_no_configurations_are_not_shown() {
 }
 
 #[test]
+fn a_link_to_what_is_no_configuration_shows_nothing_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("secret.key"), "PASS WORD\n").unwrap();
+    std::fs::write(at("base.toml"), "seed = 3\n").unwrap();
+    std::os::unix::fs::symlink("secret.key", at("secret.toml")).unwrap();
+    std::os::unix::fs::symlink("base.toml", at("link.toml")).unwrap();
+    std::fs::write(at("main.toml"), "extends = \"secret.toml\"\n").unwrap();
+    let e = load(&at("main.toml"), &[]).unwrap_err().to_string();
+    assert!(e.contains("main.toml:1:") && e.contains("leads to a file"), "{e}");
+    assert!(!e.contains("PASS"), "{e}");
+    std::fs::write(at("main.toml"), "extends = \"link.toml\"\n").unwrap();
+    let e = load(&at("main.toml"), &[]).err().map(|e| e.to_string());
+    assert!(e.is_none_or(|e| !e.contains("leads to a file")));
+}
+
+#[test]
 fn values_that_are_nested_without_end_are_refused() {
     let keys = vec!["a"; 78].join(".");
     // Tables within tables, each by a key of many parts.

@@ -78,10 +78,12 @@ impl Appender {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             _ => return Ok(false),
         }
-        let mut all = Vec::new();
         self.file.rewind()?;
-        (&mut self.file).take(self.length).read_to_end(&mut all)?;
-        files::create_with(&self.path, &all)?;
+        let mut all = (&mut self.file).take(self.length);
+        // Whole or not at all: a disk that is full leaves it for the next call.
+        files::replace_with(&self.path, files::SHARED, |file| {
+            std::io::copy(&mut all, file).map(|_| ())
+        })?;
         self.file = files::append(&self.path)?;
         Ok(true)
     }

@@ -60,9 +60,8 @@ pub fn robot(loaded: &Loaded) -> Result<Arc<Model>, RunError> {
     }
     let model = Arc::new(loaded.model()?);
     let config = &loaded.config;
-    let step_dt = |model: &Model| config.sim.timestep(model) * config.env.decimation as f64;
-    let made = ostler_sim::task::prepare(&model, &config.task, step_dt);
-    made.map(|(model, _)| model).map_err(|e| loaded.places.explain(&e).into())
+    let made = ostler_sim::task::robot_of(&model, &config.sim, &config.env, &config.task);
+    made.map_err(|e| loaded.places.explain(&e).into())
 }
 
 /// A model without bodies: environments that are no robot's have this one.

@@ -33,6 +33,9 @@ pub(super) fn solver_note(model: &Model) -> Option<String> {
     if model.options.stops_early {
         return stopped(model);
     }
+    if few >= FEW {
+        return None;
+    }
     let follows = match model.options.solver {
         Asked::Newton => "task.option.iterations = \"file\" follows it".to_string(),
         Asked::Cg | Asked::Pgs => format!(
@@ -40,13 +43,11 @@ pub(super) fn solver_note(model: &Model) -> Option<String> {
             few.max(1)
         ),
     };
-    (few < FEW).then(|| {
-        format!(
-            "the file's option iterations=\"{few}\" is not followed: constraints are solved to the \
-             end here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this \
-             file; `ostler compare --as-written` shows by how much, and {follows}"
-        )
-    })
+    Some(format!(
+        "the file's option iterations=\"{few}\" is not followed: constraints are solved to the end \
+         here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this file; \
+         `ostler compare --as-written` shows by how much, and {follows}"
+    ))
 }
 
 /// A note on a solver that stops early, where MuJoCo's stops elsewhere.

@@ -89,7 +89,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// The number of a command's range at a share of it, 0..1.
-fn drawn([low, high]: [f32; 2], share: f32) -> f32 {
+fn at_share([low, high]: [f32; 2], share: f32) -> f32 {
     match (low == high, low == 0.0) {
         (true, true) => 2.0 * share - 1.0,
         (true, false) => low * (0.5 + share),
@@ -245,7 +245,8 @@ impl<'a> Pair<'a> {
             unit(word)
         };
         let ranges = self.commands.iter().flat_map(|c| &c.ranges);
-        let own: Vec<f32> = ranges.enumerate().map(|(k, range)| drawn(*range, draw(k))).collect();
+        let own: Vec<f32> =
+            ranges.enumerate().map(|(k, range)| at_share(*range, draw(k))).collect();
         let mut reflected = own.clone();
         signs.reflect(&own, &mut reflected);
         for (side, values) in self.sides.iter_mut().zip([own, reflected]) {

@@ -141,8 +141,7 @@ impl Files<'_> {
             return refuse(self.sources, message);
         }
         // Nor of what a link leads to.
-        let leads = path.is_symlink() && identity.extension().is_none_or(|end| end != "toml");
-        if leads {
+        if identity.extension().is_none_or(|end| end != "toml") {
             let message = format!("\"{}\" leads to a file that does not end in .toml", want.path);
             return refuse(self.sources, message);
         }

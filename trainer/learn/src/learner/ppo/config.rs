@@ -131,6 +131,11 @@ impl ImitationConfig {
         !self.teacher.is_empty()
     }
 
+    /// Whether nothing but the teacher is learnt from.
+    pub fn is_alone(&self) -> bool {
+        self.is_on() && self.alone
+    }
+
     /// The loss's weight where so much of the run is left, 0..1.
     pub fn coef_at(&self, left: f64) -> f64 {
         self.coef * (self.final_share + (1.0 - self.final_share) * left)
@@ -140,7 +145,7 @@ impl ImitationConfig {
 impl PpoConfig {
     /// The weight of the entropy in the loss: none where a teacher alone is learnt from.
     pub fn entropy_bonus(&self) -> f64 {
-        if self.imitation.is_on() && self.imitation.alone { 0.0 } else { self.entropy_coef }
+        if self.imitation.is_alone() { 0.0 } else { self.entropy_coef }
     }
 }
 

@@ -98,7 +98,7 @@ impl Ppo {
             _ => advantage.shallow_clone(),
         };
         let taught = self.taught(rollout)?;
-        let normalized = match self.config.imitation.is_on() && self.config.imitation.alone {
+        let normalized = match self.config.imitation.is_alone() {
             true => {
                 let _ = self.signal.f_fill_(1.0)?;
                 normalized.f_zeros_like()?

@@ -12,6 +12,7 @@ use ostler_sim::names::few;
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
 use ostler_sim::task::pose::Pose;
+use std::collections::HashSet;
 
 /// Columns before a line of the table.
 const INDENT: usize = 2;
@@ -138,10 +139,11 @@ pub(super) fn geoms(model: &Model) {
     let heads =
         ["name", "body", "shape [m]", "friction", "condim", "priority", "contype", "conaffinity"];
     let mut rows = vec![heads.map(String::from)];
+    let paired: HashSet<usize> = model.pairs.iter().flat_map(|p| [p.geom1, p.geom2]).collect();
     // Geoms of the world, thousands in an arena.
     let (mut fixed, mut unshown) = (0, 0);
     for (i, g) in model.geoms.iter().enumerate() {
-        let paired = model.pairs.iter().any(|p| p.geom1 == i || p.geom2 == i);
+        let paired = paired.contains(&i);
         if g.contype == 0 && g.conaffinity == 0 && !paired {
             continue;
         }
