@@ -10,8 +10,6 @@ the sensors that are measured while a world steps), the readings of contact sens
 broken [N], one after the other, as after the last step.
 """
 
-import copy
-
 import mujoco
 import mujoco_motors
 import mujoco_varied
@@ -88,6 +86,43 @@ class ContactSensor:
         return out if self.last else before + out
 
 
+class Swapped:
+    """Numbers of one model that differ between worlds, and are set before a world steps. With a
+    model each, every world would have all meshes of its own: 71 MB for a Unitree G1."""
+
+    # Nothing that varies: shapes, pictures, names.
+    CONSTANT = tuple("mesh_ hfield_ tex_ mat_ skin_ flex_ bvh_ oct_ name text_ tuple_ key_ paths".split())
+    OF_ALL = ("center", "extent", "meaninertia", "meanmass", "meansize")
+
+    def __init__(self, model):
+        self.stat = model.stat
+        found = {name: getattr(model, name) for name in dir(model) if not name.startswith(self.CONSTANT)}
+        self.arrays = {name: x for name, x in found.items() if isinstance(x, np.ndarray) and x.size}
+        self.arrays.pop("_sizes", None)
+        self.arrays["gravity"] = model.opt.gravity
+        # Boxes around bodies' geoms, in frames of their inertia; those of meshes follow.
+        boxes = [first + count for first, count in zip(model.body_bvhadr, model.body_bvhnum) if count]
+        self.arrays["boxes"] = model.bvh_aabb[: max(boxes, default=0)]
+        self.base = {name: x.copy() for name, x in self.arrays.items()}
+        self.base_of_all = self.all()
+        self.changing = set()
+
+    def all(self):
+        return [np.copy(getattr(self.stat, name)) for name in self.OF_ALL]
+
+    def taken(self):
+        """What differs from the model as it was."""
+        numbers = {n: x.copy() for n, x in self.arrays.items() if not np.array_equal(x, self.base[n])}
+        self.changing.update(numbers)
+        return {**numbers, "": self.all()}
+
+    def put(self, numbers):
+        for name in self.changing:
+            self.arrays[name][...] = numbers.get(name, self.base[name])
+        for name, x in zip(self.OF_ALL, numbers.get("", self.base_of_all)):
+            setattr(self.stat, name, x if x.ndim else float(x))
+
+
 class Worlds:
     def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=(), changes=None, contacts=()):
         self.model = model = mujoco_motors.model_with(path, motors, changes)
@@ -97,13 +132,13 @@ class Worlds:
         # A flag of the file's that only says what MuJoCo reports.
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self.given, self.answer = given, answer
-        # Worlds with numbers of their own have models of their own.
         # Numbers of motors' laws are not MuJoCo's.
         laws = {row["actuator"] for row in motors if row["motor"] and not row["motor"]["mujoco"]}
         own = {(f, i) for f, i in varied if f == "delay" or f in ("kp", "kd", "effort") and i in laws}
         self.varied = mujoco_varied.Varied(model, varied, own) if varied else None
-        self.models = [copy.copy(model) if varied else model for _ in range(count)]
-        self.worlds = [mujoco.MjData(own) for own in self.models]
+        self.swapped = Swapped(model) if varied else None
+        self.numbers = [{} for _ in range(count)]
+        self.worlds = [mujoco.MjData(model) for _ in range(count)]
         self.motors = [mujoco_motors.Motors(model, motors) for _ in self.worlds]
         # Geoms of a terrain, on a body that Ostler does not have, are its floor.
         terrain = changes and changes["terrain"]
@@ -130,9 +165,14 @@ class Worlds:
     def read(self, rows):
         return np.fromfile(self.given, np.float32).reshape(rows, len(self.worlds)).astype(np.float64)
 
+    def enter(self, e):
+        """The model gets the numbers of world e."""
+        if self.swapped:
+            self.swapped.put(self.numbers[e])
+
     def write(self, e, contact_force, read):
         """What is known of world e now goes into column e."""
-        model, data = self.models[e], self.worlds[e]
+        model, data = self.model, self.worlds[e]
         broken = any(data.warning[w].number for w in BROKEN)
         if not (broken or np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
             broken = True
@@ -200,7 +240,8 @@ class Worlds:
         rows = self.read(1 + model.nq + model.nv)
         for e in np.flatnonzero(rows[0]):
             data = self.worlds[e]
-            mujoco.mj_resetData(self.models[e], data)
+            self.enter(e)
+            mujoco.mj_resetData(model, data)
             data.qpos[:] = rows[1 : 1 + model.nq, e]
             data.qvel[:] = rows[1 + model.nq :, e]
             data.sensordata[:] = 0
@@ -215,10 +256,12 @@ class Worlds:
         redrawn = rows[nu : nu + delays].reshape(substeps, -1, len(self.worlds))
         for e in np.flatnonzero(news[0]) if len(news) else ():
             if self.varied:
-                state = self.varied.apply(self.models[e], (news[1:-nv, e],))
+                self.swapped.put({})
+                state = self.varied.apply(self.model, (news[1:-nv, e],))
                 if self.floor >= 0:
-                    friction = self.models[e].geom_friction
+                    friction = self.model.geom_friction
                     friction[self.terrain] = friction[self.floor]
+                self.numbers[e] = self.swapped.taken()
                 self.worlds[e].xfrc_applied[:] = state.xfrc
                 self.motors[e].numbers = state.numbers
             if int(news[0, e]) & 2:
@@ -226,6 +269,7 @@ class Worlds:
         for e, data in enumerate(self.worlds):
             if self.out[-1, e]:
                 continue
+            self.enter(e)
             target = ctrl[:, e]
             force = np.zeros(self.model.ngeom)
             # Times go on.

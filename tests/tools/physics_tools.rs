@@ -95,6 +95,26 @@ fn compare_as_written_shows_how_far_a_file_is_from_the_solution() {
     assert!(whole > 1e-2 && same < whole / 10.0, "{whole} {same}");
 }
 
+/// An actuator of 1e9 N m: half of the states break in MuJoCo.
+#[test]
+fn compare_counts_the_states_that_mujoco_breaks_in() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let robot = r#"<mujoco><option timestep="0.02"/><worldbody><body><joint name="j" axis="0 1 0"/>
+        <geom size=".1" pos="0 0 .2"/></body></worldbody><actuator><general name="m" joint="j"
+        gainprm="1e9" ctrlrange="-10 10" ctrllimited="true"/></actuator></mujoco>"#;
+    std::fs::write(place.path("strong.xml"), robot).unwrap();
+    let python = python.display().to_string();
+    let args = ["compare", "strong.xml", "--python", &python, "--states", "60"];
+    let said = place.ok(&args);
+    assert!(said.contains(" of 60 states are left out: MuJoCo's own step breaks"), "{said}");
+    let out: Value = serde_json::from_str(&place.ok(&[&args[..], &["--json"]].concat())).unwrap();
+    let [kept, left] = ["states", "left_out"].map(|key| out[key].as_u64().unwrap());
+    assert!(left > 0 && kept + left == 60, "{out}");
+}
+
 #[test]
 fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
     let Some(python) = crate::support::referee::referee_python() else {

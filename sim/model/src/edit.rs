@@ -133,13 +133,19 @@ pub(super) fn lowest(model: &Model, root: usize) -> Option<f64> {
 /// The same in the pose `qpos (nq)`.
 pub fn lowest_in(model: &Model, root: usize, qpos: &[f64]) -> Option<f64> {
     let bodies = Rest::new(model, qpos).bodies;
+    let carried = carried(model, root);
+    let felt = model.geoms.iter();
+    bottom(model, &bodies, felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0))
+}
+
+/// Whether each body is the body `root` or carried by it.
+pub fn carried(model: &Model, root: usize) -> Vec<bool> {
     let mut carried = vec![false; model.bodies.len()];
     for (b, body) in model.bodies.iter().enumerate() {
         // Parents come first.
         carried[b] = b == root || b > 0 && carried[body.parent];
     }
-    let felt = model.geoms.iter();
-    bottom(model, &bodies, felt.filter(|g| carried[g.body] && g.contype | g.conaffinity != 0))
+    carried
 }
 
 /// Lowest z (m) of shapes whose bodies have these poses. `None`: there are none.

@@ -344,6 +344,10 @@ fn mistakes_name_their_place_and_a_remedy() {
         &["task.terrain.start_level", "0 to 9"],
     );
     wrong("[terrain]\nkinds = []", "", &["task.terrain.kinds"]);
+    // The ball is 0.04 m across.
+    let tile = |size: f64| format!("[terrain]\ntile = {size}\ncell = 0.01\n{flat}");
+    wrong(&tile(0.03), "", &["task.terrain.tile", "0.03 m, and the robot", "0.040 m across"]);
+    assert!(batch(3, 1, 5, &task(&tile(0.05), "")).is_ok());
     wrong(
         "[terrain]\nkinds = [{ kind = \"flat\", share = 0.7 }]",
         "",

@@ -87,15 +87,21 @@ impl Camera {
     /// Chooses direction and distance so that the initial pose fills a picture
     /// with this width to height.
     pub fn new(scene: &Scene, aspect: f32) -> Camera {
+        Camera::seeing(scene, aspect, &[])
+    }
+
+    /// The same for a picture that also has `goals`, points beside the robot in its initial pose.
+    pub(crate) fn seeing(scene: &Scene, aspect: f32, goals: &[V3]) -> Camera {
         let (azimuth, elevation): (f32, f32) = match scene.travel {
             Travel::Bounded => (90.0, -8.0),
             Travel::Planar => (90.0, -9.0),
             Travel::Free => (125.0, -20.0),
         };
-        let (low, high) = bounds(&scene.extent);
+        let seen: Vec<V3> = scene.extent.iter().chain(goals).copied().collect();
+        let (low, high) = bounds(&seen);
         let center = (low + high) * 0.5;
         let view = View::look_at(center, azimuth.to_radians(), elevation.to_radians(), 0.0);
-        let distance = scene.extent.iter().fold(0.1 * scene.size(), |d, &p| {
+        let distance = seen.iter().fold(0.1 * scene.size(), |d, &p| {
             let c = p - center;
             let wide = c.dot(view.right).abs() / (TAN * aspect * FILL);
             let tall = c.dot(view.up).abs() / (TAN * FILL);

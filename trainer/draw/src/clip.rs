@@ -3,8 +3,9 @@
 use super::camera::{Aim, Camera, View};
 use super::choice::Geoms;
 use super::image::Image;
+use super::math::{V3, v3};
 use super::render::Renderer;
-use super::scene::{Poses, Scene};
+use super::scene::{Mark, Poses, Scene, Travel};
 use super::text;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::{BatchEnv, Model};
@@ -12,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Pictures drawn before they are handed on.
 pub(super) const CHUNK: usize = 32;
+
+/// Goals are in the picture up to so many sizes of the robot from its root.
+const FAR: f32 = 8.0;
 
 /// One moment.
 #[derive(Debug, Clone)]
@@ -101,7 +105,8 @@ impl Clip {
         height: usize,
         mut each: impl FnMut(usize, &Image) -> Result<(), E>,
     ) -> Result<Unseen, E> {
-        let camera = Camera::new(&self.scene, width as f32 / height as f32).aimed(self.aim);
+        let aspect = width as f32 / height as f32;
+        let camera = Camera::seeing(&self.scene, aspect, &self.goals()).aimed(self.aim);
         let light = camera.light();
         let views = self.views(&camera);
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
@@ -159,6 +164,25 @@ impl Clip {
             Some(_) => "it is outside of the picture, or behind something",
         };
         why.into()
+    }
+
+    /// Goals of all shots beside the robot in its initial pose; far ones would leave nothing of it
+    /// to be seen, and are left out.
+    fn goals(&self) -> Vec<V3> {
+        let (scene, reach) = (&self.scene, FAR * self.scene.size());
+        let of_shot = |shot: &Moment| {
+            let root = shot.poses.frame(scene.root).map_or(scene.root_pos, |f| f.pos);
+            let moved = match scene.travel {
+                Travel::Bounded => v3(0.0, 0.0, 0.0),
+                _ => scene.root_pos - root,
+            };
+            let goals = shot.poses.marks.iter().filter_map(move |mark| match mark {
+                Mark::Goal(at) => Some(*at + moved),
+                Mark::String(_) => None,
+            });
+            goals.filter(|at| (*at - scene.root_pos).norm() <= reach).collect::<Vec<_>>()
+        };
+        self.shots.iter().flat_map(of_shot).collect()
     }
 
     /// Where the camera is at each shot.

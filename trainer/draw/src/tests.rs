@@ -228,6 +228,40 @@ fn a_camera_with_an_aim_has_the_body_in_the_middle_at_its_distance() {
     assert!(near > 4 * far.max(1), "{near} {far}");
 }
 
+/// Goals beside the robot are in the picture, one that is too far leaves it as it was.
+#[test]
+fn a_clip_shows_the_goals_of_all_its_shots() {
+    let model = red_ball();
+    let seen = |goals: &[V3]| {
+        let mut clip = Clip::new(&model, &Looks::default(), Geoms::Auto, 0.02);
+        for (i, goal) in goals.iter().enumerate() {
+            let mut poses = Poses::initial(&model);
+            poses.marks = vec![Mark::Goal(*goal)];
+            clip.push(poses, String::new(), i == 0);
+        }
+        let (mut green, mut red) = (Vec::new(), 0);
+        let all: Vec<usize> = (0..goals.len()).collect();
+        let count = |_: usize, image: &Image| {
+            let pixels = || image.data.chunks(3).map(|p| [p[0], p[1], p[2]]);
+            let is_green =
+                |&[r, g, b]: &[u8; 3]| g > r.saturating_add(40) && g > b.saturating_add(20);
+            green.push(pixels().filter(is_green).count());
+            red = pixels().filter(|p| is_red(*p)).count();
+            Ok::<(), ()>(())
+        };
+        clip.render(&all, 320, 240, count).unwrap();
+        (green, red)
+    };
+    let root = Scene::new(&model, &Looks::default(), Geoms::Auto).root_pos;
+    let size = Scene::new(&model, &Looks::default(), Geoms::Auto).size();
+    let near = [v3(0.0, 3.0 * size, 0.0), v3(-2.0 * size, 0.0, 2.0 * size)].map(|p| root + p);
+    let (green, red) = seen(&near);
+    assert!(green.iter().all(|n| *n > 0) && red > 0, "{green:?} {red}");
+    let (_, alone) = seen(&[root]);
+    let (green, with_far) = seen(&[root + v3(0.0, 100.0 * size, 0.0)]);
+    assert!(green == [0] && with_far.abs_diff(alone) < alone / 3, "{green:?} {with_far} {alone}");
+}
+
 #[test]
 fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
     let model = red_ball();

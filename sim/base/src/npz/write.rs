@@ -3,14 +3,69 @@
 use super::NpzError;
 use crate::files::{self, NewFile};
 use npyz::WriterBuilder;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Error, ErrorKind, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes arrays one after the other; the file appears under its name when
 /// [`finish`](Self::finish)ed.
 pub struct NpzWriter {
     path: PathBuf,
-    archive: zip::ZipWriter<BufWriter<NewFile>>,
+    archive: zip::ZipWriter<UntilFailure<BufWriter<NewFile>>>,
+}
+
+/// A writer whose first failure is the last that it tells: an archive that is dropped after it
+/// still writes its end, which goes nowhere, and would print that it could not.
+struct UntilFailure<W> {
+    to: W,
+    failed: bool,
+    /// Where the archive believes it is.
+    at: u64,
+}
+
+impl<W> UntilFailure<W> {
+    fn new(to: W) -> Self {
+        Self { to, failed: false, at: 0 }
+    }
+
+    fn once<T>(&mut self, after: T, act: impl FnOnce(&mut W) -> Result<T>) -> Result<T> {
+        if self.failed {
+            return Ok(after);
+        }
+        let done = act(&mut self.to);
+        self.failed = matches!(&done, Err(e) if e.kind() != ErrorKind::Interrupted);
+        done
+    }
+
+    fn into_inner(self) -> Result<W> {
+        match self.failed {
+            true => Err(Error::other("an earlier part could not be written")),
+            false => Ok(self.to),
+        }
+    }
+}
+
+impl<W: Write> Write for UntilFailure<W> {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        let written = self.once(bytes.len(), |to| to.write(bytes))?;
+        self.at += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.once((), W::flush)
+    }
+}
+
+impl<W: Seek> Seek for UntilFailure<W> {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        let there = match to {
+            SeekFrom::Start(at) => at,
+            SeekFrom::Current(by) => self.at.saturating_add_signed(by),
+            SeekFrom::End(_) => self.at,
+        };
+        self.at = self.once(there, |file| file.seek(to))?;
+        Ok(self.at)
+    }
 }
 
 impl NpzWriter {
@@ -18,14 +73,15 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be created.
-    pub fn create(path: &Path) -> Result<Self, NpzError> {
+    pub fn create(path: &Path) -> std::result::Result<Self, NpzError> {
         let file = NewFile::replacing(path, files::SHARED);
         let file = file.map_err(|source| NpzError::File {
             action: "write",
             path: path.to_path_buf(),
             source,
         })?;
-        Ok(Self { path: path.to_path_buf(), archive: zip::ZipWriter::new(BufWriter::new(file)) })
+        let archive = zip::ZipWriter::new(UntilFailure::new(BufWriter::new(file)));
+        Ok(Self { path: path.to_path_buf(), archive })
     }
 
     /// Adds an array; `shape`'s product must be the number of values.
@@ -37,7 +93,7 @@ impl NpzWriter {
         name: &str,
         shape: &[usize],
         values: &[T],
-    ) -> Result<(), NpzError> {
+    ) -> std::result::Result<(), NpzError> {
         let result = self.try_array(name, shape, values);
         result.map_err(|e| self.error(e))
     }
@@ -47,7 +103,7 @@ impl NpzWriter {
         name: &str,
         shape: &[usize],
         values: &[T],
-    ) -> std::io::Result<()> {
+    ) -> Result<()> {
         let options = zip::write::FileOptions::default()
             .compression_method(zip::CompressionMethod::Deflated)
             .large_file(values.len() > 1 << 28);
@@ -66,13 +122,13 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), NpzError> {
+    pub fn texts(&mut self, name: &str, texts: &[&str]) -> std::result::Result<(), NpzError> {
         let result = self.try_texts(name, texts);
         result.map_err(|e| self.error(e))
     }
 
     /// npyz writes no text of four bytes a character, so the head is written here.
-    fn try_texts(&mut self, name: &str, texts: &[&str]) -> std::io::Result<()> {
+    fn try_texts(&mut self, name: &str, texts: &[&str]) -> Result<()> {
         let long = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
         let count = texts.len();
         let dict =
@@ -96,17 +152,67 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(mut self) -> Result<(), NpzError> {
+    pub fn finish(mut self) -> std::result::Result<(), NpzError> {
         let done = self
             .archive
             .finish()
-            .map_err(std::io::Error::from)
+            .map_err(Error::from)
+            .and_then(UntilFailure::into_inner)
             .and_then(|file| file.into_inner().map_err(|e| e.into_error()))
             .and_then(NewFile::finish);
         done.map_err(|e| self.error(e))
     }
 
-    fn error(&self, source: std::io::Error) -> NpzError {
+    fn error(&self, source: Error) -> NpzError {
         NpzError::File { action: "write", path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::io::Cursor;
+
+    /// A disk of 100 bytes, and how often it was written to.
+    struct Full<'a>(Cursor<Vec<u8>>, &'a Cell<usize>);
+
+    impl Write for Full<'_> {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            self.1.set(self.1.get() + 1);
+            match self.0.get_ref().len() + bytes.len() > 100 {
+                true => Err(ErrorKind::StorageFull.into()),
+                false => self.0.write(bytes),
+            }
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Full<'_> {
+        fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_once() {
+        let tried = Cell::new(0);
+        let full = UntilFailure::new(Full(Cursor::new(Vec::new()), &tried));
+        let mut archive = zip::ZipWriter::new(full);
+        let stored =
+            zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        archive.start_file("a.npy", stored).unwrap();
+        let e = archive.write_all(&[7; 200]).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::StorageFull);
+        let before = tried.get();
+        drop(archive);
+        assert_eq!(tried.get(), before);
+        let mut writer = UntilFailure::new(Full(Cursor::new(Vec::new()), &tried));
+        assert!(writer.write_all(&[7; 200]).is_err());
+        assert_eq!(writer.write(&[7; 200]).unwrap(), 200);
+        assert!(writer.into_inner().is_err());
     }
 }

@@ -14,7 +14,7 @@
 //! | `nan/observation/O`, `inf/observation/O` | observation term O; `critic_observation` for privileged ones |
 //! | `.../AGENT/O` | the same of one of several agents |
 //! | `engine/failed` | the engine gave up (a panic was caught, a body was quarantined) |
-//! | `start/unusable` | the episode's start could not be simulated or observed |
+//! | `start/unusable` | the episode's start could not be simulated or observed, and nothing is wrong any more |
 //! | `unknown/unknown` | it broke, and nothing was found |
 //! | `unexamined/others` | there were too many to look at each |
 

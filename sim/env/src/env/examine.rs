@@ -49,7 +49,9 @@ impl BatchEnv {
         }
         let nothing = (CausePlace::Unknown, Kind::Nan, f32::NAN);
         if self.live.episodes.stuck[env] != 0 {
-            return (CausePlace::Start, Kind::Nan, f32::NAN);
+            let start = (CausePlace::Start, Kind::Nan, f32::NAN);
+            let found = self.bad_native(env).or_else(|| self.bad_observation(env));
+            return found.unwrap_or(start);
         }
         if self.physics.state().fault[env] != 0 {
             let found = self

@@ -10,6 +10,8 @@ mod inject;
 mod lanes;
 pub mod mirror;
 pub mod on_device;
+mod rehearse;
+mod results;
 mod snapshot;
 mod spec;
 mod stats;
@@ -20,10 +22,10 @@ use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 pub use crate::demonstrations::Demonstrations;
 pub use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
+use crate::task::Task;
 use crate::task::event::EventCost;
 use crate::task::native::Library;
 use crate::task::pose::Pose;
-use crate::task::{Task, doubts};
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Faults;
@@ -334,22 +336,6 @@ impl BatchEnv {
     /// The pose that position targets and relative positions are about.
     pub fn pose(&self) -> &Pose {
         &self.task.pose
-    }
-
-    /// Shapes that are inside each other where episodes begin, told in a line: some starts are
-    /// drawn, and the environments stand at the last of them then. It takes some steps' time.
-    pub fn overlaps(&mut self) -> Option<String> {
-        const STARTS: usize = 16;
-        let (nq, n) = (self.model.nq, self.spec.num_envs);
-        let [mut policy, mut critic] =
-            self.task.observations.world().map(|width| vec![0.0; n * width]);
-        let mut starts: Vec<Vec<f32>> = Vec::new();
-        while starts.len() < STARTS {
-            self.reset(false, &mut Groups { policy: &mut policy, critic: Some(&mut critic) });
-            let qpos = &self.physics.state().qpos;
-            starts.extend((0..n).map(|e| (0..nq).map(|k| qpos[k * n + e]).collect()));
-        }
-        doubts::overlaps(&self.model, &*self.physics, &starts)
     }
 
     /// Actuators that no action drives and that hold this pose, with their controls.

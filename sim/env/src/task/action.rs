@@ -81,6 +81,17 @@ pub(crate) enum Law {
 }
 
 impl Law {
+    /// The outputs whose controls lie in `ctrlrange`.
+    pub(super) fn reach(&self, ctrlrange: [f32; 2]) -> [f32; 2] {
+        match self {
+            Self::Affine { scale, offset, .. } if *scale != 0.0 => {
+                let ends = ctrlrange.map(|c| (c - offset) / scale);
+                [ends[0].min(ends[1]), ends[0].max(ends[1])]
+            }
+            _ => UNLIMITED,
+        }
+    }
+
     /// The factor of an output, 1 or -1, with which this law gives `sign` times the control that
     /// `other` gives for the output itself; none where there is no such factor.
     pub(crate) fn beside(&self, other: &Self, sign: f32) -> Option<f32> {
@@ -279,13 +290,7 @@ impl Actions {
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.
-            let clip = clips.as_ref().map(|c| c[i]).unwrap_or(match law {
-                Law::Affine { scale, offset, .. } if scale != 0.0 => {
-                    let ends = ctrlrange.map(|c| (c - offset) / scale);
-                    [ends[0].min(ends[1]), ends[0].max(ends[1])]
-                }
-                _ => UNLIMITED,
-            });
+            let clip = clips.as_ref().map_or_else(|| law.reach(ctrlrange), |c| c[i]);
             self.drives.push(Drive {
                 actuator: index,
                 output: self.clip.len(),
@@ -297,6 +302,12 @@ impl Actions {
             self.clip.push(clip);
         }
         Ok(())
+    }
+
+    /// Ranges that the outputs of the configuration's term `term` are clipped to.
+    pub fn clips(&self, term: usize) -> impl Iterator<Item = [f32; 2]> {
+        let own = self.drives.iter().filter(move |drive| drive.term == term);
+        own.filter_map(|drive| self.clip.get(drive.output).copied())
     }
 
     /// Outputs of all agents.

@@ -4,21 +4,24 @@ use super::Task;
 use super::action::Law;
 use ostler_base::names::few;
 use ostler_engine::physics::{Overlap, Physics};
-use ostler_model::{JointKind, Model};
+use ostler_model::{Joint, JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
 const BEYOND: f64 = 1e-4;
+/// Starts this share of a joint's range beyond its limits are far beyond them.
+const FAR: f64 = 0.1;
 /// Shapes this far (m) inside each other are so.
 pub(crate) const INSIDE: f64 = 1e-3;
 /// Names of one line.
 const MOST: usize = 4;
 
 impl Task {
-    /// A default pose outside of limits, outputs of 0 that are clipped, and terminations that hold
-    /// in every state.
+    /// A default pose outside of limits, and outputs of 0 or of an untrained policy that are
+    /// clipped.
     pub fn doubts(&self, model: &Model) -> Vec<String> {
-        let found = [out_of_limits(model, self), out_of_reach(model, self), always_over(self)];
-        found.into_iter().flatten().collect()
+        let beyond = out_of_reach(model, self);
+        let beyond = beyond.or_else(|| narrow(model, self));
+        [out_of_limits(model, self), beyond].into_iter().flatten().collect()
     }
 }
 
@@ -64,6 +67,32 @@ pub(crate) fn overlaps(
     })
 }
 
+/// Joints that are far beyond their limits in `starts`, poses `[nq]` in which episodes begin.
+pub(crate) fn starts_beyond(model: &Model, starts: &[Vec<f32>]) -> Option<String> {
+    let beyond = |joint: &Joint, start: &Vec<f32>| {
+        let ([low, high], at) = (joint.range?, f64::from(*start.get(joint.qpos_adr)?));
+        let by = (low - at).max(at - high);
+        (by > FAR * (high - low)).then_some(by)
+    };
+    let told = model.joints.iter().filter_map(|joint| {
+        let unit = joint.kind.scalar_unit()?;
+        let by = starts.iter().filter_map(|start| beyond(joint, start)).reduce(f64::max)?;
+        Some(format!("{} by {by:.3} {unit}", joint.name))
+    });
+    let told: Vec<_> = told.collect();
+    let far = |start: &&Vec<f32>| model.joints.iter().any(|joint| beyond(joint, start).is_some());
+    let some = starts.iter().filter(far).count();
+    (some > 0).then(|| {
+        format!(
+            "of {} episodes {some} begin with joints far beyond their limits, which push them \
+             back: {}; angles are in rad; smaller draws in [[task.reset]], or its `within_limits`, \
+             keep them inside",
+            starts.len(),
+            few(&told, MOST)
+        )
+    })
+}
+
 fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
     let beyond = model.joints.iter().filter_map(|joint| {
         let ([low, high], at) = (joint.range?, *task.pose.qpos.get(joint.qpos_adr)?);
@@ -77,18 +106,6 @@ fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
              another task.default_pose, or other values in [[task.reset]], lies within",
             task.pose.name,
             few(&beyond, MOST)
-        )
-    })
-}
-
-fn always_over(task: &Task) -> Option<String> {
-    let ends = task.score.terminations.iter().map(|end| &end.term);
-    let always = ends.filter(|term| term.program.constant().is_some_and(|x| x != 0.0));
-    let names: Vec<_> = always.map(|term| format!("{} ({})", term.name, term.text)).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "every episode ends after its first step, for a termination holds in every state: {}",
-            few(&names, MOST)
         )
     })
 }
@@ -107,6 +124,27 @@ fn out_of_reach(model: &Model, task: &Task) -> Option<String> {
         format!(
             "targets are clipped to the actuators' control ranges, and that of an output of 0 lies \
              beyond them: {}; another pose or `offset`, or a wider ctrlrange, reaches it",
+            few(&clipped, MOST)
+        )
+    })
+}
+
+/// Joint targets whose outputs, without a `clip`, are clipped to a narrower range than that of an
+/// untrained policy's standard deviation, -1 .. 1.
+fn narrow(model: &Model, task: &Task) -> Option<String> {
+    let clipped = task.actions.drives.iter().filter_map(|drive| {
+        let Law::Affine { position: true, .. } = drive.law else { return None };
+        let [low, high] = *task.actions.clip.get(drive.output)?;
+        let told = [low, high] == drive.law.reach(drive.ctrlrange) && high - low < 2.0;
+        let name = &model.actuators[drive.actuator].name;
+        told.then(|| format!("{name} to {low:.3} .. {high:.3}"))
+    });
+    let clipped: Vec<_> = clipped.collect();
+    (!clipped.is_empty()).then(|| {
+        format!(
+            "outputs are clipped to what their actuators take, and so are `action` and \
+             `last_action` in observations and rewards: {}; a smaller `scale` or a wider ctrlrange \
+             lets more through, `clip = [-inf, inf]` clips the controls alone",
             few(&clipped, MOST)
         )
     })

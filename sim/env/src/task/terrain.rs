@@ -11,7 +11,7 @@ use ostler_lang::expr::{Scan, ScanKind, Scope, Type};
 use ostler_model::rest::Rest;
 use ostler_model::rotation::{Pose, rotate};
 use ostler_model::terrain::Terrain;
-use ostler_model::{GeomKind, JointKind, Model};
+use ostler_model::{Geom, GeomKind, JointKind, Model};
 use std::sync::Arc;
 
 /// How episodes are spread over a terrain, and what is scanned of it.
@@ -150,6 +150,13 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         let why = format!("geom \"{}\" is no level plane at z = 0", geom.name);
         return Err(refuse(why, "the terrain takes such a plane's place"));
     }
+    let tile = terrain.tile();
+    let size = extent(model);
+    if size > tile {
+        let why = format!("{tile} m, and the robot in its initial pose is {size:.3} m across");
+        return Err(ConfigError::new("task.terrain.tile", why)
+            .help("a tile is as large as the ground that an episode walks on: 8 m for a Go1"));
+    }
     geom.kind = GeomKind::Terrain;
     let back = body.inverse();
     (geom.pos, geom.quat) = (back.pos, back.quat);
@@ -164,4 +171,25 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
     made.added.extend(notes);
     made.terrain = Some(Arc::new(terrain));
     Ok(Arc::new(made))
+}
+
+/// How far the shapes of a tree of bodies that moves freely reach along x or y (m), in the initial
+/// pose: the largest tree's, of shapes that can touch something.
+fn extent(model: &Model) -> f64 {
+    let bodies = Rest::new(model, &model.qpos0).bodies;
+    let size = |root: usize| {
+        let carried = ostler_model::edit::carried(model, root);
+        let solid = |g: &&Geom| carried[g.body] && g.contype | g.conaffinity != 0;
+        let end = |direction: [f64; 3]| {
+            let ends = model.geoms.iter().filter(solid).map(|geom| {
+                let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
+                geom.reach(model, pose, direction)
+            });
+            ends.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let along = |x: f64, y: f64| end([x, y, 0.0]) + end([-x, -y, 0.0]);
+        along(1.0, 0.0).max(along(0.0, 1.0))
+    };
+    let free = model.joints.iter().filter(|joint| joint.kind == JointKind::Free);
+    free.map(|joint| size(joint.body)).fold(0.0, f64::max)
 }

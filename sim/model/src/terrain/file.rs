@@ -61,8 +61,10 @@ fn bounded(rows: usize, columns: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The first channel, with the picture's last row first.
+/// The heights of a grey picture, its last row first. One that is stored with colours is grey if
+/// they are the same everywhere.
 fn picture(bytes: &[u8]) -> Result<Samples, String> {
+    use png::ColorType::{GrayscaleAlpha, Rgba};
     let said = |e: png::DecodingError| format!("not a PNG picture that can be read: {e}");
     // Four samples of two bytes, of which one is kept.
     let limits = png::Limits { bytes: 8 * MOST_SAMPLES };
@@ -76,6 +78,22 @@ fn picture(bytes: &[u8]) -> Result<Samples, String> {
     let frame = reader.next_frame(&mut buffer).map_err(said)?;
     let wide = frame.bit_depth == png::BitDepth::Sixteen;
     let step = frame.color_type.samples() * if wide { 2 } else { 1 };
+    let color = frame.color_type;
+    let shown = color.samples() - usize::from(matches!(color, Rgba | GrayscaleAlpha));
+    for (row, line) in buffer.chunks_exact(frame.line_size.max(1)).take(rows).enumerate() {
+        for (column, pixel) in line.chunks_exact(step).take(columns).enumerate() {
+            let (grey, alpha) = pixel.split_at(shown * step / color.samples());
+            let size = step / color.samples();
+            let what = match () {
+                () if grey.chunks_exact(size).any(|x| x != &grey[..size]) => "is coloured",
+                () if alpha.iter().any(|x| *x != u8::MAX) => "is transparent",
+                () => continue,
+            };
+            return Err(format!(
+                "the pixel at row {row}, column {column} {what}; heights are shades of grey"
+            ));
+        }
+    }
     let value = |pixel: &[u8]| match (wide, pixel) {
         (true, [a, b, ..]) => f64::from(u16::from_be_bytes([*a, *b])) / 65535.0,
         (_, [a, ..]) => f64::from(*a) / 255.0,

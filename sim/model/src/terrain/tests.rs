@@ -390,9 +390,13 @@ fn errors_say_where_and_why() {
 }
 
 fn png(bits: png::BitDepth, width: u32, data: &[u8]) -> Vec<u8> {
+    coloured(png::ColorType::Grayscale, bits, width, data)
+}
+
+fn coloured(color: png::ColorType, bits: png::BitDepth, width: u32, data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, 2);
-    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_color(color);
     encoder.set_depth(bits);
     encoder.write_header().unwrap().write_image_data(data).unwrap();
     bytes
@@ -412,6 +416,12 @@ fn files_that_cannot_be_read_are_named() {
     fails("a.bin", good.clone(), "neither a .png nor a .npy");
     fails("a.png", good.clone(), "not a PNG picture");
     fails("a.png", png(png::BitDepth::Eight, 1, &[0, 0]), "2 rows of 1 heights");
+    use png::BitDepth::{Eight, Sixteen};
+    let (rgb, both) = (png::ColorType::Rgb, png::ColorType::GrayscaleAlpha);
+    let red = [9, 9, 9, 8, 8, 8, 7, 7, 7, 7, 6, 7];
+    fails("a.png", coloured(rgb, Eight, 2, &red), "row 1, column 1 is coloured");
+    let wide = [1, 2, 255, 255, 1, 2, 255, 255, 3, 4, 255, 254, 3, 4, 255, 255];
+    fails("a.png", coloured(both, Sixteen, 2, &wide), "row 1, column 0 is transparent");
     fails("a.npy", good[..good.len() - 1].to_vec(), "15 bytes of numbers; 2 x 2 are 16");
     fails("a.npy", good[..9].to_vec(), "not a NumPy file");
     fails("a.npy", numpy(1, 4, &[0.0; 4]), "1 rows of 4 heights; 2 to 8192");

@@ -169,7 +169,11 @@ fn shapes_inside_each_other_are_told_with_their_depth() {
         let obs = "[[observation]]\nname = \"q\"\nexpr = \"qpos\"";
         let cfg = task(&format!("{PUSH}\n{reward}\n{obs}\n{starts}"));
         let size = EnvConfig { num_envs: 3, ..EnvConfig::default() };
-        BatchEnv::new(Arc::new(model), &sim, &size, &cfg, 1).unwrap().overlaps()
+        BatchEnv::new(Arc::new(model), &sim, &size, &cfg, 1)
+            .unwrap()
+            .rehearse()
+            .into_iter()
+            .find(|line| line.contains("inside each other"))
     };
     let doubts = |apart: f64, more: &str| told(apart, more, "");
     let said = doubts(0.1875, "").unwrap();
@@ -214,19 +218,57 @@ fn a_pose_beyond_limits_and_out_of_reach_is_told() {
     assert_eq!(doubts(Some([-1.0, 1.0]), 2.5).len(), 2);
 }
 
+/// What an untrained policy meets in its first steps: ends, numbers that are none, joints far
+/// beyond their limits. Nothing is said of a task that has none of them.
 #[test]
-fn a_termination_that_always_holds_is_told() {
-    let robot = model();
-    let doubts = |expr: &str| {
-        let end = format!("[[termination]]\nname = \"over\"\nexpr = \"{expr}\"");
-        let task = Task::compile(&robot, &seen("", &format!("{SERVO}\n{end}")), 0.02).unwrap();
-        task.doubts(&robot)
+fn what_the_first_step_meets_is_told() {
+    let told = |more: &str| {
+        let (mut robot, sim) = (model(), SimConfig::default());
+        Arc::make_mut(&mut robot).joints[1].range = Some([-1.0, 1.0]);
+        let size = EnvConfig { num_envs: 3, ..EnvConfig::default() };
+        let cfg = seen("", &format!("{SERVO}\n{more}"));
+        BatchEnv::new(robot, &sim, &size, &cfg, 1).unwrap().rehearse()
     };
+    let end = |expr: &str| told(&format!("[[termination]]\nname = \"over\"\nexpr = \"{expr}\""));
     for expr in ["time > 3", "false", "1 > 2"] {
-        assert_eq!(doubts(expr), [""; 0], "{expr}");
+        assert_eq!(end(expr), [""; 0], "{expr}");
     }
-    for expr in ["true", "1 < 2"] {
-        let said = doubts(expr);
-        assert!(said.len() == 1 && said[0].ends_with(&format!("over ({expr})")), "{said:?}");
+    for expr in ["true", "joint_pos(turn) < 9"] {
+        let said = end(expr);
+        let all = "of 18 episodes 18 end in their first step, with outputs of 0: over (18); ";
+        assert!(said.len() == 1 && said[0].starts_with(all), "{said:?}");
     }
+    for (term, named) in [
+        ("[[reward]]\nname = \"odd\"\nexpr = \"sqrt(time / step_dt - 9)\"", "nan/reward/odd"),
+        (
+            "[[observation]]\nname = \"far\"\nexpr = \"1 / (0 * joint_pos(turn))\"",
+            "/observation/far",
+        ),
+    ] {
+        let said = told(term);
+        assert!(said.len() == 1 && said[0].contains(named), "{said:?}");
+        assert!(said[0].starts_with("of 18 episodes 18 break in their first step"), "{said:?}");
+    }
+    let start = |uniform: &str| {
+        told(&format!("[[reset]]\ntarget = \"joint_pos(turn)\"\nuniform = {uniform}"))
+    };
+    assert_eq!(start("[-1.1, 1.1]"), [""; 0]);
+    let said = start("[-30, 30]");
+    assert!(said.len() == 1 && said[0].contains("far beyond their limits"), "{said:?}");
+    assert!(said[0].contains("turn by 2") && said[0].contains("angles are in rad"), "{said:?}");
+}
+
+/// Outputs have no range of their own, and the actuator takes little of what a policy gives.
+#[test]
+fn outputs_that_their_actuators_cut_short_are_told() {
+    let doubts = |scale: &str| {
+        let mut cfg = seen("", SERVO);
+        let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{scale}");
+        cfg.action = task(&action).action;
+        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
+    };
+    assert_eq!(doubts("scale = 1"), [""; 0]);
+    let said = doubts("scale = 8");
+    assert!(said.len() == 1 && said[0].contains("servo to -0.250 .. 0.250; "), "{said:?}");
+    assert_eq!(doubts("scale = 8\nclip = [-inf, inf]"), [""; 0]);
 }

@@ -92,8 +92,13 @@ impl Config {
 
     /// Whether a policy learns from observations with noise or bias that evaluations leave out.
     pub fn eval_is_cleaner(&self) -> bool {
+        !self.runner.eval_noise && self.has_noise()
+    }
+
+    /// Whether observations have noise or bias.
+    pub fn has_noise(&self) -> bool {
         let noisy = |t: &ObservationTerm| t.noise != Spread::default() || t.bias.is_some();
-        !self.runner.eval_noise && self.task.observation.iter().any(noisy)
+        self.task.observation.iter().any(noisy)
     }
 
     /// Iterations that an evaluation of episodes of `episode_steps` control steps should

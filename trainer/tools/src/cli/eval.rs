@@ -87,6 +87,8 @@ struct Outcome {
     seed: u64,
     envs: usize,
     noise: bool,
+    /// The task's observations have noise or biases.
+    noisy: bool,
     backend: String,
     kernel: String,
     /// Of the episodes that count.
@@ -160,7 +162,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         python: args.python.as_deref().filter(|_| backend == Some(JudgeArg::Mujoco)),
         ..Wish::default()
     };
-    let Target { name, env, mut agent, seed, checkpoint, backend, failure, .. } =
+    let Target { name, env, mut agent, seed, checkpoint, backend, failure, loaded, .. } =
         open(&args.run, &wish)?;
     let mut stage = Stage::noisy(env, args.noise == Noise::On)?;
     let limit = u64::from(stage.env().spec().max_episode_steps);
@@ -173,6 +175,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         seed,
         envs,
         noise: args.noise == Noise::On,
+        noisy: loaded.config.has_noise(),
         backend: backend.into(),
         kernel: stage.env().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
@@ -305,6 +308,11 @@ impl Outcome {
             };
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             row("checkpoint", format!("{name}{note}"));
+        }
+        match (self.noisy, self.noise) {
+            (true, true) => row("observations", "with the noise of training".into()),
+            (true, false) => row("observations", "without noise; --noise on has training's".into()),
+            (false, _) => (),
         }
         for (name, m) in self.metrics.summaries() {
             row(name, format!("{:.3}{}", m.mean, known_to(&m, 3)));

@@ -5,6 +5,7 @@
 
 pub mod configs;
 pub mod history;
+mod warnings;
 
 use crate::view::page::{self, escaped, filled};
 use data_encoding::BASE64;
@@ -117,6 +118,8 @@ pub fn write(
     for run in runs {
         let (history, note) = History::read(&run.folder)?;
         notes.extend(note);
+        let said = warnings::read(&run.folder).into_iter();
+        notes.extend(said.map(|said| format!("{} warned: {said}", run.folder.display())));
         all.push(RunData {
             label: run.label.clone(),
             folder: run.folder.display().to_string(),

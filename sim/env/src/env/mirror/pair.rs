@@ -3,7 +3,8 @@
 use super::alike::{Columns, MOST};
 use super::{ENVS, EnvError, Signed};
 use crate::config::file::Simulation;
-use crate::env::{BatchEnv, EnvSpec, Groups, StepOut};
+use crate::env::results::Results;
+use crate::env::{BatchEnv, EnvSpec};
 use crate::task::CommandSpec;
 use ostler_base::rng::{Purpose, normal_pair, philox, unit};
 use ostler_engine::physics::mirror::random_state;
@@ -24,57 +25,6 @@ pub(super) struct Seen {
     pub critic: Columns,
     /// Reward terms.
     pub rewards: Columns,
-}
-
-/// The results of one step of a batch.
-struct Results {
-    policy: Vec<f32>,
-    critic: Vec<f32>,
-    final_policy: Vec<f32>,
-    final_critic: Vec<f32>,
-    reward: Vec<f32>,
-    terminated: Vec<f32>,
-    truncated: Vec<f32>,
-    valid: Vec<f32>,
-    slot: Vec<i32>,
-}
-
-impl Results {
-    fn new(spec: &EnvSpec) -> Self {
-        let (n, critic) = (spec.rows(), spec.obs.critic.unwrap_or(0));
-        Self {
-            policy: vec![0.0; n * spec.obs.policy],
-            critic: vec![0.0; n * critic],
-            final_policy: vec![0.0; n * spec.obs.policy],
-            final_critic: vec![0.0; n * critic],
-            reward: vec![0.0; n],
-            terminated: vec![0.0; n],
-            truncated: vec![0.0; n],
-            valid: vec![0.0; n],
-            slot: vec![0; n],
-        }
-    }
-
-    fn out(&mut self) -> StepOut<'_> {
-        let own = !self.critic.is_empty();
-        StepOut {
-            obs: Groups { policy: &mut self.policy, critic: own.then_some(&mut self.critic[..]) },
-            reward: &mut self.reward,
-            terminated: &mut self.terminated,
-            truncated: &mut self.truncated,
-            valid: &mut self.valid,
-            final_obs: Groups {
-                policy: &mut self.final_policy,
-                critic: own.then_some(&mut self.final_critic[..]),
-            },
-            final_slot: &mut self.slot,
-        }
-    }
-
-    /// Whether the episode of environment `e` goes on.
-    fn goes_on(&self, e: usize) -> bool {
-        self.valid[e] == 1.0 && self.terminated[e] == 0.0 && self.truncated[e] == 0.0
-    }
 }
 
 /// Two batches of [`ENVS`] environments.

@@ -119,9 +119,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
             Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
         }
     }
-    let overlaps = env.overlaps();
+    let met = env.rehearse();
     let unlogged = ostler_run::run::without_term(&config.curriculum, env.spec());
-    for note in notes.iter().chain(&env.spec().doubts).chain(&overlaps).chain(&unlogged) {
+    for note in notes.iter().chain(&env.spec().doubts).chain(&met).chain(&unlogged) {
         outln!("note: {note}");
     }
     for file in &loaded.files {

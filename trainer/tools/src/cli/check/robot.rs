@@ -29,7 +29,7 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
     for agent in &spec.agents {
         outln!("  {}: {}", agent.name, decision(agent.action));
     }
-    for term in &config.task.action {
+    for (t, term) in config.task.action.iter().enumerate() {
         let about = match term.kind {
             ActionKind::Position => ", about the default pose",
             _ => "",
@@ -51,7 +51,7 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
                 format!(", outputs clipped to {}..{}", short(*low), short(*high))
             }
             Some(_) => ", outputs clipped, each to its range".into(),
-            None => String::new(),
+            None => reach(env.compiled().actions.clips(t)),
         };
         outln!(
             "  {} on {}{about}{clipped}{late}",
@@ -62,6 +62,24 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
     drives(env)?;
     laws(model);
     Ok(())
+}
+
+/// What outputs without a `clip` are clipped to: the hull of what their actuators take.
+fn reach(clips: impl Iterator<Item = [f32; 2]>) -> String {
+    let clips: Vec<_> = clips.collect();
+    let [mut low, mut high] = [f32::INFINITY, f32::NEG_INFINITY];
+    for [least, most] in clips.iter().copied() {
+        (low, high) = (low.min(least), high.max(most));
+    }
+    if clips.iter().all(|[low, high]| *low == f32::NEG_INFINITY && *high == f32::INFINITY) {
+        return String::new();
+    }
+    let [low, high] = [low, high].map(|x| short(f64::from(x)));
+    let each = match clips.iter().all(|clip| *clip == clips[0]) {
+        true => "",
+        false => ", each to its own,",
+    };
+    format!(", outputs clipped to what the actuators take{each} within {low}..{high} (no `clip`)")
 }
 
 /// What every output drives: the same rows that exported files have.
