@@ -1,12 +1,18 @@
 //! What differs between the two sides of a robot.
 
-use super::{Mirror, reflected};
+use super::{Mirror, MirrorError, reflected};
 use crate::rest::Rest;
 use crate::rotation::{Pose, cross, dot, rotate, turned};
 use crate::{Geom, GeomKind, Joint, Model, Vec3};
 
 /// Smaller differences are those of a file's digits.
 const LEAST: f64 = 1e-7;
+
+/// How far from its counterpart the reflection of a body that moves may be, in robot sizes. Farther
+/// away the plane or the pairs are others.
+const MOST_APART: f64 = 0.25;
+/// From here on a reflection that is nearer to the body itself than to its counterpart is no chance.
+const SMALL_APART: f64 = 0.05;
 
 /// Something that is not the reflection of its counterpart.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,6 +167,37 @@ pub(super) fn all(model: &Model, mirror: &Mirror, rest: &Rest<'_>, found: &mut V
             note(what, "option", what, what, gap / length(is).max(1e-12));
         }
     }
+}
+
+/// Refuses a reflection that puts a body with joints far from its counterpart: physics alone may
+/// not tell two arms that point the same way from their reflection in the wrong plane.
+pub(super) fn in_place(model: &Model, mirror: &Mirror, rest: &Rest<'_>) -> Result<(), MirrorError> {
+    let size = extent(model, rest);
+    let centre = |b: usize| rest.bodies[b].point(model.bodies[b].ipos);
+    let from = |at: Vec3, b: usize| [0, 1, 2].map(|k| centre(b)[k] - at[k]);
+    let moving: Vec<usize> =
+        (1..model.bodies.len()).filter(|b| !model.bodies[*b].joints.is_empty()).collect();
+    // The plane of a robot that is bolted beside the origin goes through the robot.
+    let mut shifts: Vec<f64> = moving
+        .iter()
+        .map(|&b| from(reflected(mirror.axis, centre(b)), mirror.bodies[b])[mirror.axis])
+        .collect();
+    shifts.sort_by(f64::total_cmp);
+    let middle = |k: usize| shifts.get(k).copied().unwrap_or(0.0);
+    let (low, high) = (middle(shifts.len().saturating_sub(1) / 2), middle(shifts.len() / 2));
+    let shift = 0.0f64.clamp(low, high);
+    for b in moving {
+        let other = mirror.bodies[b];
+        let mut there = reflected(mirror.axis, centre(b));
+        there[mirror.axis] += shift;
+        let [apart, own] = [other, b].map(|b| length(from(there, b)) / size);
+        let astray = other != b && apart > SMALL_APART && apart >= own;
+        if apart > MOST_APART || astray {
+            let [body, other] = [b, other].map(|b| model.bodies[b].name.clone());
+            return Err(MirrorError::Elsewhere { body, other, share: apart });
+        }
+    }
+    Ok(())
 }
 
 fn magnetic(model: &Model) -> bool {

@@ -53,6 +53,19 @@ pub enum MirrorError {
         /// The axis that it would have.
         wanted: Vec3,
     },
+    /// A body whose reflection is far from its counterpart.
+    #[error(
+        "the reflection of body \"{body}\" lies {:.0} % of the robot's size from {}", 100.0 * .share,
+        if .body == .other { "itself".to_owned() } else { format!("\"{other}\"") }
+    )]
+    Elsewhere {
+        /// Its name.
+        body: String,
+        /// Its counterpart's; the same name: it is its own.
+        other: String,
+        /// How far (robot sizes).
+        share: f64,
+    },
     /// An actuator without another on the other side.
     #[error("actuator \"{0}\" has no counterpart: none moves the other side as it moves its own")]
     Actuator(String),
@@ -170,6 +183,7 @@ impl Mirror {
         if idle && mirror.actuators.iter().enumerate().all(|(k, a)| *a == (k, 1.0)) {
             return Err(MirrorError::Nothing);
         }
+        differ::in_place(model, &mirror, &rest)?;
         differ::all(model, &mirror, &rest, &mut differences);
         differences.sort_by(|a, b| b.share.total_cmp(&a.share));
         Ok((mirror, differences))

@@ -160,8 +160,11 @@ fn robots_without_a_reflection_are_refused() {
     let unused = Pairs::new(vec![["port_*".into(), "star_*".into()]]);
     assert!(find(&one, 1, &unused).contains("\"port_*\" fits no body"));
     assert!(find(&one, 1, &none).contains("\"left_arm\" has no counterpart"));
-    // A name that says nothing of sides: the arm is beside its own reflection.
-    let nameless = robot(&arm.replace("{}", "arm"), "");
+    // A name that says nothing of sides: the arm is beside its own reflection, far or a little.
+    let nameless = arm.replace("{}", "arm");
+    let far = find(&robot(&nameless, ""), 1, &none);
+    assert!(far.contains("\"arm\" lies 200 % of the robot's size from itself"), "{far}");
+    let nameless = robot(&nameless.replace("0 0.2 0", "0.3 0.02 0"), "");
     let (_, differences) = Mirror::find(&nameless, 1, &none).unwrap();
     assert!(differences[0].to_string().contains("\"arm\""), "{}", differences[0]);
 }
@@ -192,4 +195,35 @@ fn a_name_that_calls_for_nobody_leaves_it_to_places() {
     let stars = Pairs::new(vec![["l*_*".into(), "r*".into()]]);
     let why = Mirror::find(&legs(["lf", "rf", "lr", "rr"]), 1, &stars).unwrap_err().to_string();
     assert!(why.contains("different numbers of *"), "{why}");
+}
+
+/// Two arms that point the same way are each other's reflection in one plane; in the other one
+/// the reflection of each lies behind the robot.
+#[test]
+fn arms_are_not_reflected_in_the_wrong_plane() {
+    let arm = |name: &str, y: f64, out: f64| {
+        format!(
+            r#"<body name="{name}_up" pos="1 {y} 0"><joint name="{name}_lift" axis="0 1 0"/>
+            <joint name="{name}_turn" axis="0 0 1"/>
+            <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.04"/>
+            <body name="{name}_fore" pos="0.3 0 0"><joint name="{name}_bend" axis="0 0 1"/>
+            <geom type="capsule" fromto="0 0 0 0.2 {out} 0" size="0.03"/></body></body>"#
+        )
+    };
+    for names in [["left", "right"], ["one", "two"]] {
+        let both = arm(names[0], 0.25, 0.05) + &arm(names[1], -0.25, -0.05);
+        // What does not move may stand anywhere.
+        let model =
+            robot(&format!(r#"{both}<body name="box" pos="0 3 0"><geom size="0.1"/></body>"#), "");
+        let (mirror, _) = Mirror::find(&model, 1, &Pairs::default()).unwrap();
+        let at = |name: usize| model.joint(&format!("{}_bend", names[name])).unwrap();
+        assert_eq!(mirror.joints[at(0)], at(1), "{names:?}");
+        let wrong = Mirror::find(&model, 0, &Pairs::default()).unwrap_err();
+        assert!(matches!(wrong, MirrorError::Elsewhere { .. }), "{wrong}");
+    }
+    // A robot that is bolted beside the plane has the plane through itself.
+    let cart = r#"<body name="cart" pos="0.7 0 0"><joint name="slide" type="slide" axis="1 0 0"/>
+        <geom size="0.1"/><body name="pole" pos="0 0 0.5"><joint name="hinge" axis="0 1 0"/>
+        <geom size="0.1"/></body></body>"#;
+    assert!(Mirror::find(&robot(cart, ""), 0, &Pairs::default()).is_ok());
 }
