@@ -47,6 +47,14 @@ pub struct Reflection {
     /// Observation terms of which one step's reflection differs most, and how much of their
     /// spread: where the robot differs, they do.
     pub terms: Vec<(String, f64)>,
+    /// Observation terms with components that stay the same in all states that were tried and read
+    /// what has no known reflection: they are their own.
+    pub untold: Vec<(String, Vec<usize>)>,
+    /// Events that do not draw the same for both sides, and what they set.
+    pub events: Vec<(String, String)>,
+    /// Rewards and conditions of ends, and how much of their spread they differ in reflected
+    /// states, the most first.
+    pub rewards: Vec<(String, f64)>,
 }
 
 impl Reflection {
@@ -70,6 +78,9 @@ impl Reflection {
             proof,
             differences: Vec::new(),
             terms: Vec::new(),
+            untold: Vec::new(),
+            events: Vec::new(),
+            rewards: Vec::new(),
         }
     }
 
@@ -97,6 +108,27 @@ impl Reflection {
         for (name, share) in self.terms.iter().take(shown).filter(|t| t.1 > 0.01) {
             lines.push(format!(
                 "note: observation \"{name}\" differs from its reflection by {:.0} % of its spread",
+                100.0 * share
+            ));
+        }
+        for (name, components) in self.untold.iter().take(shown) {
+            let which: Vec<String> = components.iter().take(8).map(ToString::to_string).collect();
+            let more = if components.len() > 8 { ", ..." } else { "" };
+            lines.push(format!(
+                "note: observation \"{name}\": component {}{more} stayed the same in all states that \
+                 were tried, and what it reads tells no side: it is taken for its own reflection",
+                which.join(", ")
+            ));
+        }
+        for (name, set) in self.events.iter().take(shown) {
+            lines.push(format!(
+                "note: event \"{name}\" ({set}) does not draw the same for both sides: reflected \
+                 samples show what it never draws"
+            ));
+        }
+        for (name, share) in self.rewards.iter().take(shown).filter(|r| r.1 > 0.01) {
+            lines.push(format!(
+                "note: {name} differs in reflected states by {:.0} % of its spread",
                 100.0 * share
             ));
         }

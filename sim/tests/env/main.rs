@@ -9,6 +9,7 @@ mod configs;
 mod events;
 mod mirror;
 mod on_device;
+mod one_sided;
 mod out_of_memory;
 mod parts;
 #[cfg(feature = "rapier")]

@@ -33,7 +33,9 @@ pub struct Actions {
     pub(crate) clip: Vec<[f32; 2]>,
     pub(crate) drives: Vec<Drive>,
     /// Outputs that reach their actuators late.
-    pub(super) late: Vec<(Range<usize>, Delay)>,
+    pub(crate) late: Vec<(Range<usize>, Delay)>,
+    /// Outputs whose clip is written; those of all others follow from their actuators.
+    pub(crate) clipped: Vec<usize>,
     /// Controls of actuators that no action drives and that hold the task's pose; those
     /// of all others stay zero.
     pub held: Vec<(usize, f32)>,
@@ -128,6 +130,7 @@ impl Actions {
             own: Vec::new(),
             raw: Vec::new(),
             clip: Vec::new(),
+            clipped: Vec::new(),
             drives: Vec::new(),
             late: Vec::new(),
             held: Vec::new(),
@@ -299,6 +302,7 @@ impl Actions {
                 term: t,
                 encoder: None,
             });
+            self.clipped.extend(clips.is_some().then_some(self.clip.len()));
             self.clip.push(clip);
         }
         Ok(())

@@ -246,6 +246,19 @@ impl Mirror {
         }
         all
     }
+
+    /// Counterparts of sites, found by their places.
+    pub(super) fn places(&self, model: &Model, rest: &Rest<'_>) -> Vec<usize> {
+        let at = |s: usize| rest.bodies[model.sites[s].body].point(model.sites[s].pos);
+        let place = |s: usize| {
+            let there = reflected(self.axis, at(s));
+            let far = |t: &usize| length([0, 1, 2].map(|k| at(*t)[k] - there[k]));
+            let on = |t: &usize| model.sites[*t].body == self.bodies[model.sites[s].body];
+            let beside = (0..model.sites.len()).filter(on);
+            beside.min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(s)
+        };
+        (0..model.sites.len()).map(place).collect()
+    }
 }
 
 /// Shapes that collide and differ.

@@ -132,6 +132,10 @@ pub struct Mirror {
     pub signs: Vec<f64>,
     /// Actuators, and the sign of their controls.
     pub actuators: Vec<(usize, f64)>,
+    /// Shapes that collide, by their places; others, and those without a counterpart, are their own.
+    pub geoms: Vec<usize>,
+    /// Sites, likewise.
+    pub sites: Vec<usize>,
     /// By body: its counterpart's frame in the reflection of its own.
     turns: Vec<Quat>,
 }
@@ -162,6 +166,8 @@ impl Mirror {
             joints: Vec::with_capacity(model.joints.len()),
             signs: Vec::with_capacity(model.joints.len()),
             actuators: Vec::new(),
+            geoms: (0..model.geoms.len()).collect(),
+            sites: Vec::new(),
             bodies,
         };
         let mut differences = Vec::new();
@@ -185,8 +191,17 @@ impl Mirror {
         }
         differ::in_place(model, &mirror, &rest)?;
         differ::all(model, &mirror, &rest, &mut differences);
+        for (g, h) in mirror.shapes(model, &rest) {
+            mirror.geoms[g] = h;
+        }
+        mirror.sites = mirror.places(model, &rest);
         differences.sort_by(|a, b| b.share.total_cmp(&a.share));
         Ok((mirror, differences))
+    }
+
+    /// The reflection of a direction in a body's frame, in its counterpart's.
+    pub fn direction(&self, body: usize, v: Vec3) -> Vec3 {
+        rotate(conjugate(self.turns[body]), reflected(self.axis, v))
     }
 
     /// The reflection of positions `(nq)`.

@@ -34,7 +34,7 @@ impl Pairs {
     }
 
     /// Names that the counterpart of this name may have; none of a name without a side.
-    pub(super) fn partners(&self, name: &str) -> Vec<String> {
+    pub fn partners(&self, name: &str) -> Vec<String> {
         if self.are_given() {
             let both = self.0.iter().flat_map(|[a, b]| [(a, b), (b, a)]);
             return both.filter_map(|(from, to)| moved(name, from, to)).collect();

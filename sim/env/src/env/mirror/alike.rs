@@ -65,14 +65,36 @@ impl Columns {
         }
     }
 
+    /// Whether a column is the same in all rows of both.
+    pub(super) fn stays(&self, k: usize) -> bool {
+        [&self.own[k], &self.reflected[k]].iter().all(|x| spread(x) <= 1e-6 * size(x))
+    }
+
+    /// What a reflected column is to rounding: itself first.
+    pub(super) fn same_as(&self, k: usize) -> Option<Entry> {
+        let order = std::iter::once(k).chain((0..self.width()).filter(|j| *j != k));
+        let mut each = order.flat_map(|index| [1.0, -1.0].map(|sign| Entry { index, sign }));
+        each.find(|entry| self.apart(k, *entry) == 0.0)
+    }
+
     /// What each column of a range is in the reflection, and how far the worst one is from it; no
-    /// farther than `most`.
+    /// farther than `most`. Columns that stay the same are what is `told` of them.
     pub(super) fn exchanged(
         &self,
         range: Range<usize>,
         most: f64,
+        told: &[Option<Entry>],
     ) -> Result<(Vec<Entry>, f64), Unlike> {
         let mut found: Vec<Option<Entry>> = vec![None; range.len()];
+        for (place, entry) in told.iter().enumerate() {
+            let (k, Some(entry)) = (range.start + place, entry) else { continue };
+            let there = Entry { index: range.start + entry.index, ..*entry };
+            let back = Entry { index: place, ..*entry };
+            let both = told.get(entry.index) == Some(&Some(back));
+            if both && self.stays(k) && self.stays(there.index) && self.apart(k, there) == 0.0 {
+                found[place] = Some(there);
+            }
+        }
         let mut worst = 0.0f64;
         for k in range.clone() {
             let place = k - range.start;
@@ -141,10 +163,21 @@ mod tests {
             // A pair that is exchanged and turned over, a sign, a constant, nothing.
             rows.push(&[a, b, c, 0.25, 0.0], &[-b, -a, -c, 0.25, 0.0]);
         }
-        let (found, worst) = rows.exchanged(0..5, MOST).unwrap();
+        let (found, worst) = rows.exchanged(0..5, MOST, &[]).unwrap();
         let found: Vec<_> = found.iter().map(|e| (e.index, e.sign)).collect();
         assert_eq!(found, [(1, -1.0), (0, -1.0), (2, -1.0), (3, 1.0), (4, 1.0)]);
         assert_eq!(worst, 0.0);
-        assert!(rows.exchanged(1..5, MOST).is_err(), "its counterpart is not among them");
+        assert!(rows.exchanged(1..5, MOST, &[]).is_err(), "its counterpart is not among them");
+        // Of those that stay the same what is told holds, if both say so.
+        let told = |a, b| [None, None, None, Some(Entry { index: a, sign: 1.0 }), b];
+        let both = told(4, Some(Entry { index: 3, sign: 1.0 }));
+        let other = rows.exchanged(0..5, MOST, &both).unwrap().0;
+        assert_eq!(other[3].index, 3, "their numbers differ");
+        let mut rows = Columns::new(5);
+        (0..9u8)
+            .map(f32::from)
+            .for_each(|a| rows.push(&[a, -a, a, 0.0, 0.0], &[-a, a, a, 0.0, 0.0]));
+        assert_eq!(rows.exchanged(0..5, MOST, &both).unwrap().0[3].index, 4);
+        assert_eq!(rows.exchanged(0..5, MOST, &told(4, None)).unwrap().0[3].index, 3);
     }
 }

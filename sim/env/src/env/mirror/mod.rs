@@ -6,8 +6,12 @@
 //! exchanged and signs turned over, and its rewards the same. Expressions need no rules for this,
 //! native code and sensors neither.
 
+mod actions;
 mod alike;
+mod events;
+mod identify;
 mod pair;
+mod told;
 
 use super::{BatchEnv, EnvError};
 use crate::config::file::Simulation;
@@ -16,7 +20,7 @@ use crate::config::{HalfOrRange, ObservationTerm, Spread, SpreadConfig};
 pub use crate::reflection::{Reflection, Signed};
 use crate::spaces::{ActionSpace, ObsRow};
 use crate::task::doubts::INSIDE;
-use alike::{Columns, Entry, Unlike};
+use alike::Entry;
 use ostler_base::names::nearest;
 use ostler_engine::physics::mirror::{ground_alone, grounds, prove, without_contacts};
 use ostler_model::Model;
@@ -81,6 +85,11 @@ impl Reflection {
         }
         let mut config = config.clone();
         let names: Vec<String> = config.task.termination.iter().map(|t| t.name.clone()).collect();
+        let idle = config.task.reward.iter().filter(|r| r.weight == 0.0);
+        let idle: Vec<String> = idle.map(|r| r.name.clone()).collect();
+        let (sim, decimation) = (config.sim.clone(), config.env.decimation as f64);
+        let step_dt = |model: &Model| sim.timestep(model) * decimation;
+        let (whole, task) = crate::task::prepare(&model, &config.task, step_dt)?;
         quiet(&mut config.task);
         config.env.num_envs = ENVS;
         config.sim = SimConfig { backend: Backend::Native, ..config.sim.generic() };
@@ -119,7 +128,8 @@ impl Reflection {
             let help = "make the two sides alike, or leave [symmetry] out";
             return Err(ConfigError::new("symmetry", what).help(help).into());
         }
-        let action = actions(&first, &mirror)?;
+        let action = actions::reflection(&first, &mirror)?;
+        actions::timely(&whole, &task, &action, &mirror)?;
         // Parts that are inside each other in the default pose do not touch where the task runs,
         // nor do their counterparts.
         let pose = about.iter().map(|x| *x as f32).collect();
@@ -134,7 +144,7 @@ impl Reflection {
         drop(first);
         let models = grounds(&Arc::new(parted), sides.axis, 0.05);
         let mut pair = Pair::new(&config, models, &mirror, &action)?;
-        let command = pair.commands()?;
+        let command = pair.commands(&sides.pairs)?;
         let seen = pair.watch(&command)?;
         let spec = pair.spec().clone();
         if seen.policy.rows() < ENVS {
@@ -154,11 +164,17 @@ impl Reflection {
                 .into());
             }
         }
-        let mut terms = Vec::new();
-        let identify = |rows: &Columns, table: &[ObsRow], worst: &mut Vec<(String, f64)>| {
-            identify(rows, table, &sides.approximate, worst)
+        let drawn = events::Numbers::new(&whole, &mirror, &task);
+        let reader = told::Reader {
+            model: &whole,
+            task: &task,
+            mirror: &mirror,
+            action: &action,
+            command: &command,
+            events: &drawn,
         };
-        let policy = identify(&seen.policy, &spec.obs_table.policy, &mut terms)?;
+        let mut terms = identify::Terms::new(&reader, &sides.approximate);
+        let policy = terms.rows(&seen.policy, &spec.obs_table.policy, false)?;
         let critic = match &spec.obs_table.critic {
             None => None,
             Some(table) => {
@@ -167,16 +183,20 @@ impl Reflection {
                     let own = group.table.iter().cloned();
                     rows.extend(own.map(|r| ObsRow { index: r.index + group.first, ..r }));
                 }
-                Some(identify(&seen.critic, &rows, &mut terms)?)
+                Some(terms.rows(&seen.critic, &rows, true)?)
             }
         };
+        let events = drawn.one_sided();
+        let identify::Terms { worst: mut terms, untold, .. } = terms;
+        let mut rewards = Vec::new();
         for (k, name) in spec.reward_names.iter().enumerate() {
             let share = seen.rewards.apart(k, Entry { index: k, sign: 1.0 });
-            if share > alike::MOST {
-                let kind = match names.contains(name) {
-                    true => "task.termination",
-                    false => "task.reward",
-                };
+            let kind = match names.contains(name) {
+                true => "task.termination",
+                false => "task.reward",
+            };
+            let idle = idle.contains(name);
+            if share > alike::MOST && !idle {
                 let what = format!(
                     "\"{name}\" of [[{kind}]] is not the same in reflected states: it differs by \
                      {:.0} % of its spread",
@@ -186,7 +206,10 @@ impl Reflection {
                             it for both sides alike, or leave [symmetry] out";
                 return Err(ConfigError::new("symmetry", what).help(help).into());
             }
+            let weight = if idle { ", whose weight is 0," } else { "" };
+            rewards.push((format!("\"{name}\" of [[{kind}]]{weight}"), share));
         }
+        rewards.sort_by(|a, b| b.1.total_cmp(&a.1));
         terms.sort_by(|a, b| b.1.total_cmp(&a.1));
         terms.dedup_by(|a, b| a.0 == b.0);
         Ok(Self {
@@ -200,12 +223,15 @@ impl Reflection {
             free,
             differences,
             terms,
+            untold,
+            events,
+            rewards,
         })
     }
 }
 
 /// Without what is drawn for each environment: biases and delays. Conditions of ends become
-/// rewards, so that no episode ends.
+/// rewards, so that no episode ends; rewards without a weight get one, so that they are seen.
 fn quiet(task: &mut TaskConfig) {
     let still = |bias: &mut Option<Spread>| {
         if let Some(bias) = bias {
@@ -233,86 +259,6 @@ fn quiet(task: &mut TaskConfig) {
             task.reward.push(RewardTerm { name, expr, weight: 1.0, agents: None });
         }
     }
+    task.reward.iter_mut().filter(|r| r.weight == 0.0).for_each(|r| r.weight = 1.0);
     task.rewards.clip = None;
-}
-
-/// The reflection of actions: outputs of actuators that become each other.
-fn actions(env: &BatchEnv, mirror: &Mirror) -> Result<Signed, ConfigError> {
-    let (task, model) = (env.compiled(), env.model());
-    let names = task.actions.names(model, &task.team);
-    let mut all = vec![None; task.actions.outputs()];
-    for drive in &task.actions.drives {
-        let (other, sign) = mirror.actuators[drive.actuator];
-        let found = task.actions.drives.iter().find(|d| d.actuator == other);
-        let law = found.and_then(|d| Some((d.output, d.law.beside(&drive.law, sign as f32)?)));
-        let (from, to) = (&model.actuators[drive.actuator].name, &model.actuators[other].name);
-        let Some((output, sign)) = law else {
-            let what = format!(
-                "what the actions make of \"{from}\" is not the reflection of what they make of \
-                 \"{to}\": other scales, offsets, kinds or default positions"
-            );
-            let help = format!(
-                "give both sides the same [[task.action]] numbers, and in the default pose \
-                 ({}) positions that are each other's reflection: opposite ones where axes are not",
-                env.pose().name
-            );
-            return Err(ConfigError::new("task.action", what).help(help));
-        };
-        // Reflected, this drive's output is that output.
-        let entry = (drive.output as u32, sign);
-        if all[output].replace(entry).is_some_and(|before| before != entry) {
-            let what = format!("output \"{}\" drives both sides", names[output]);
-            return Err(ConfigError::new("task.action", what).help("leave [symmetry] out"));
-        }
-    }
-    let found: Option<Vec<(u32, f32)>> = all.into_iter().collect();
-    found.map(Signed).ok_or_else(|| {
-        ConfigError::new("task.action", "an output drives nothing").help("leave [symmetry] out")
-    })
-}
-
-/// The reflection of rows with these terms: within a term entries are exchanged and signs turned
-/// over.
-fn identify(
-    rows: &Columns,
-    table: &[ObsRow],
-    approximate: &[String],
-    worst: &mut Vec<(String, f64)>,
-) -> Result<Signed, ConfigError> {
-    let mut all = vec![(0, 1.0); rows.width()];
-    for term in table {
-        for frame in 0..term.frames {
-            let first = term.index + frame * term.stride;
-            let most = match approximate.contains(&term.name) {
-                true => f64::INFINITY,
-                false => alike::MOST,
-            };
-            match rows.exchanged(first..first + term.len, most) {
-                Ok((found, share)) => {
-                    for (k, entry) in found.iter().enumerate() {
-                        all[first + k] = (entry.index as u32, entry.sign);
-                    }
-                    worst.push((term.name.clone(), share));
-                }
-                Err(Unlike { entry, share }) => {
-                    let what = format!(
-                        "observation \"{}\" ({}) has no reflection: its component {entry} in \
-                         reflected states is no component of it under either sign (the nearest \
-                         differs by {:.0} % of the spread)",
-                        term.name,
-                        term.expr,
-                        100.0 * share
-                    );
-                    let help = format!(
-                        "a sensor beside the plane: symmetry.approximate = [\"{}\"] takes the \
-                         nearest; a clock of a gait, or a sum of both sides with different \
-                         weights has none: leave the term or [symmetry] out",
-                        term.name
-                    );
-                    return Err(ConfigError::new("symmetry", what).help(help));
-                }
-            }
-        }
-    }
-    Ok(Signed(all))
 }

@@ -9,7 +9,7 @@ use crate::task::CommandSpec;
 use ostler_base::rng::{Purpose, normal_pair, philox, unit};
 use ostler_engine::physics::mirror::random_state;
 use ostler_model::Model;
-use ostler_model::mirror::Mirror;
+use ostler_model::mirror::{Mirror, Pairs};
 use std::sync::Arc;
 
 /// Steps that are compared.
@@ -47,6 +47,32 @@ fn at_share([low, high]: [f32; 2], share: f32) -> f32 {
     }
 }
 
+/// The same with two blocks of as many entries in each other's places; none where the ranges of
+/// entries are not each other's under a sign.
+fn exchanged(
+    plain: &Signed,
+    [(first, ranges), (there, others)]: [(usize, &[[f32; 2]]); 2],
+) -> Option<Signed> {
+    if ranges.is_empty() || ranges.len() != others.len() {
+        return None;
+    }
+    let near = |a: [f32; 2], b: [f32; 2]| {
+        let size = (a[1] - a[0]).abs().max(1e-6);
+        a.iter().zip(b).all(|(a, b)| *a == b || (a - b).abs() <= 1e-4 * size)
+    };
+    let mut made = plain.clone();
+    for (k, (&[low, high], &other)) in ranges.iter().zip(others).enumerate() {
+        let sign = match (near([low, high], other), near([-high, -low], other)) {
+            (true, _) => 1.0,
+            (false, true) => -1.0,
+            (false, false) => return None,
+        };
+        made.0[first + k] = ((there + k) as u32, sign);
+        made.0[there + k] = ((first + k) as u32, sign);
+    }
+    Some(made)
+}
+
 impl<'a> Pair<'a> {
     pub(super) fn new(
         config: &Simulation,
@@ -70,38 +96,81 @@ impl<'a> Pair<'a> {
     }
 
     /// The reflection of commands. That of a velocity is known; of other numbers the signs are
-    /// taken with which observations and rewards have a reflection.
-    pub(super) fn commands(&mut self) -> Result<Signed, EnvError> {
+    /// taken with which observations and rewards have a reflection. Commands that are named for
+    /// two sides change places, and the halves of one do where that fits better.
+    pub(super) fn commands(&mut self, pairs: &Pairs) -> Result<Signed, EnvError> {
         let axis = self.mirror.axis;
         let width = self.sides[0].task.commands.width();
-        let mut signs = Signed((0..width as u32).map(|k| (k, 1.0)).collect());
+        let mut plain = Signed((0..width as u32).map(|k| (k, 1.0)).collect());
         let mut known = vec![false; width];
         for course in &self.sides[0].task.commands.courses {
             for k in 0..3 {
                 // Forwards and to the left are lengths, the turn is about z.
                 let turned = if k < 2 { k == axis } else { axis != 2 };
-                signs.0[course.first + k].1 = if turned { -1.0 } else { 1.0 };
+                plain.0[course.first + k].1 = if turned { -1.0 } else { 1.0 };
                 known[course.first + k] = true;
             }
         }
         let open: Vec<usize> = (0..width).filter(|k| !known[*k]).collect();
         if open.is_empty() {
-            return Ok(signs);
+            return Ok(plain);
         }
+        let specs: Vec<&CommandSpec> = self
+            .commands
+            .iter()
+            .filter(|c| !known.get(c.first).is_some_and(|known| *known))
+            .collect();
+        let mut named = plain.clone();
+        for (i, own) in specs.iter().enumerate() {
+            let partners = pairs.partners(&own.name);
+            if let Some(other) = specs[i + 1..].iter().find(|c| partners.contains(&c.name)) {
+                let both = [(own.first, &own.ranges[..]), (other.first, &other.ranges[..])];
+                named = exchanged(&named, both).unwrap_or(named);
+            }
+        }
+        let halves = specs.iter().filter_map(|own| {
+            let (one, other) = own.ranges.split_at(own.ranges.len() / 2);
+            exchanged(&plain, [(own.first, one), (own.first + one.len(), other)])
+        });
+        let halves: Vec<Signed> = halves.collect();
+        let mut starts = vec![named, plain];
+        starts.dedup();
+        starts.extend(halves);
+        let mut best: Option<(Signed, f64)> = None;
+        for start in starts {
+            let (found, least) = self.signs(start, &open)?;
+            if best.as_ref().is_none_or(|(_, before)| least < 0.95 * before) {
+                best = Some((found, least));
+            }
+            if best.as_ref().is_some_and(|(_, least)| *least < 0.01) {
+                break;
+            }
+        }
+        Ok(best.map(|(found, _)| found).unwrap_or_default())
+    }
+
+    /// Turns signs of the `open` entries over where that fits better, and how well the result does.
+    fn signs(&mut self, mut signs: Signed, open: &[usize]) -> Result<(Signed, f64), EnvError> {
         let mut least = self.unlike(&signs)?;
-        for k in open {
+        for &k in open {
+            let other = signs.0[k].0 as usize;
             if least < 0.01 {
                 break;
             }
-            signs.0[k].1 = -1.0;
+            if other < k {
+                continue;
+            }
+            let before = signs.clone();
+            signs.0[k].1 *= -1.0;
+            signs.0[other].1 = signs.0[k].1;
             let now = self.unlike(&signs)?;
             // Without an effect on anything a sign stays.
             match now < 0.95 * least {
                 true => least = now,
-                false => signs.0[k].1 = 1.0,
+                false => signs = before,
             }
         }
-        Ok(signs)
+        Ok((signs, least))
     }
 
     /// How far rewards and observations are from having a reflection.
@@ -113,7 +182,7 @@ impl<'a> Pair<'a> {
         let table = &self.spec().obs_table.policy;
         let each = table.iter().map(|term| {
             let own = term.index..term.index + term.len;
-            seen.policy.exchanged(own, MOST).map_or(1.0, |(_, share)| share)
+            seen.policy.exchanged(own, MOST, &[]).map_or(1.0, |(_, share)| share)
         });
         Ok(seen.rewards.mean_apart() + each.sum::<f64>() / table.len().max(1) as f64)
     }

@@ -27,7 +27,7 @@ use target::Target;
 /// The compiled events.
 #[derive(Debug, Clone, Default)]
 pub struct Events {
-    pub(super) events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// The model's own number of every row that varies.
     pub(super) base: Vec<f32>,
 }
@@ -35,7 +35,7 @@ pub struct Events {
 /// What the numbers of an event are.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Fields = kernels::FORM_FIELDS,
     Pseudo = kernels::FORM_PSEUDO,
     Push = kernels::FORM_PUSH,
@@ -43,7 +43,7 @@ pub(super) enum Form {
 
 /// One event.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
+pub(crate) struct Event {
     pub name: String,
     /// As it is written.
     pub set: String,
@@ -65,7 +65,7 @@ pub(super) struct Event {
 
 /// One number.
 #[derive(Debug, Clone)]
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     /// Row of what varies; degree of freedom of a push.
     pub row: usize,
     pub operation: Operation,
@@ -199,7 +199,7 @@ impl Events {
     }
 
     /// For every number the place at which expressions read it, if they do.
-    pub(super) fn places(&self) -> impl Iterator<Item = Option<usize>> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Option<usize>> {
         self.events.iter().flat_map(|event| {
             let mut next = event.shown;
             event.drawn.iter().map(move |drawn| match drawn.shows {
