@@ -149,6 +149,31 @@ pub fn with_values<'a>(
     TaskConfig::deserialize(changed).map_or_else(|_| task.clone(), |c| with_files_of(c, task))
 }
 
+/// The task with weights of rewards, and parameters, that are 0 and that schedules raise as large
+/// as they become.
+pub fn raised(task: &TaskConfig, schedules: &[Schedule]) -> TaskConfig {
+    let mut table = tree(task);
+    let raised = schedules.iter().filter_map(|schedule| {
+        let mut path = parts(&schedule.key).skip(1);
+        let grows = match path.next()? {
+            "reward" => path.last() == Some("weight"),
+            table => table == "params",
+        };
+        let zero = match find(&mut table, &schedule.key)? {
+            Value::Float(x) => *x == 0.0,
+            _ => false,
+        };
+        let values = schedule.points.iter().map(|point| point[1]);
+        let most = values.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+        (grows && zero).then_some((schedule.key.as_str(), most))
+    });
+    let raised: Vec<(&str, f64)> = raised.collect();
+    match raised.is_empty() {
+        true => task.clone(),
+        false => with_values(task, raised.into_iter()),
+    }
+}
+
 /// A task that was read from a table, with what of `task` is not part of it: what its files hold.
 pub fn with_files_of(read: TaskConfig, task: &TaskConfig) -> TaskConfig {
     TaskConfig {
@@ -307,6 +332,23 @@ mod tests {
         assert_eq!(changed.reward[0].weight, -0.5);
         assert_eq!(changed.reset[0].uniform, Some([-0.1, 0.7].into()));
         assert_eq!(changed.reward[0].name, "effort");
+    }
+
+    #[test]
+    fn what_is_nothing_at_first_is_as_large_as_it_becomes() {
+        let mut task = task();
+        let all = [
+            schedule("task.params.push", &[[0.0, 0.0], [9.0, 2.0]]),
+            schedule("task.reward.effort.weight", &[[0.0, 0.0], [5.0, -3.0], [9.0, 1.0]]),
+            schedule("task.reset[0].uniform[1]", &[[0.0, 0.0], [9.0, 0.7]]),
+        ];
+        assert_eq!(raised(&task, &all), task, "what has a number keeps it");
+        task.params.insert("push".into(), 0.0);
+        task.reward[0].weight = 0.0;
+        task.reset[0].uniform = Some([-0.1, 0.0].into());
+        let raised = raised(&task, &all);
+        assert_eq!((raised.params["push"], raised.reward[0].weight), (2.0, -3.0));
+        assert_eq!(raised.reset[0].uniform, task.reset[0].uniform, "a range is no factor");
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub use mujoco::judged_env;
 
 use crate::run::error::RunError;
 use ostler_collector::env::Environments;
+use ostler_learn::config::curriculum::raised;
 use ostler_learn::config::{Config, Loaded};
 use ostler_sim::config::EnvConfig;
 use ostler_sim::config::file::Simulation;
@@ -109,7 +110,9 @@ pub fn demonstrations(
 pub fn reflection(loaded: &Loaded, model: &Arc<Model>) -> Result<Option<Reflection>, RunError> {
     let config = &loaded.config;
     let Some(symmetry) = &config.symmetry else { return Ok(None) };
-    let simulation = simulation(config);
+    let mut simulation = simulation(config);
+    // What is nothing at first has no effect on what is compared.
+    simulation.task = raised(&simulation.task, &config.curriculum);
     let sides = Sides {
         axis: symmetry.plane.axis(),
         pairs: Pairs::new(symmetry.pairs.clone()),
