@@ -349,15 +349,20 @@ fn commands_of_two_hands_change_places() {
     let wanted: Vec<(u32, f32)> =
         [(3, 1.0), (4, -1.0), (5, 1.0), (0, 1.0), (1, -1.0), (2, 1.0)].to_vec();
     for sides in NAMES {
-        let two = range("SIDE_A_goal", "[0.1, 0.4]")
-            + &range("SIDE_B_goal", "[-0.4, -0.1]")
-            + &seen(
-                "[command.SIDE_A_goal, command.SIDE_B_goal]",
-                &reach("command.SIDE_A_goal", "command.SIDE_B_goal"),
+        for (a, b) in [("SIDE_A_goal", "SIDE_B_goal"), ("gl", "gr")] {
+            let two = range(a, "[0.1, 0.4]")
+                + &range(b, "[-0.4, -0.1]")
+                + &seen(
+                    &format!("[command.{a}, command.{b}]"),
+                    &reach(&format!("command.{a}"), &format!("command.{b}")),
+                );
+            let (found, _) = find(sides, false, &two).unwrap();
+            assert_eq!(found.command.0, wanted, "{sides:?}");
+            assert_eq!(
+                found.policy.0[4..].iter().map(|e| (e.0 - 4, e.1)).collect::<Vec<_>>(),
+                wanted
             );
-        let (found, _) = find(sides, false, &two).unwrap();
-        assert_eq!(found.command.0, wanted, "{sides:?}");
-        assert_eq!(found.policy.0[4..].iter().map(|e| (e.0 - 4, e.1)).collect::<Vec<_>>(), wanted);
+        }
         // Halves of one command.
         let one = "[[command]]\nname = \"goals\"\nrange = [[0.1, 0.4], [-0.4, 0.4], [0.9, 1.4], [0.1, 0.4], [-0.4, 0.4], [0.9, 1.4]]\nunit = \"m\"\n".to_owned()
             + &seen("command.goals", &reach("command.goals[0:3]", "command.goals[3:6]"));

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const STEPS: usize = 40;
 /// The same where signs of commands are tried out.
 const TRIAL: usize = 12;
+/// Commands of which any two are tried in each other's places.
+const MOST_PAIRED: usize = 4;
 /// Steps from one random state, and one command, to the next.
 const EACH: usize = 8;
 
@@ -97,7 +99,7 @@ impl<'a> Pair<'a> {
 
     /// The reflection of commands. That of a velocity is known; of other numbers the signs are
     /// taken with which observations and rewards have a reflection. Commands that are named for
-    /// two sides change places, and the halves of one do where that fits better.
+    /// two sides change places; the halves of one, and others, do where that fits better.
     pub(super) fn commands(&mut self, pairs: &Pairs) -> Result<Signed, EnvError> {
         let axis = self.mirror.axis;
         let width = self.sides[0].task.commands.width();
@@ -133,9 +135,17 @@ impl<'a> Pair<'a> {
             exchanged(&plain, [(own.first, one), (own.first + one.len(), other)])
         });
         let halves: Vec<Signed> = halves.collect();
+        // Names may say nothing of sides.
+        let few = &specs[..specs.len().min(MOST_PAIRED)];
+        let both =
+            few.iter().enumerate().flat_map(|(i, a)| few[i + 1..].iter().map(move |b| (a, b)));
+        let both = both.filter_map(|(a, b)| {
+            exchanged(&plain, [(a.first, &a.ranges[..]), (b.first, &b.ranges[..])])
+        });
+        let both: Vec<Signed> = both.collect();
         let mut starts = vec![named, plain];
         starts.dedup();
-        starts.extend(halves);
+        starts.extend(halves.into_iter().chain(both));
         let mut best: Option<(Signed, f64)> = None;
         for start in starts {
             let (found, least) = self.signs(start, &open)?;
