@@ -36,6 +36,15 @@ fn check_says_what_belongs_together_and_how_far_it_differs() {
         let err = place.fails(2, &["check", quadruped, "-q", more]);
         assert!(err.contains(said), "{more}: {err}");
     }
+    // A reward that prefers a side, and has no weight yet.
+    let lean = "[[task.reward]]\nname = \"lean\"\nweight = 0.0\nexpr = \"joint_vel(slider)\"\n";
+    let raised =
+        "[[curriculum]]\nkey = \"task.reward.lean.weight\"\npoints = [[0, 0.0], [2, 1.0]]\n";
+    let idle = Place::with(&format!("{TASK}{lean}")).ok(&["check", "pole.toml", "-q", SIDES]);
+    assert!(idle.contains("\"lean\" of [[task.reward]], whose weight is 0, differs"), "{idle}");
+    let raised = Place::with(&format!("{TASK}{lean}{raised}"));
+    let err = raised.fails(2, &["check", "pole.toml", "-q", SIDES]);
+    assert!(err.contains("\"lean\" of [[task.reward]] is not the same"), "{err}");
     for (more, said) in [
         (&["runner.algorithm=ars"][..], "\"ars\" learns from no samples"),
         (&["self_play.window=2"], "symmetry"),
