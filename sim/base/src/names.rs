@@ -32,6 +32,9 @@ pub fn meant<'a>(pattern: &str, candidates: impl IntoIterator<Item = &'a str>) -
                     and [...]";
         return Some(only.into());
     }
+    if pattern.eq_ignore_ascii_case("all") {
+        return Some("\"*\" means all of them".into());
+    }
     nearest(pattern, candidates).map(|near| format!("did you mean \"{near}\"?"))
 }
 
@@ -52,6 +55,15 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         rest = &rest[at + part.len()..];
     }
     rest.ends_with(last)
+}
+
+/// The names of `a, "b*"` or `[a, "b*"]`, without quotes.
+pub fn listed(text: &str) -> Vec<&str> {
+    let list = text.trim();
+    let inner = list.strip_prefix('[').and_then(|l| l.strip_suffix(']'));
+    let names = inner.unwrap_or(list).split(',');
+    let names = names.map(|n| n.trim().trim_matches(['"', '\'']));
+    names.filter(|n| !n.is_empty()).collect()
 }
 
 /// `hip, knee and 7 more`: at most `shown` of them by name.
@@ -95,7 +107,15 @@ pub fn select<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{few, meant, nearest};
+    use super::{few, listed, meant, nearest};
+
+    #[test]
+    fn lists_of_names_are_read() {
+        assert_eq!(listed("[a, \"b c\",d ]"), ["a", "b c", "d"]);
+        assert_eq!(listed(" a, 'b*' "), ["a", "b*"]);
+        assert_eq!(listed("[]"), [""; 0]);
+        assert_eq!(listed("a"), ["a"]);
+    }
 
     #[test]
     fn a_regular_expression_is_told_from_a_name() {

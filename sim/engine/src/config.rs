@@ -30,7 +30,7 @@ pub struct SimConfig {
     /// have it; then `specialize` decides nothing any more.
     pub kernel: String,
     /// A world is broken beyond this linear (m/s) or angular (rad/s) speed, of any joint or
-    /// body that [`limit`](Self::limit) does not name.
+    /// body that [`limit`](Self::limit) does not name; `inf`: at none.
     pub max_speed: f64,
     /// A world is broken when a body is farther than this from the origin (m); likewise.
     pub max_position: f64,
@@ -45,13 +45,14 @@ pub struct SimConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointLimit {
-    /// Joints, by name or pattern with `*`.
+    /// Joints, by name, pattern with `*` or list of `[task.names]`.
     pub joints: Vec<String>,
-    /// Largest speed (m/s, rad/s), above 0; without it this entry leaves speeds alone.
+    /// Largest speed (m/s, rad/s), above 0, `inf` for none; without it this entry leaves speeds
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_speed: Option<f64>,
-    /// Largest distance from the joint's zero (m; rad of a hinge), above 0; without it this
-    /// entry leaves positions alone. Ball joints have none.
+    /// Largest distance from the joint's zero (m; rad of a hinge), above 0, `inf` for none; without
+    /// it this entry leaves positions alone. Ball joints have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_position: Option<f64>,
 }
@@ -237,9 +238,9 @@ impl SimConfig {
 }
 
 fn positive(path: &str, value: f64, unit: &str) -> Result<(), ConfigError> {
-    if value.is_finite() && value > 0.0 {
+    if value > 0.0 {
         return Ok(());
     }
-    Err(ConfigError::new(path, format!("{value} is not a positive, finite number"))
-        .help(format!("in {unit}")))
+    Err(ConfigError::new(path, format!("{value} is not above 0"))
+        .help(format!("in {unit}; inf: no limit")))
 }

@@ -234,7 +234,7 @@ pub struct RewardOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<[f64; 2]>,
     /// A summed reward farther from 0 than this, before clipping, is no reward: the
-    /// environment counts as broken.
+    /// environment counts as broken; `inf`: none is too far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_abs: Option<f64>,
 }

@@ -13,4 +13,4 @@ pub mod expr;
 mod number;
 
 pub use draw::{Distribution, DrawConfig};
-pub use number::{clip_range, exact, number, range};
+pub use number::{clip_range, exact, number, open, range};

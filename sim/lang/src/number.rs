@@ -17,6 +17,11 @@ pub fn exact(value: f64, path: &str) -> Result<f64, ConfigError> {
     number(value, path).map(|_| value)
 }
 
+/// The same, or an infinite one.
+pub fn open(value: f64, path: &str) -> Result<f64, ConfigError> {
+    if value.is_infinite() { Ok(value) } else { exact(value, path) }
+}
+
 /// `[low, high]` with `low <= high`, both finite.
 pub fn range(ends: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
     ordered(ends, path, number)
@@ -29,10 +34,7 @@ pub fn clip_range(ends: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
         let why = format!("nothing lies within [{low}, {high}]");
         return Err(ConfigError::new(path, why).help("[-inf, inf] clips nothing"));
     }
-    ordered(ends, path, |end, path| match end.is_infinite() {
-        true => Ok(end as f32),
-        false => number(end, path),
-    })
+    ordered(ends, path, |end, path| open(end, path).map(|x| x as f32))
 }
 
 fn ordered(

@@ -417,7 +417,11 @@ fn mistakes_are_named_with_their_remedies() {
             "when",
             "no part of the robot",
         ),
-        ("when = \"reset\"\nset = \"mass(world)\"\nrange = [0, 1]", "set", "fits \"world\""),
+        (
+            "when = \"reset\"\nset = \"mass(world)\"\nrange = [0, 1]",
+            "set",
+            "\"world\" does not move",
+        ),
         ("when = \"reset\"\nset = \"mass(trunk)\"", "range", "is missing"),
         (
             "when = \"reset\"\nset = \"mass(trunk)\"\ndistribution = \"normal\"\nmean = 1",

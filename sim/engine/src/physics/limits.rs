@@ -35,8 +35,7 @@ impl Limits {
     /// A name or pattern that fits no joint; `max_position` for ball joints alone.
     pub fn of(config: &SimConfig, model: &Model) -> Result<Self, ConfigError> {
         let [robot_speed, robot_position] = [config.max_speed, config.max_position];
-        let joints = vec![[f32::INFINITY; 2]; model.joints.len()];
-        let mut own = joints;
+        let mut own = vec![[None::<f32>; 2]; model.joints.len()];
         for (i, limit) in config.limit.iter().enumerate() {
             for (p, pattern) in limit.joints.iter().enumerate() {
                 let path = format!("sim.limit[{i}].joints[{p}]");
@@ -50,7 +49,7 @@ impl Limits {
                 }
                 for j in found {
                     for (to, from) in own[j].iter_mut().zip([limit.max_speed, limit.max_position]) {
-                        *to = from.map_or(*to, |x| x as f32);
+                        *to = from.map(|x| x as f32).or(*to);
                     }
                 }
             }
@@ -76,12 +75,12 @@ impl Limits {
             if travels {
                 limits.position[places.clone()].fill(robot_position as f32);
             }
-            if speed.is_finite() {
+            if let Some(speed) = speed {
                 limits.speed[dofs.clone()].fill(speed);
                 limits.own_speed[dofs].fill(speed);
                 widest[joint.body][0] = widest[joint.body][0].max(speed);
             }
-            if position.is_finite() {
+            if let Some(position) = position {
                 limits.position[places.clone()].fill(position);
                 limits.own_position[places].fill(position);
                 if travels {
@@ -183,6 +182,13 @@ mod tests {
         // A part on a rotor is as fast as the rotor; a hinge's angle sets no limit on positions.
         assert_eq!(l.body_speed, [100.0, 100.0, 100.0, 5000.0, 5000.0, 100.0]);
         assert_eq!(l.body_position, [50.0, 50.0, 50.0, 50.0, 50.0, 200.0]);
+        // An infinite limit is none, whatever the robot's.
+        let open =
+            config(&[("arm", Some(f64::INFINITY), None), ("rail", None, Some(f64::INFINITY))]);
+        let l = Limits::of(&open, &robot()).unwrap();
+        assert_eq!(l.speed, [&[100.0; 6][..], &[inf], &[100.0; 5]].concat());
+        assert_eq!(l.position, places(50.0, inf, inf, inf));
+        assert_eq!(l.body_speed, [100.0, 100.0, inf, inf, inf, 100.0]);
         assert_eq!(farthest([40.0, 400.0].into_iter(), &[20.0, 5000.0]), Some((0, 40.0)));
     }
 

@@ -22,10 +22,10 @@ use crate::config::file::Simulation;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 pub use crate::demonstrations::Demonstrations;
 pub use crate::spaces::{ActionSpace, EventSpec, Groups, ObsGroup, ObsRow};
-use crate::task::Task;
 use crate::task::event::EventCost;
 use crate::task::native::Library;
 use crate::task::pose::Pose;
+use crate::task::{Task, limits};
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Faults;
@@ -34,7 +34,7 @@ pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 use ostler_base::memory::MemoryError;
 use ostler_engine::physics::native::InstructionSet;
 use ostler_engine::physics::pool::Pool;
-use ostler_engine::physics::{Limits, Physics, PhysicsError, SnapshotError};
+use ostler_engine::physics::{Physics, PhysicsError, SnapshotError};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::Model;
 pub use spec::{AgentSpec, EnvSpec, StepOut};
@@ -192,14 +192,15 @@ impl BatchEnv {
         let (model, compiled) = prepare(&model, task, measures, step_dt)?;
         measurable(&compiled, measures)?;
         compiled.natives.allowed()?;
-        Limits::of(sim, &model)?;
+        let named = limits(&model, sim, task)?;
         let physics: Box<dyn Physics> = match sim.backend {
             Backend::Native => {
-                let worlds = ostler_engine::physics::native::new(&model, sim, env.num_envs, &pool)?;
+                let worlds =
+                    ostler_engine::physics::native::new(&model, &named, env.num_envs, &pool)?;
                 Box::new(worlds)
             }
             #[cfg(feature = "rapier")]
-            Backend::Rapier => ostler_rapier::new(&model, sim, env.num_envs, &pool)?,
+            Backend::Rapier => ostler_rapier::new(&model, &named, env.num_envs, &pool)?,
             #[cfg(not(feature = "rapier"))]
             Backend::Rapier => return Err(PhysicsError::Absent { engine: "rapier" }.into()),
         };

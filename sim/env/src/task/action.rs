@@ -8,10 +8,10 @@ mod servo;
 use super::elements::{Chosen, Elements};
 use super::late;
 use super::pose::Pose;
+use super::read::{Names, Parts};
 use super::team::Team;
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::spaces::ActionSpace;
-use ostler_base::names::select;
 use ostler_model::{Actuator, Delay, Model};
 use position::position;
 pub(super) use servo::{has_gains, servos};
@@ -122,8 +122,9 @@ impl Actions {
         model: &Model,
         terms: &[ActionTerm],
         pose: &Pose,
-        team: &Team,
+        read: Names<'_>,
     ) -> Result<Self, ConfigError> {
+        let team = read.team;
         let mut all = Self {
             space: ActionSpace::Continuous(0),
             spaces: Vec::new(),
@@ -145,7 +146,8 @@ impl Actions {
             let own: Vec<(usize, &ActionTerm)> =
                 own.filter(|(_, agents)| agents.contains(&agent)).map(|(term, _)| term).collect();
             let first = all.clip.len();
-            let space = all.agent(model, &own, &pose.qpos, team, agent, &mut owner)?;
+            let names = Names { agent: Some(agent), ..read };
+            let space = all.agent(model, &own, &pose.qpos, (names, agent), &mut owner)?;
             all.spaces.push(space);
             all.own.push(first..all.clip.len());
         }
@@ -169,11 +171,10 @@ impl Actions {
         model: &Model,
         terms: &[(usize, &ActionTerm)],
         pose: &[f64],
-        team: &Team,
-        agent: usize,
+        (read, agent): (Names<'_>, usize),
         owner: &mut [Option<usize>],
     ) -> Result<ActionSpace, ConfigError> {
-        let first = self.clip.len();
+        let (first, team) = (self.clip.len(), read.team);
         if terms.is_empty() {
             return Err(ConfigError::new(
                 "task.action",
@@ -183,7 +184,7 @@ impl Actions {
         }
         for &(t, term) in terms {
             let path = format!("task.action[{t}]");
-            let chosen = chosen(model, term, team, agent, &path)?;
+            let chosen = chosen(model, term, read, &path)?;
             if chosen.all.is_empty() {
                 return Err(ConfigError::new(format!("{path}.actuators"), "the list is empty"));
             }
@@ -221,7 +222,7 @@ impl Actions {
             if term.kind == ActionKind::Binary {
                 self.binary(model, (t, term), &chosen, &path)?;
             } else {
-                self.continuous(model, (t, term), &chosen, pose, (team, agent), &path)?;
+                self.continuous(model, (t, term), &chosen, pose, read, &path)?;
             }
             self.delay(term, begin, &path)?;
         }
@@ -241,7 +242,7 @@ impl Actions {
         (t, term): (usize, &ActionTerm),
         chosen: &Chosen,
         pose: &[f64],
-        (team, agent): (&Team, usize),
+        read: Names<'_>,
         path: &str,
     ) -> Result<(), ConfigError> {
         if !term.choices.is_empty() {
@@ -251,13 +252,7 @@ impl Actions {
             ));
         }
         let names: Vec<Vec<&str>> = chosen.all.iter().map(|&a| names_of(model, a)).collect();
-        let elements = Elements {
-            what: "actuators",
-            names: &names,
-            mixed: chosen.mixed,
-            team,
-            agent: Some(agent),
-        };
+        let elements = Elements { what: "actuators", names: &names, mixed: chosen.mixed, read };
         let numbers =
             |key: &str, values: &OneOrMany| elements.numbers(values, &format!("{path}.{key}"));
         let (scale, offset) = (numbers("scale", &term.scale)?, numbers("offset", &term.offset)?);
@@ -376,18 +371,10 @@ fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> 
 fn chosen(
     model: &Model,
     term: &ActionTerm,
-    team: &Team,
-    agent: usize,
+    read: Names<'_>,
     path: &str,
 ) -> Result<Chosen, ConfigError> {
-    let written = term.actuators.iter().enumerate();
-    let found = written.map(|(p, pattern)| {
-        let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
-        let pattern = team.fill(Some(agent), pattern).into_owned();
-        let found = select(&pattern, "actuator", names, &format!("{path}.actuators[{p}]"))?;
-        Ok((pattern, found))
-    });
-    Chosen::new(found, &format!("{path}.actuators"))
+    read.parts(&term.actuators, &Parts::actuators(model), &format!("{path}.actuators"))
 }
 
 /// Names by which patterns find an actuator: its own, and its joint's.
@@ -399,20 +386,4 @@ fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
 
 pub(super) fn limits(actuator: &Actuator) -> [f32; 2] {
     actuator.ctrlrange.map_or(UNLIMITED, |r| r.map(|x| x as f32))
-}
-
-/// The same with the entries of lists in the places of their names.
-pub(super) fn with_lists(
-    model: &Model,
-    terms: &[ActionTerm],
-    defined: &ostler_lang::expr::Definitions<'_>,
-) -> Vec<ActionTerm> {
-    let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
-    let mut terms = terms.to_vec();
-    for term in &mut terms {
-        let written = std::mem::take(&mut term.actuators);
-        let all = written.iter().flat_map(|name| defined.entries(name, named));
-        term.actuators = all.collect();
-    }
-    terms
 }

@@ -4,12 +4,11 @@ mod draws;
 mod held;
 mod velocity;
 
-use super::read::unique;
-use super::team::Team;
+use super::read::{Names, unique};
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
 use ostler_lang::draw::{Draw, share};
-use ostler_lang::expr::Definitions;
+use ostler_lang::expr::Unit;
 use ostler_model::Model;
 use std::collections::HashSet;
 pub(crate) use velocity::Course;
@@ -74,10 +73,10 @@ impl Commands {
     pub fn compile(
         model: &Model,
         terms: &[CommandTerm],
-        defined: &Definitions<'_>,
+        read: Names<'_>,
         step_dt: f64,
-        team: &Team,
     ) -> Result<Self, ConfigError> {
+        let team = read.team;
         let mut all = Self {
             scope: Vec::new(),
             components: Vec::new(),
@@ -101,14 +100,14 @@ impl Commands {
                 };
                 let first = all.components.len();
                 let unit = team.fill(agent, &term.unit).into_owned();
+                Unit::known(&unit, &format!("{path}.unit"))?;
                 let draws: Vec<Option<Draw>> = match term.kind {
                     CommandKind::Values => {
                         draws::compile(term, &path)?.into_iter().map(Some).collect()
                     }
                     CommandKind::Velocity => {
-                        let frame = term.frame.as_deref().map(|f| team.fill(agent, f));
-                        let parts = (model, defined);
-                        let course = Course::compile(parts, term, frame.as_deref(), first, &path)?;
+                        let parts = (model, Names { agent, ..read });
+                        let course = Course::compile(parts, term, first, &path)?;
                         all.courses.push(course);
                         vec![None; 3]
                     }
@@ -139,9 +138,11 @@ impl Timing {
         let path = format!("{path}.resample_s");
         let wrong = |seconds: f64| {
             let message = format!("{seconds} s is not a number of control steps of {step_dt} s");
-            Err(ConfigError::new(path.clone(), message).help("0 draws only at reset"))
+            Err(ConfigError::new(path.clone(), message)
+                .help("0 or inf: drawn where an episode begins, and then never"))
         };
         match resample {
+            Resample::Every(f64::INFINITY) => Ok(Self::Every(0)),
             Resample::Every(seconds) => {
                 let steps = (seconds / step_dt).round();
                 if !(0.0..=f64::from(u32::MAX)).contains(&steps) || (seconds > 0.0 && steps < 1.0) {
@@ -150,7 +151,6 @@ impl Timing {
                 Ok(Self::Every(steps as u32))
             }
             Resample::Between([low, high]) => {
-                let [low, high] = ostler_lang::range([low, high], &path)?.map(f64::from);
                 // Whole numbers of steps below this are exact.
                 let most = f64::from(1 << 24) * step_dt;
                 for seconds in [low, high] {
@@ -158,6 +158,7 @@ impl Timing {
                         return wrong(seconds);
                     }
                 }
+                let [low, high] = ostler_lang::range([low, high], &path)?.map(f64::from);
                 Ok(Self::Between([low, high].map(|s| (s / step_dt) as f32)))
             }
         }

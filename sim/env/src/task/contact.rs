@@ -1,6 +1,6 @@
 //! `[[task.contact]]` and `[task.option]`, written into the model.
 
-use super::read::parts;
+use super::read::{Names, Parts};
 use super::team::Team;
 use crate::config::{
     ConeWord, ConfigError, ContactTerm, IntegratorWord, Iterations, OneOrMany, OptionTable,
@@ -20,12 +20,11 @@ pub(super) fn apply(model: &mut Model, cfg: &TaskConfig, team: &Team) -> Result<
     }
     let before = model.clone();
     let defined = Definitions::new(&before, cfg, team.names())?;
-    let names = before.geoms.iter().map(|g| g.name.as_str());
+    let (names, geoms) = (Names { defined: &defined, team, agent: None }, Parts::geoms(&before));
     for (t, term) in cfg.contact.iter().enumerate() {
         let path = format!("task.contact[{t}]");
         let key = format!("{path}.geoms");
-        let geoms = ("geom", names.clone());
-        for g in parts(&term.geoms, geoms, |_| true, &defined, team, &key)?.all {
+        for g in names.parts(&term.geoms, &geoms, &key)?.all {
             change(&mut model.geoms[g], term, &path)?;
             if !model.changed_geoms.contains(&g) {
                 model.changed_geoms.push(g);

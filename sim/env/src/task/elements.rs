@@ -1,10 +1,10 @@
 //! Numbers and ranges for actuators, joints and components: one for all, one each, or by
 //! patterns of their names; and the order in which such elements stand.
 
-use super::team::{AgentIndex, Team};
+use super::read::Names;
 use crate::config::{ConfigError, OneOrMany, Ranges};
 use ostler_base::names::{matches, meant};
-use ostler_lang::{clip_range, exact, range};
+use ostler_lang::{clip_range, exact, open, range};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Elements that a list of names and patterns means: names alone stand in the order in which they
@@ -23,13 +23,12 @@ impl Chosen {
     /// # Errors
     /// A name is written twice.
     pub(crate) fn new(
-        found: impl IntoIterator<Item = Result<(String, Vec<usize>), ConfigError>>,
+        found: impl IntoIterator<Item = (String, Vec<usize>)>,
         path: &str,
     ) -> Result<Self, ConfigError> {
         let (mut all, mut patterns) = (Vec::new(), false);
         let (mut named, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        for one in found {
-            let (written, elements) = one?;
+        for (written, elements) in found {
             let pattern = written.contains('*');
             patterns |= pattern;
             for element in elements {
@@ -80,9 +79,8 @@ pub(super) struct Elements<'a> {
     pub names: &'a [Vec<&'a str>],
     /// [`Chosen::mixed`].
     pub mixed: bool,
-    pub team: &'a Team,
-    /// The agent whose they are, for `{agent}` in patterns.
-    pub agent: AgentIndex,
+    /// What a key of a table may be.
+    pub read: Names<'a>,
 }
 
 impl Elements<'_> {
@@ -94,14 +92,28 @@ impl Elements<'_> {
 
     /// The same with all their digits.
     pub(crate) fn exact(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
+        self.each(values, path, exact)
+    }
+
+    /// The same, infinite ones too.
+    pub(crate) fn open(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
+        self.each(values, path, open)
+    }
+
+    fn each(
+        &self,
+        values: &OneOrMany,
+        path: &str,
+        read: fn(f64, &str) -> Result<f64, ConfigError>,
+    ) -> Result<Vec<f64>, ConfigError> {
         match values {
-            OneOrMany::One(v) => Ok(vec![exact(*v, path)?; self.names.len()]),
+            OneOrMany::One(v) => Ok(vec![read(*v, path)?; self.names.len()]),
             OneOrMany::Many(list) => {
                 self.fits(list.len(), "numbers", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| exact(v, &format!("{path}[{i}]"))).collect()
+                each.map(|(i, &v)| read(v, &format!("{path}[{i}]"))).collect()
             }
-            OneOrMany::Named(table) => self.by_name(table, path, "1.0", exact),
+            OneOrMany::Named(table) => self.by_name(table, path, "1.0", read),
         }
     }
 
@@ -155,12 +167,12 @@ impl Elements<'_> {
             let message = format!("{what} have no names that a pattern could fit");
             return Err(ConfigError::new(path, message).help("give one value for all, or a list"));
         }
-        let fits = |pattern: &str, names: &[&str]| {
-            let pattern = self.team.fill(self.agent, pattern);
-            names.iter().any(|name| matches(&pattern, name))
-        };
-        for pattern in table.keys() {
-            if !self.names.iter().any(|names| fits(pattern, names)) {
+        let known = |text: &str| self.names.iter().flatten().any(|name| matches(text, name));
+        let mut keys: Vec<Vec<String>> = Vec::with_capacity(table.len());
+        for key in table.keys() {
+            let patterns = self.read.spelled(key, known);
+            let wrong = patterns.iter().find(|p| !known(p));
+            if let Some(pattern) = wrong.or(patterns.is_empty().then_some(key)) {
                 let all = || self.names.iter().flatten().copied();
                 let help = match meant(pattern, all()) {
                     Some(help) => help,
@@ -169,10 +181,15 @@ impl Elements<'_> {
                 let message = format!("\"{pattern}\" fits none of these {what}");
                 return Err(ConfigError::new(path, message).help(help));
             }
+            keys.push(patterns);
         }
+        let fits = |patterns: &[String], names: &[&str]| {
+            patterns.iter().any(|pattern| names.iter().any(|name| matches(pattern, name)))
+        };
         let mut all = Vec::with_capacity(self.names.len());
         for names in self.names {
-            let mut found = table.iter().filter(|(pattern, _)| fits(pattern, names));
+            let of_key = table.iter().zip(&keys).filter(|(_, patterns)| fits(patterns, names));
+            let mut found = of_key.map(|(entry, _)| entry);
             let name = first(names).unwrap_or_default();
             let Some((pattern, value)) = found.next() else {
                 let message = format!("\"{name}\" fits no pattern");

@@ -103,10 +103,12 @@ fn unit(made: &Term, term: &MetricTerm, index: usize) -> Result<String, ConfigEr
     let Some(text) = &term.unit else {
         return Ok(own.to_string());
     };
-    let unit = Unit::known(text, &format!("task.metric[{index}].unit"))?;
+    let path = format!("task.metric[{index}].unit");
+    let unit = Unit::known(text, &path)?;
     if !unit.fits(own) {
-        let why = format!("this is in [{own}], the metric in [{unit}]");
-        return refused(why, "multiply by a constant to say how they compare");
+        let why = format!("`expr` is in [{own}], not in [{unit}]");
+        let help = format!("unit = \"{own}\", or multiply `expr` by a constant");
+        return Err(ConfigError::new(path, why).help(help));
     }
     Ok(unit.to_string())
 }

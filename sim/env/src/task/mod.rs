@@ -15,6 +15,7 @@ mod elements;
 pub mod emit;
 pub mod event;
 mod late;
+mod limits;
 pub mod metrics;
 pub mod native;
 pub mod observe;
@@ -39,9 +40,10 @@ use expr::{
     Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Looks, Readings, Scope,
     Scratch,
 };
+pub use limits::limits;
 use ostler_engine::kernels;
 use ostler_engine::state::Tables;
-use ostler_lang::number;
+use ostler_lang::open;
 pub use ostler_lang::{draw, expr};
 use ostler_model::{ContactSensor, Model};
 use reference::Reference;
@@ -101,23 +103,24 @@ impl Task {
         if reference.is_some() {
             defined.motion = Looks::with_step(step_dt);
         }
-        let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
-        let commands = command::Commands::compile(model, &cfg.command, &defined, step_dt, &team)?;
+        let names = read::Names { defined: &defined, team: &team, agent: None };
+        let named = pose::Pose::named(model, cfg.default_pose.as_deref(), names)?;
+        let commands = command::Commands::compile(model, &cfg.command, names, step_dt)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
-            params.push(number(value, &format!("task.params.{name}"))?);
+            params.push(open(value, &format!("task.params.{name}"))? as f32);
         }
-        let names: Vec<String> = cfg.params.keys().cloned().collect();
+        let of_params: Vec<String> = cfg.params.keys().cloned().collect();
         let (none, readings) = (HistoryBuilder::default(), Readings::default());
         let draws = Draws::default();
         let drawing = Some(expr::Start { draws: &draws, of: "", drawing: true });
-        let mut events = event::Events::compile(model, &cfg.event, &defined, step_dt)?;
+        let mut events = event::Events::compile(model, &cfg.event, names, step_dt)?;
         let drawn = events.values();
         let scope = Scope {
             model,
             pose: named.as_ref().map_or(&[][..], |pose| &pose.qpos[..]),
             commands: &commands.scope,
-            params: &names,
+            params: &of_params,
             // Actions follow from the pose; reading one is refused.
             action_width: 1,
             agents: None,
@@ -130,8 +133,7 @@ impl Task {
         let numbers = (&commands, &params[..], step_dt);
         let reset = reset::Reset::compile(&scope, &cfg.reset, named.as_ref(), numbers, &team)?;
         let pose = (named.clone()).unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
-        let driven = action::with_lists(model, &cfg.action, &defined);
-        let mut actions = action::Actions::compile(model, &driven, &pose, &team)?;
+        let mut actions = action::Actions::compile(model, &cfg.action, &pose, names)?;
         team.outputs.clone_from(&actions.own);
         // What a start must not read was refused: nothing of this is the task's.
         let (none, readings) = (HistoryBuilder::default(), Readings::default());

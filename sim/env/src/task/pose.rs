@@ -4,8 +4,8 @@
 //! the robot file's own; `"keyframe(NAME)"` one of its keyframes. In a pose that is named
 //! episodes also start, before the terms of `[[task.reset]]`.
 
+use super::read::{self, Names, Parts};
 use super::reset::Reset;
-use super::team::Team;
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
 use ostler_lang::number;
@@ -41,8 +41,9 @@ impl Pose {
     pub(super) fn named(
         model: &Model,
         text: Option<&str>,
-        team: &Team,
+        read: Names<'_>,
     ) -> Result<Option<Self>, ConfigError> {
+        let team = read.team;
         let Some(text) = text.filter(|t| t.trim() != RESET) else {
             return Ok(None);
         };
@@ -52,7 +53,8 @@ impl Pose {
         let (mut qpos, mut ctrl) = (model.qpos0.clone(), vec![0.0; model.nu()]);
         for agent in team.agents_of(&[text]) {
             let own = team.fill(agent, text);
-            let key = named_keyframe(model, &own).map_err(|e| team.blame(agent, text, e))?;
+            let names = Names { agent, ..read };
+            let key = named_keyframe(model, names, &own).map_err(|e| team.blame(agent, text, e))?;
             for at in positions(model, key, agent.unwrap_or(0) == 0) {
                 qpos[at] = f64::from(number(key.qpos[at], PATH)?);
             }
@@ -108,10 +110,18 @@ fn length(model: &Model, actuator: &Actuator, qpos: &[f64]) -> Option<f64> {
 }
 
 /// The keyframe of `keyframe(NAME)`.
-fn named_keyframe<'m>(model: &'m Model, text: &str) -> Result<&'m Keyframe, ConfigError> {
+fn named_keyframe<'m>(
+    model: &'m Model,
+    names: Names<'_>,
+    text: &str,
+) -> Result<&'m Keyframe, ConfigError> {
     let word = text.split('(').next().unwrap_or_default().trim();
     if word == KEYFRAME {
-        return keyframe(model, text, PATH);
+        let all = keyframes(model, names, text, PATH)?;
+        return match all[..] {
+            [one] => Ok(one),
+            _ => Err(ambiguous(text, &all, PATH).help("name one keyframe")),
+        };
     }
     let keys = || model.keyframes.iter().map(|k| k.name.as_str());
     let help = if let Some(key) = nearest(word, keys()) {
@@ -127,36 +137,36 @@ fn named_keyframe<'m>(model: &'m Model, text: &str) -> Result<&'m Keyframe, Conf
     })
 }
 
-/// The keyframe of `text`, `keyframe(NAME)` at `path`.
+/// `text` at `path` means several keyframes, and one is wanted.
+pub(super) fn ambiguous(text: &str, keys: &[&Keyframe], path: &str) -> ConfigError {
+    let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+    read::ambiguous(text, &names, path)
+}
+
+/// The keyframes of `text` at `path`: `keyframe(NAME)`, `keyframe([A, B])`.
 ///
 /// # Errors
 /// It names none of the model's, or one that is of another model's size.
-pub(super) fn keyframe<'m>(
+pub(super) fn keyframes<'m>(
     model: &'m Model,
+    names: Names<'_>,
     text: &str,
     path: &str,
-) -> Result<&'m Keyframe, ConfigError> {
-    let all: Vec<&str> = model.keyframes.iter().map(|k| k.name.as_str()).collect();
-    let exist = || match all.is_empty() {
-        true => "the robot's file has no <keyframe>".to_string(),
-        false => format!("the robot has: {}", all.join(", ")),
-    };
+) -> Result<Vec<&'m Keyframe>, ConfigError> {
+    let parts = Parts::keyframes(model);
     let Some(name) = argument(text).filter(|n| !n.is_empty()) else {
         return Err(ConfigError::new(path, "keyframe needs a name")
-            .help(format!("write \"keyframe(NAME)\"; {}", exist())));
+            .help(format!("write \"keyframe(NAME)\"; {}", parts.exist())));
     };
-    let index = model.keyframe(name).map_err(|unknown| {
-        let help = match &unknown.nearest {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => exist(),
-        };
-        let message = format!("no keyframe called \"{name}\"");
-        ConfigError {
-            span: text.rfind(name).map(|at| at..at + name.len()),
-            ..ConfigError::new(path, message).help(help)
-        }
-    })?;
-    let key = &model.keyframes[index];
+    let here =
+        |e: ConfigError| ConfigError { span: text.rfind(name).map(|at| at..at + name.len()), ..e };
+    let found = names.several(name, &parts, path).map_err(here)?.all;
+    found.into_iter().map(|key| usable(model, &model.keyframes[key], path)).collect()
+}
+
+/// Refuses a keyframe that poses cannot be taken from.
+fn usable<'m>(model: &Model, key: &'m Keyframe, path: &str) -> Result<&'m Keyframe, ConfigError> {
+    let name = &key.name;
     if key.moves_mocap {
         let message =
             format!("keyframe \"{name}\" moves a mocap body, which stays where its <body> is");
@@ -184,15 +194,6 @@ pub(super) fn argument(target: &str) -> Option<&str> {
     Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
 }
 
-/// The names of `a, "b*"` or `[a, "b*"]`, as they stand between the parentheses of a target.
-pub(super) fn listed(argument: &str) -> Vec<&str> {
-    let list = argument.trim();
-    let inner = list.strip_prefix('[').and_then(|l| l.strip_suffix(']'));
-    let names = inner.unwrap_or(list).split(',');
-    let names = names.map(|n| n.trim().trim_matches(['"', '\'']));
-    names.filter(|n| !n.is_empty()).collect()
-}
-
 /// The positions that a keyframe sets: all of them, or (`all` false: one agent's, after
 /// another agent's) those of joints that it takes out of the initial pose, since the
 /// keyframe of an attached robot leaves the others' joints there.
@@ -211,7 +212,7 @@ pub(super) fn velocities(key: &Keyframe, all: bool) -> Vec<usize> {
 
 #[cfg(test)]
 mod keyframe_tests {
-    use super::keyframe;
+    use super::usable;
     use ostler_model::mjcf;
 
     #[test]
@@ -222,7 +223,10 @@ mod keyframe_tests {
             <key name="far" qpos="1" mpos="0 0 2"/><key name="turned" mquat="0 1 0 0"/>
             </keyframe></mujoco>"#;
         let model = mjcf::parse("goal.xml".as_ref(), text.into()).unwrap();
-        let find = |name: &str| keyframe(&model, &format!("keyframe({name})"), "task.start.pose");
+        let find = |name: &str| {
+            let key = model.keyframes.iter().find(|key| key.name == name).unwrap();
+            usable(&model, key, "task.start.pose")
+        };
         assert_eq!(find("home").unwrap().qpos, [1.0]);
         for name in ["far", "turned"] {
             let error = find(name).unwrap_err();

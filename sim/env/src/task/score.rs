@@ -5,7 +5,7 @@ use super::team::Team;
 use super::term::{Kind, Row, Term};
 use crate::config::{ConfigError, TaskConfig};
 use ostler_lang::expr::{Inputs, Scope, Scratch, Type};
-use ostler_lang::{clip_range, number};
+use ostler_lang::{clip_range, number, open};
 use std::collections::HashSet;
 
 /// The compiled reward and termination terms.
@@ -48,7 +48,7 @@ impl Score {
             max_abs: f32::INFINITY,
         };
         if let Some(limit) = cfg.rewards.max_abs {
-            all.max_abs = number(limit, "task.rewards.max_abs")?;
+            all.max_abs = open(limit, "task.rewards.max_abs")? as f32;
             if all.max_abs <= 0.0 {
                 return Err(ConfigError::new(
                     "task.rewards.max_abs",

@@ -24,14 +24,16 @@ pub struct ActuatorTerm {
     /// Effort against the velocity (N s/m or N m s/rad); likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damping: Option<OneOrMany>,
-    /// Most effort, either way (N or N m); likewise.
+    /// Most effort, either way (N or N m), `inf` for no limit; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(title = "a number, `inf`, a list of such or a table of patterns of names")]
     pub effort_limit: Option<OneOrMany>,
     /// Effort that the motor has at rest and that falls with its speed (N or N m); likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturation_effort: Option<OneOrMany>,
-    /// Speed at which there is none of it any more (m/s or rad/s); likewise.
+    /// Speed at which there is none of it any more (m/s or rad/s), `inf`: it does not fall; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(title = "a number, `inf`, a list of such or a table of patterns of names")]
     pub velocity_limit: Option<OneOrMany>,
     /// Inertia of the rotor at the joint (kg or kg m^2), instead of the file's; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,8 +38,9 @@ pub struct CommandTerm {
     /// Unit of the components, such as `"m/s"`; empty: any.
     #[serde(default)]
     pub unit: String,
-    /// Time between draws (s); 0: only at reset. A range: drawn anew each time.
+    /// Time between draws (s); 0 or `inf`: only at reset. A range: drawn anew each time.
     #[serde(default)]
+    #[schemars(title = "a number, `inf` or a range [low, high]")]
     pub resample_s: Resample,
     /// Of velocities: the body whose velocity is meant; without it the one body with a free
     /// joint.
@@ -92,7 +93,7 @@ impl CommandKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected seconds, or a range [low, high] of them")]
 pub enum Resample {
-    /// Always so many; 0: never.
+    /// Always so many; 0 or infinite: never.
     Every(f64),
     /// Drawn anew each time.
     Between([f64; 2]),

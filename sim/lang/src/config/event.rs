@@ -47,8 +47,9 @@ pub struct EventTerm {
     /// One draw for all elements that fit, instead of one each.
     #[serde(default)]
     pub shared: bool,
-    /// Of forces and torques: how long they act (s); without it until the next draw.
+    /// Of forces and torques: how long they act (s); without it, or `inf`, until the next draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(title = "a number, `inf` or a range [low, high]")]
     pub duration_s: Option<Span>,
 }
 

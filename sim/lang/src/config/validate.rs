@@ -34,12 +34,12 @@ pub fn check(sim: &SimConfig, env: &EnvConfig, task: &TaskConfig) -> Vec<ConfigE
             "a number above 0 [s], or 0 for the model's own",
         );
     }
-    for (path, value, unit) in [
-        ("env.episode_length_s", env.episode_length_s, "s"),
-        ("sim.max_speed", sim.max_speed, "m/s"),
-        ("sim.max_position", sim.max_position, "m"),
+    for (path, value, most, unit) in [
+        ("env.episode_length_s", env.episode_length_s, f64::MAX, "s"),
+        ("sim.max_speed", sim.max_speed, f64::INFINITY, "m/s"),
+        ("sim.max_position", sim.max_position, f64::INFINITY, "m"),
     ] {
-        if !(value.is_finite() && value > 0.0) {
+        if !(value > 0.0 && value <= most) {
             refuse(path, format!("{value} cannot be used"), &format!("a number above 0 [{unit}]"));
         }
     }

@@ -11,7 +11,7 @@ use super::signature::{Kind, Rule};
 use super::tree::{Node, NodeRef};
 use super::unit::Unit;
 use super::value::{Comp, Value};
-use ostler_base::names::nearest;
+use ostler_base::names::{listed, nearest};
 use std::ops::Range;
 
 impl Checker<'_> {
@@ -242,6 +242,13 @@ impl Checker<'_> {
             let kinds = kind.elements().iter();
             kinds.clone().any(|k| k.names(model).contains(&name))
         };
+        if name.contains(',') && !is_part(name) {
+            let mut all = Vec::new();
+            for one in listed(name) {
+                all.extend(self.elements_called(one, f, kind, span)?);
+            }
+            return Ok(all);
+        }
         let Some(list) = defined.list(name).filter(|_| !is_part(name)) else {
             let found = resolve(model, name, kind, f.name, span.clone());
             let near = nearest(name, defined.list_names());

@@ -3,28 +3,9 @@
 use super::element::{Element, ElementKind};
 use super::error::ExprError;
 use super::signature::Kind;
-use ostler_base::names;
+use ostler_base::names::{self, matches};
 use ostler_model::{JointKind, Model};
 use std::ops::Range;
-
-/// Whether `name` fits `pattern`, in which each `*` stands for any characters.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut left) = name.strip_prefix(head) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let tail = parts.pop().unwrap_or_default();
-    for part in parts {
-        match left.find(part) {
-            Some(at) => left = &left[at + part.len()..],
-            None => return false,
-        }
-    }
-    left.ends_with(tail)
-}
 
 /// The geoms of a geom, a body or a subtree, ascending.
 pub(super) fn geoms_of(model: &Model, e: Element) -> Vec<usize> {

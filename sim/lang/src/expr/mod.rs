@@ -43,7 +43,6 @@ pub use define::is_name;
 pub use define::{Declared, Definitions, Let, LetRow, List};
 pub use draws::{Draws, Start};
 pub use element::{Element, ElementKind};
-pub use elements::matches;
 pub use emit::literal;
 pub use error::ExprError;
 pub use events::{EventNumbers, EventValue};

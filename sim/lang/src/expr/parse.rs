@@ -361,7 +361,15 @@ impl<'a> Parser<'a> {
                 None => {}
                 Some((token, span)) => {
                     let what = format!("expected `,` or `{close}`, found {}", describe(token));
-                    return Err(pythons(token, ExprError::new(span.clone(), what)));
+                    let before = self.tokens.get(self.at.wrapping_sub(1)).map(|token| &token.0);
+                    let error = pythons(token, ExprError::new(span.clone(), what));
+                    return Err(match (before, token, &error.help) {
+                        (Some(Token::Name(a)), Token::Name(b), None) => error.help(format!(
+                            "a name with a blank stands in quotes, \"{a} {b}\"; the word for \
+                             its kind is left out"
+                        )),
+                        _ => error,
+                    });
                 }
             }
             self.expect(close, opened, what)?;

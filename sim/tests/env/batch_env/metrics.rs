@@ -148,9 +148,9 @@ fn mistakes_in_metrics_name_their_place_and_a_remedy() {
         ),
         (
             metric("name = \"a\"\nexpr = \"time\"\nunit = \"m\""),
-            "task.metric[0].expr",
-            "this is in [s], the metric in [m]",
-            "",
+            "task.metric[0].unit",
+            "`expr` is in [s], not in [m]",
+            "unit = \"s\"",
         ),
         (
             metric("name = \"a\"\nexpr = \"time\"\nunit = \"mile\""),

@@ -191,6 +191,7 @@ fn impossible_numbers_of_the_batch_are_refused_by_name() {
         (SimConfig { dt: -0.01, ..SimConfig::default() }, "sim.dt"),
         (SimConfig { dt: f64::INFINITY, ..SimConfig::default() }, "sim.dt"),
         (SimConfig { max_speed: 0.0, ..SimConfig::default() }, "sim.max_speed"),
+        (SimConfig { max_speed: f64::NAN, ..SimConfig::default() }, "sim.max_speed"),
         (
             SimConfig { limit: limit(&["slider"], Some(1.0), Some(-1.0)), ..SimConfig::default() },
             "sim.limit[0].max_position",

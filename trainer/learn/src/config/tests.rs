@@ -142,6 +142,19 @@ fn wrong_kinds_say_what_is_allowed() {
         ),
         ("[[task.reset]]\ntarget = 'qpos'\nuniform = [0, inf]", "uniform has to be finite"),
         ("[ppo]\ngamma = inf", "ppo.gamma has to be finite"),
+        ("[task.params]\np = nan", "a/c.toml:2:5: task.params.p cannot be nan"),
+        (
+            "[[task.actuator]]\njoints = ['*']\neffort_limit = { '*' = nan }",
+            "a/c.toml:3:24: task.actuator.effort_limit.* cannot be nan",
+        ),
+        (
+            "[[task.actuator]]\njoints = ['*']\nstiffness = inf",
+            "a/c.toml:3:13: task.actuator.stiffness has to be finite",
+        ),
+        ("[sim]\nmax_speed = -inf", "sim.max_speed: -inf cannot be used"),
+        ("[env]\nepisode_length_s = inf", "env.episode_length_s has to be finite"),
+        // A value cannot end a line of what is printed.
+        ("[sim]\nbackend = \"a\\n::error::b\"", "sim.backend: \"a\\u000a::error::b\" is not known"),
         (
             "[actor]\nhidden_dims = [1, 'a']",
             "a/c.toml:2:19: actor.hidden_dims takes a whole number",

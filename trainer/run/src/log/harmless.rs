@@ -6,32 +6,32 @@
 
 use ostler_sim::text;
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// A line of a message has at most so many characters.
 const LINE: usize = 2000;
 
 /// Control characters but for line ends and tabs, and what else is [obeyed](text::obeyed), as
-/// `\u001b`: as JSON escapes them, so that JSON stays JSON.
+/// `\u001b`: as JSON escapes them, so that JSON stays JSON. Likewise what a machine that builds
+/// would obey in what a program prints: `::error::` where a line begins, `##[error]` anywhere.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| !matches!(c, '\n' | '\t') && text::obeyed(c);
-    if !text.chars().any(obeyed) {
-        return Cow::Borrowed(text);
+    let shown = text::escaped(text, |c| !matches!(c, '\n' | '\t') && text::obeyed(c));
+    let begins = |line: &str| line.trim_start().starts_with("::");
+    let within = |line: &str| BRACKETS.iter().any(|sign| line.contains(sign));
+    if !shown.split('\n').any(|line| begins(line) || within(line)) {
+        return shown;
     }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match obeyed(c) {
-            true => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    // Writing into a string does not fail.
-                    let _ = write!(out, "\\u{unit:04x}");
-                }
-            }
-            false => out.push(c),
-        }
-    }
-    Cow::Owned(out)
+    let tame = |line: &str| {
+        let line = match begins(line) {
+            true => line.replacen(':', "\\u003a", 1),
+            false => line.to_string(),
+        };
+        BRACKETS.iter().fold(line, |l, sign| l.replace(sign, &format!("\\u0023{}", &sign[1..])))
+    };
+    Cow::Owned(shown.split('\n').map(tame).collect::<Vec<_>>().join("\n"))
 }
+
+/// Beginnings of commands of GitHub's and Azure's machines.
+const BRACKETS: [&str; 2] = ["##[", "##vso["];
 
 /// As [`escaped`], for a record of a log: further lines are indented, as none of them begins a
 /// record.
@@ -94,6 +94,13 @@ mod tests {
         assert_eq!(back, name);
         let shown = record("joint \"a\n2026-01-01T00:00:00Z ERROR all is lost\r\"");
         assert_eq!(shown, "joint \"a\n    2026-01-01T00:00:00Z ERROR all is lost\\u000d\"");
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_machine_that_builds() {
+        let text = "error: a\n ::error::b\nc ##[error]d ##vso[task]e a::b";
+        let tame = "error: a\n \\u003a:error::b\nc \\u0023#[error]d \\u0023#vso[task]e a::b";
+        assert_eq!(escaped(text), tame);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use ostler_sim::model::motion::MotionError;
 use ostler_sim::npz::NpzError;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::referee::mujoco::RefereeError;
+use ostler_sim::text::word;
 use std::path::{Path, PathBuf};
 
 /// Exit code: everything went well.
@@ -131,7 +132,7 @@ pub enum RunError {
     Taken(PathBuf),
     /// The run's folder has another name now.
     #[error(
-        "{} was moved to {} while it was trained: the run is saved there and stops; go on with ostler train --resume {1}", .from.display(), .to.display()
+        "{} was moved to {} while it was trained: the run is saved there and stops; go on with ostler train --resume {}", .from.display(), .to.display(), word(.to)
     )]
     Moved {
         /// Its path before.

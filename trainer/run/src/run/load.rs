@@ -14,6 +14,7 @@ use ostler_sim::config::{ActionTerm, Backend};
 use ostler_sim::env::EnvSpec;
 use ostler_sim::model::mjcf;
 use ostler_sim::referee::worlds::Failure;
+use ostler_sim::text::word;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
         None => usage(format!(
             "{} has no checkpoint (yet): one is written every runner.save_interval iterations, every minute and at the end; `ostler train {}` starts the same run anew",
             dir.display(),
-            dir.join(dir::CONFIG).display()
+            word(&dir.join(dir::CONFIG))
         )),
     }
 }
@@ -165,7 +166,7 @@ pub(super) fn newest_whole(
     }
     Err(RunError::Usage(format!(
         "{e}, and no other file of checkpoints/ is whole; `ostler train {}` starts the same run anew",
-        dir.join(dir::CONFIG).display()
+        word(&dir.join(dir::CONFIG))
     )))
 }
 

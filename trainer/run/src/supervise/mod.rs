@@ -20,6 +20,7 @@ use decide::{Death, Next, PANICKED, Restarts};
 use message::Lines;
 use ostler_learn::config::{BackOffConfig, LogFormat};
 use ostler_machine::memory::{Cgroups, Sources};
+use ostler_sim::text::word;
 use process::{End, Forked, Signals};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -308,7 +309,7 @@ impl Parent<'_> {
         if let Some(folder) = &self.folder {
             errln!("the report is {}", folder.join(LOG).display());
             if death.newest.is_some() {
-                errln!("go on       ostler train --resume {}", folder.display());
+                errln!("go on       ostler train --resume {}", word(folder));
             }
         }
     }

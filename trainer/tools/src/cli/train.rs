@@ -17,6 +17,7 @@ pub(crate) use ostler_run::run::{
 };
 use ostler_run::supervise::{Attempt, Wish, supervise};
 use ostler_sim::config::Auto;
+use ostler_sim::text::word;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(crate) struct TrainArgs {
     out: Option<PathBuf>,
     /// Go on with a run from its newest checkpoint; CONFIG may be left out. "auto": the
     /// newest unfinished run of CONFIG, a new one if there is none
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "auto|RUN")]
     resume: Option<PathBuf>,
     /// Start from the weights and normalisers of a run
     #[arg(long, value_name = "RUN")]
@@ -168,7 +169,9 @@ fn find_run(options: &mut Options) -> Result<bool, RunError> {
         return Err(RunError::Usage(why.into()));
     }
     let path = options.config.as_deref().ok_or_else(|| {
-        RunError::Usage("--resume auto finds the newest run of a configuration: which?".into())
+        let why = "--resume auto goes on with the newest unfinished run of a configuration, and none \
+                   is given: ostler train CONFIG --resume auto";
+        RunError::Usage(why.into())
     })?;
     let (next, why) = newest_unfinished(path, &options.overrides, options.out.as_deref())?;
     if !options.quiet {
@@ -283,10 +286,12 @@ fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
         summary(run, ended);
     }
     if let Ended::DiskFull(disk) = ended {
-        let dir = run.dir().path().display();
+        let dir = run.dir().path();
         errln!(
-            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {dir} is, then go on: ostler train --resume {dir}",
-            run.config().memory.disk_act_mib
+            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {} is, then go on: ostler train --resume {}",
+            run.config().memory.disk_act_mib,
+            dir.display(),
+            word(dir)
         );
     }
     ended.exit_code()
@@ -383,6 +388,7 @@ fn summary(run: &Run, ended: Ended) {
         true => format!(" {ALLOW_NATIVE}"),
         false => String::new(),
     };
+    let dir = word(run.dir().path());
     match run.config().has_robot() {
         true => outln!("watch it    ostler play {dir}"),
         false => outln!("judge it    ostler eval {dir}{leave}"),

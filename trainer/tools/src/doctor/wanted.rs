@@ -7,6 +7,7 @@ use ostler_run::forecast::Need;
 use ostler_run::run::{RunError, one_env, physics_doubt, plan};
 use ostler_sim::config::{Backend, SimDevice};
 
+use ostler_sim::text::word;
 use std::path::{Path, PathBuf};
 
 /// Requirements on the machine.
@@ -54,7 +55,7 @@ impl Wanted {
                 // The line that is meant is quoted by the other command.
                 let text = e.to_string();
                 let first = text.lines().next().unwrap_or_default();
-                let remedy = format!("`ostler check {name}` shows it in its place");
+                let remedy = format!("`ostler check {}` shows it in its place", word(path));
                 Finding::lack("config", true, first, remedy)
             }
         });

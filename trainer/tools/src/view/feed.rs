@@ -6,6 +6,8 @@ use ostler_run::run::stage::Stage;
 use ostler_sim::Model;
 use ostler_sim::config::SimConfig;
 use ostler_sim::model::JointKind;
+use ostler_sim::physics::PhysicsError;
+use ostler_sim::task::limits;
 use serde::Serialize;
 
 /// Numbers in front of the poses: time (s), return, reward of the last step, control steps.
@@ -104,7 +106,8 @@ impl Feed {
     pub fn new(stage: &Stage, config: &SimConfig, env: usize) -> Self {
         let world = stage.env();
         let model = world.model();
-        let (contacts, note) = match Contacts::new(model, config) {
+        let named = limits(model, config, world.task()).map_err(PhysicsError::from);
+        let (contacts, note) = match named.and_then(|sim| Contacts::new(model, &sim)) {
             Ok(contacts) => (Some(contacts), None),
             Err(e) => (None, Some(format!("contacts are not shown: {e}"))),
         };

@@ -4,8 +4,8 @@ use super::blocks::Blocks;
 use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::env::{BatchEnv, EnvError};
-use crate::task::Task;
 use crate::task::emit::{Emitted, Numbers, emit};
+use crate::task::{Task, limits};
 use bytemuck::Zeroable;
 use ostler_engine::device::transfer::Reader;
 use ostler_engine::device::{Device, DeviceError, Memory, Program};
@@ -150,7 +150,7 @@ impl DeviceEnv {
         blocks.enter(&mut args, &sizes, n);
         args.tables = twin.tables.laid(blocks.numbers.address());
         args.number = blocks.numbers.address() + (numbers.len() - 4 * emitted.numbers.len()) as u64;
-        let limits = Limits::of(&sim, &model)?;
+        let limits = Limits::of(&limits(&model, &sim, task)?, &model)?;
         let limits = [limits.speed, limits.position].concat();
         if blocks.limits.bytes() < 4 * limits.len() {
             return Err(DeviceError::Defect("limits of another robot".into()).into());

@@ -4,6 +4,7 @@ use super::super::elements::Elements;
 use super::position::{is_motor, no_servo, scalar_joint};
 use super::{chosen, names_of};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany, TaskConfig};
+use crate::task::read::Names;
 use crate::task::team::Team;
 use ostler_lang::expr::Definitions;
 use ostler_model::{Actuator, Given, Model};
@@ -30,8 +31,7 @@ pub(in crate::task) fn servos(
     }
     let before = model.clone();
     let defined = Definitions::new(&before, cfg, team.names())?;
-    let terms = super::with_lists(&before, &cfg.action, &defined);
-    for (t, term) in terms.iter().enumerate().filter(|(_, term)| has_gains(term)) {
+    for (t, term) in cfg.action.iter().enumerate().filter(|(_, term)| has_gains(term)) {
         let path = format!("task.action[{t}]");
         let key = match term.stiffness {
             Some(_) => "stiffness",
@@ -43,15 +43,10 @@ pub(in crate::task) fn servos(
         }
         let agents = team.of_term(term.agents.as_deref(), &path)?;
         for agent in agents {
-            let chosen = chosen(&before, term, team, agent, &path)?;
+            let read = Names { defined: &defined, team, agent: Some(agent) };
+            let chosen = chosen(&before, term, read, &path)?;
             let names: Vec<Vec<&str>> = chosen.all.iter().map(|&a| names_of(&before, a)).collect();
-            let elements = Elements {
-                what: "actuators",
-                names: &names,
-                mixed: chosen.mixed,
-                team,
-                agent: Some(agent),
-            };
+            let elements = Elements { what: "actuators", names: &names, mixed: chosen.mixed, read };
             let numbers = |key: &str, values: &Option<OneOrMany>| {
                 let read = |v| elements.exact(v, &format!("{path}.{key}"));
                 values.as_ref().map(read).transpose()

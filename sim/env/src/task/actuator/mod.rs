@@ -9,7 +9,7 @@ use super::action::{has_gains, servos};
 use super::contact;
 use super::elements::{Chosen, Elements};
 use super::late;
-use super::read::parts;
+use super::read::{Names, Parts};
 use super::team::Team;
 use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, OneOrMany, OptionTable, TaskConfig};
 use ostler_lang::expr::Definitions;
@@ -35,8 +35,9 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
     let (mut drives, mut driven) = (BTreeMap::new(), BTreeSet::new());
     if !cfg.actuator.is_empty() {
         let defined = Definitions::new(model, cfg, team.names())?;
+        let names = Names { defined: &defined, team: &team, agent: None };
         for (t, term) in cfg.actuator.iter().enumerate() {
-            of_term(&mut made, &mut drives, (t, term), &defined, &team)?;
+            of_term(&mut made, &mut drives, (t, term), names)?;
         }
         driven.extend(drives.keys());
         install(&mut made, drives)?;
@@ -78,11 +79,10 @@ fn of_term(
     model: &mut Model,
     drives: &mut BTreeMap<usize, JointDrive>,
     (t, term): (usize, &ActuatorTerm),
-    defined: &Definitions<'_>,
-    team: &Team,
+    read: Names<'_>,
 ) -> Result<(), ConfigError> {
     let path = format!("task.actuator[{t}]");
-    let Chosen { all: joints, mixed } = joints(model, term, defined, team, &path)?;
+    let Chosen { all: joints, mixed } = joints(model, term, read, &path)?;
     for &j in &joints {
         let name = &model.joints[j].name;
         if !model.joints[j].is_scalar() {
@@ -98,7 +98,7 @@ fn of_term(
     }
     let names: Vec<Vec<&str>> =
         (joints.iter()).map(|&j| vec![model.joints[j].name.as_str()]).collect();
-    let elements = Elements { what: "joints", names: &names, mixed, team, agent: None };
+    let elements = Elements { what: "joints", names: &names, mixed, read };
     let numbers = Numbers { elements, path: &path, term };
     let laws = numbers.laws(model)?;
     let delay = late::compile(term.delay.as_ref(), "physics", &format!("{path}.delay"))?;
@@ -134,14 +134,11 @@ fn of_term(
 fn joints(
     model: &Model,
     term: &ActuatorTerm,
-    defined: &Definitions<'_>,
-    team: &Team,
+    read: Names<'_>,
     path: &str,
 ) -> Result<Chosen, ConfigError> {
-    let names = model.joints.iter().map(|j| j.name.as_str());
     let key = format!("{path}.joints");
-    let scalar = |j: usize| model.joints[j].is_scalar();
-    let chosen = parts(&term.joints, ("joint", names), scalar, defined, team, &key)?;
+    let chosen = read.parts(&term.joints, &Parts::driven(model), &key)?;
     match chosen.all.is_empty() {
         true => Err(ConfigError::new(key, "names no hinge or slide joint")
             .help("joints = [\"*\"] means all of them")),
@@ -163,7 +160,10 @@ impl Numbers<'_> {
         let Some(values) = values else {
             return Ok(None);
         };
-        let all = self.elements.exact(values, &path)?;
+        let all = match key {
+            "effort_limit" | "velocity_limit" => self.elements.open(values, &path)?,
+            _ => self.elements.exact(values, &path)?,
+        };
         match all.iter().find(|x| **x < 0.0) {
             Some(x) => Err(ConfigError::new(path, format!("{x} is negative"))),
             None => Ok(Some(all)),
@@ -213,7 +213,8 @@ impl Numbers<'_> {
                 let [a, b] = curve;
                 self.unused(&[a, b, network], "model = \"dc_motor\" has a curve over the speed, \"mlp\" and \"lstm\" have networks")?;
                 let [kp, kd] = self.gains(count)?;
-                let law = |i: usize| Law::Servo([kp[i], kd[i]], effort.as_ref().map(|e| e[i]));
+                let most = |i: usize| effort.as_ref().map(|e| e[i]).filter(|e| e.is_finite());
+                let law = |i: usize| Law::Servo([kp[i], kd[i]], most(i));
                 Ok(Laws { each: (0..count).map(law).collect(), network: None })
             }
             ActuatorModel::DcMotor => {
@@ -289,8 +290,14 @@ impl Numbers<'_> {
         Ok((0..count)
             .map(|i| {
                 let fall = fall.map(|(stall, speed)| [stall[i], speed[i]]);
-                let most = effort.map(|e| e[i]).or(fall.map(|f| f[0]));
-                EffortLimit { effort: most.unwrap_or(f64::INFINITY), fall }
+                let most = effort.map(|e| e[i]).or(fall.map(|f| f[0])).unwrap_or(f64::INFINITY);
+                match fall {
+                    // It does not fall.
+                    Some([stall, f64::INFINITY]) => {
+                        EffortLimit { effort: most.min(stall), fall: None }
+                    }
+                    fall => EffortLimit { effort: most, fall },
+                }
             })
             .collect())
     }

@@ -3,11 +3,11 @@
 //! Source: mjlab's `UniformVelocityCommand` (1.6), whose draws and order of corrections these
 //! are; Isaac Lab's of the same name lacks `forward` and `world`; `deadband` is legged_gym's.
 
+use super::super::read::{Names, Parts, free_joint};
 use super::share;
 use crate::config::{CommandTerm, ConfigError, Distribution, Heading};
-use ostler_lang::expr::Definitions;
 use ostler_lang::{number, range};
-use ostler_model::{JointKind, Model};
+use ostler_model::Model;
 
 /// The compiled term.
 #[derive(Debug, Clone)]
@@ -26,9 +26,8 @@ pub(crate) struct Course {
 
 impl Course {
     pub(crate) fn compile(
-        (model, defined): (&Model, &Definitions<'_>),
+        (model, names): (&Model, Names<'_>),
         term: &CommandTerm,
-        frame: Option<&str>,
         first: usize,
         path: &str,
     ) -> Result<Self, ConfigError> {
@@ -65,7 +64,7 @@ impl Course {
         }
         Ok(Self {
             first,
-            body: body(model, defined, frame, &at("frame"))?,
+            body: body(model, names, term.frame.as_deref(), &at("frame"))?,
             ranges: [
                 pair("lin_vel_x", term.lin_vel_x)?,
                 pair("lin_vel_y", term.lin_vel_y)?,
@@ -87,18 +86,14 @@ impl Course {
 /// The body that is named, or the one that flies freely.
 fn body(
     model: &Model,
-    defined: &Definitions<'_>,
+    names: Names<'_>,
     name: Option<&str>,
     path: &str,
 ) -> Result<usize, ConfigError> {
     if let Some(name) = name {
-        return defined.body(model, name).map_err(|e| ConfigError::new(path, e));
+        return names.one(name, &Parts::bodies(model), path);
     }
-    let free = |b: &usize| {
-        let mut joints = model.bodies[*b].joints.clone();
-        joints.any(|j| model.joints[j].kind == JointKind::Free)
-    };
-    let mut bodies = (1..model.bodies.len()).filter(free);
+    let mut bodies = (1..model.bodies.len()).filter(|b| free_joint(model, *b).is_some());
     match (bodies.next(), bodies.next()) {
         (Some(body), None) => Ok(body),
         (found, _) => {

@@ -118,7 +118,11 @@ impl Compiler<'_> {
                 "when = \"reset\" or \"interval\", or leave it out: the force acts for ever",
             ));
         }
-        self.steps("duration_s", span)
+        match span {
+            // Until the next draw.
+            Span::One(f64::INFINITY) => Ok([0.0; 2]),
+            span => self.steps("duration_s", span),
+        }
     }
 
     /// The next pair of random words.

@@ -9,7 +9,7 @@ mod cost;
 mod possible;
 mod target;
 
-use super::read::unique;
+use super::read::{Names, unique};
 use super::team::Team;
 use crate::config::{ConfigError, EventTerm, EventTime, Operation, TaskConfig};
 use crate::spaces::EventSpec;
@@ -89,8 +89,9 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
     let mut varied = Vec::new();
     let team = Team::new(cfg)?;
     let defined = Definitions::new(model, cfg, team.names())?;
+    let names = Names { defined: &defined, team: &team, agent: None };
     for (e, term) in cfg.event.iter().enumerate() {
-        let parsed = target::parse(model, &defined, &term.set, &format!("task.event[{e}].set"))?;
+        let parsed = target::parse(model, names, &term.set, &format!("task.event[{e}].set"))?;
         for new in fields(&parsed.target) {
             if !varied.contains(&new) {
                 varied.push(new);
@@ -139,7 +140,7 @@ impl Events {
     pub fn compile(
         model: &Model,
         terms: &[EventTerm],
-        defined: &Definitions<'_>,
+        names: Names<'_>,
         step_dt: f64,
     ) -> Result<Self, ConfigError> {
         let mut all = Self {
@@ -152,7 +153,7 @@ impl Events {
         for (e, term) in terms.iter().enumerate() {
             let path = format!("task.event[{e}]");
             unique(&mut seen, &term.name, format!("{path}.name"))?;
-            let parsed = target::parse(model, defined, &term.set, &format!("{path}.set"))?;
+            let parsed = target::parse(model, names, &term.set, &format!("{path}.set"))?;
             let event = Compiler {
                 model,
                 term,

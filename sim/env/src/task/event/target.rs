@@ -1,12 +1,9 @@
 //! The quantities that events change: `friction(*_foot)[0]`, `mass(trunk)`, `vel(trunk)`.
 
 use crate::config::ConfigError;
-use crate::task::elements::Chosen;
-use crate::task::pose::listed;
+use crate::task::read::{Names, Parts, free_joint};
 use ostler_base::names::nearest;
-use ostler_base::names::select;
-use ostler_lang::expr::Definitions;
-use ostler_model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
+use ostler_model::{Actuator, Field, Model, MotorLaw, Varied};
 
 /// What an event acts on.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,10 +82,10 @@ pub(super) struct Parsed {
     pub least: f64,
 }
 
-/// Splits `name(patterns)[index]`.
+/// Splits `name(names)[index]`.
 struct Text<'t> {
     name: &'t str,
-    patterns: Vec<&'t str>,
+    names: &'t str,
     index: Option<&'t str>,
 }
 
@@ -106,12 +103,12 @@ fn split<'t>(text: &'t str, path: &str) -> Result<Text<'t>, ConfigError> {
         None => (text, None),
     };
     let Some((name, inner)) = head.split_once('(') else {
-        return Ok(Text { name: head, patterns: Vec::new(), index });
+        return Ok(Text { name: head, names: "", index });
     };
     let Some(inner) = inner.strip_suffix(')') else {
         return wrong("has a bracket that is not closed");
     };
-    Ok(Text { name: name.trim(), patterns: listed(inner), index })
+    Ok(Text { name: name.trim(), names: inner.trim(), index })
 }
 
 /// The components that `[0]`, `[0:2]` or nothing means, of `width`.
@@ -138,54 +135,21 @@ fn components(index: Option<&str>, width: usize, path: &str) -> Result<Vec<usize
     }
 }
 
-/// Elements of a kind that fit one of the patterns.
-fn elements(
-    model: &Model,
-    defined: &Definitions<'_>,
-    kind: &str,
-    patterns: &[&str],
-    path: &str,
-) -> Result<Vec<usize>, ConfigError> {
-    let names: Vec<(usize, &str)> = match kind {
-        // The world is never meant by a pattern.
-        "body" => {
-            (model.bodies.iter().enumerate().skip(1)).map(|(i, b)| (i, b.name.as_str())).collect()
-        }
-        "joint" => (model.joints.iter().enumerate()).map(|(i, j)| (i, j.name.as_str())).collect(),
-        "geom" => (model.geoms.iter().enumerate()).map(|(i, g)| (i, g.name.as_str())).collect(),
-        _ => (model.actuators.iter().enumerate()).map(|(i, a)| (i, a.name.as_str())).collect(),
-    };
-    let fitting = |pattern: &String| {
-        let mut found = select(pattern, kind, names.iter().copied(), path)?;
-        if pattern.contains('*') {
-            // A pattern means what can change.
-            let what = match kind {
-                "joint" => {
-                    found.retain(|j| model.joints[*j].is_scalar());
-                    "hinge or slide joint"
-                }
-                "body" => {
-                    found.retain(|b| model.bodies[*b].weld != 0);
-                    "body that moves"
-                }
-                kind => kind,
-            };
-            if found.is_empty() {
-                let why = format!("no {what} fits \"{pattern}\"");
-                return Err(ConfigError::new(path, why).help("name what the event is to change"));
-            }
-        }
-        Ok((pattern.to_string(), found))
-    };
-    let known = |name: &str| names.iter().any(|(_, n)| *n == name);
-    let patterns: Vec<String> = patterns.iter().flat_map(|p| defined.entries(p, known)).collect();
-    Ok(Chosen::new(patterns.iter().map(fitting), path)?.all)
+/// The parts that a quantity may be of; a pattern means those whose number can change.
+fn parts<'m>(model: &'m Model, q: &Quantity) -> Parts<'m> {
+    match q.kind {
+        "body" if q.name == "vel" => Parts::floating(model),
+        "body" => Parts::bodies(model),
+        "joint" => Parts::driven(model),
+        "geom" => Parts::geoms(model),
+        _ => Parts::actuators(model),
+    }
 }
 
 /// The target that `set` means.
 pub(super) fn parse(
     model: &Model,
-    defined: &Definitions<'_>,
+    names: Names<'_>,
     set: &str,
     path: &str,
 ) -> Result<Parsed, ConfigError> {
@@ -198,7 +162,7 @@ pub(super) fn parse(
             None => format!("events set: {}", names.collect::<Vec<_>>().join(", ")),
         }));
     };
-    if q.kind.is_empty() != text.patterns.is_empty() {
+    if q.kind.is_empty() != text.names.is_empty() {
         let error = ConfigError::new(
             path,
             match q.kind {
@@ -214,7 +178,7 @@ pub(super) fn parse(
     let wanted = components(text.index, q.part.len(), path)?;
     let found = match q.kind {
         "" => vec![0],
-        kind => elements(model, defined, kind, &text.patterns, path)?,
+        _ => names.several(text.names, &parts(model, q), path)?.all,
     };
     possible(model, q, &found, path)?;
     let target = match (q.name, q.field) {
@@ -281,11 +245,10 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
                 );
             }
             "vel" => {
-                let body = &model.bodies[i];
-                let mut joints = model.joints[body.joints.clone()].iter();
-                if !joints.any(|j| j.kind == JointKind::Free) {
+                if free_joint(model, i).is_none() {
+                    let name = &model.bodies[i].name;
                     return refused(
-                        format!("body \"{}\" has no free joint to be pushed at", body.name),
+                        format!("body \"{name}\" has no free joint to be pushed at"),
                         "name a body with a free joint, or apply a force(BODY)",
                     );
                 }

@@ -1,13 +1,13 @@
 //! `target` of `[[task.reset]]`: which coordinates are meant.
 
 use super::super::elements::Chosen;
-use super::super::pose::{argument, listed};
+use super::super::pose::argument;
+use super::super::read::{Names, Parts, free_joint};
 use super::ResetPlace;
 use super::value::unit;
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
-use ostler_base::names::select;
-use ostler_lang::expr::{Definitions, Unit};
+use ostler_lang::expr::Unit;
 use ostler_model::{JointKind, Model};
 
 const TARGETS: [&str; 13] = [
@@ -66,7 +66,7 @@ impl Target {
 /// The coordinates that a target means.
 pub(super) fn target(
     model: &Model,
-    defined: &Definitions<'_>,
+    names: Names<'_>,
     target: &str,
     path: &str,
 ) -> Result<Target, ConfigError> {
@@ -100,27 +100,7 @@ pub(super) fn target(
         "qpos" => Target::Places((0..model.nq).map(ResetPlace::Position).collect()),
         "qvel" => Target::Places((0..model.nv).map(ResetPlace::Velocity).collect()),
         "joint_pos" | "joint_vel" => {
-            let simple = model
-                .joints
-                .iter()
-                .enumerate()
-                .filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slide))
-                .map(|(i, j)| (i, j.name.as_str()));
-            let known = |name: &str| simple.clone().any(|(_, n)| n == name);
-            // A joint may be called as a list is written.
-            let written = match known(name) {
-                true => vec![name],
-                false => listed(name),
-            };
-            let entries = written.iter().flat_map(|text| defined.entries(text, known));
-            let found = entries.map(|pattern| {
-                let found = select(&pattern, "hinge or slide joint", simple.clone(), path)?;
-                Ok((pattern, found))
-            });
-            let found = Chosen::new(found, path).map_err(named)?;
-            if found.all.is_empty() {
-                return Err(named(ConfigError::new(path, "the list is empty")));
-            }
+            let found = names.several(name, &Parts::scalars(model), path).map_err(named)?;
             match function {
                 "joint_pos" => Target::Joints(found),
                 _ => Target::JointVelocities(found),
@@ -128,13 +108,11 @@ pub(super) fn target(
         }
         "keyframe" => Target::Keyframes,
         _ => {
-            let body = defined.body(model, name).map_err(|e| named(ConfigError::new(path, e)))?;
-            let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
-            let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
-                return Err(named(
-                    ConfigError::new(path, format!("body \"{name}\" has no free joint"))
-                        .help("use joint_pos(...) and joint_vel(...) for jointed bodies"),
-                ));
+            let body = names.one(name, &Parts::floating(model), path).map_err(named)?;
+            let Some(free) = free_joint(model, body).map(|j| &model.joints[j]) else {
+                let why = format!("body \"{}\" has no free joint", model.bodies[body].name);
+                let help = instead(model, body, function);
+                return Err(named(ConfigError::new(path, why).help(help)));
             };
             let (q, v) = (free.qpos_adr, free.dof_adr);
             let places: Vec<ResetPlace> = match function {
@@ -150,4 +128,27 @@ pub(super) fn target(
             Target::Places(places)
         }
     })
+}
+
+/// How the place or velocity of a body without a free joint is set.
+fn instead(model: &Model, body: usize, function: &str) -> String {
+    let carrier = &model.bodies[model.bodies[body].weld];
+    let joints = || carrier.joints.clone();
+    if model.bodies[body].weld == 0 {
+        return match model.bodies[body].parent {
+            0 => "it stands where the robot's file has it: a <freejoint/> there would set it free",
+            _ => "it is fixed to the world, and stands where the robot's file has it",
+        }
+        .into();
+    }
+    if joints().any(|j| model.joints[j].kind == JointKind::Free) {
+        return format!("it is fixed to \"{}\": {function}({})", carrier.name, carrier.name);
+    }
+    let scalars = joints().filter(|j| model.joints[*j].is_scalar());
+    let scalars: Vec<&str> = scalars.map(|j| model.joints[j].name.as_str()).collect();
+    let set = if function.ends_with("vel") { "joint_vel" } else { "joint_pos" };
+    match scalars.is_empty() {
+        true => "it turns by a ball joint, which qpos, qvel and keyframe(NAME) set".into(),
+        false => format!("it moves by {set}({})", scalars.join(", ")),
+    }
 }

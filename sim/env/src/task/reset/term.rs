@@ -2,13 +2,13 @@
 
 use super::super::elements::{Chosen, Elements};
 use super::super::pose;
+use super::super::read::Names;
 use super::super::team::{AgentIndex, Team};
 use super::super::term::Term;
 use super::targets::{Target, target};
 use super::value::{self, StartExpr};
 use super::{Change, Operation, Reset, ResetPlace};
 use crate::config::{ConfigError, Ranges, ResetTerm};
-use ostler_base::names::select;
 use ostler_lang::draw::{Draw, UNLIMITED};
 use ostler_lang::expr::{Scope, reads};
 use ostler_lang::number;
@@ -30,8 +30,9 @@ pub(super) fn add(
     let (model, path) = (scope.model, &format!("task.reset[{index}]"));
     let text = team.fill(agent, &term.target);
     let blame = |e| team.blame(agent, &term.target, e);
-    let meant = target(model, scope.defined, &text, &format!("{path}.target")).map_err(blame)?;
-    let mut builder = Builder { model, term, team, agent, path, value: None };
+    let read = Names { defined: scope.defined, team, agent };
+    let meant = target(model, read, &text, &format!("{path}.target")).map_err(blame)?;
+    let mut builder = Builder { model, term, read, path, value: None };
     if let (Some(expr), Some(units)) = (&term.expr, meant.units(model)) {
         builder.alone_with("expr")?;
         let path = format!("{path}.expr");
@@ -74,8 +75,7 @@ pub(super) fn add(
 struct Builder<'a> {
     model: &'a Model,
     term: &'a ResetTerm,
-    team: &'a Team,
-    agent: AgentIndex,
+    read: Names<'a>,
     path: &'a str,
     /// The values.
     value: Option<Term>,
@@ -163,7 +163,7 @@ impl Builder<'_> {
         {
             Chosen::listed(mixed, values, "values", &self.at("expr"))?;
         }
-        let elements = Elements { what, names: &names, mixed, team: self.team, agent: self.agent };
+        let elements = Elements { what, names: &names, mixed, read: self.read };
         if let Some(share) = self.term.within_limits {
             return self.limited(&places, &joints, share, &elements);
         }
@@ -412,8 +412,7 @@ impl Builder<'_> {
             what: "angles",
             names: const { &NAMELESS }.get(..count).unwrap_or_default(),
             mixed: false,
-            team: self.team,
-            agent: self.agent,
+            read: self.read,
         }
     }
 
@@ -452,26 +451,12 @@ impl Builder<'_> {
             )
             .help("add another reset term, such as target = \"qpos\", after it"));
         }
-        let mut keys: Vec<&Keyframe> = Vec::new();
-        match list(text) {
-            Some(names) => {
-                for name in names {
-                    let all = self.model.keyframes.iter().enumerate();
-                    let all = all.map(|(i, k)| (i, k.name.as_str()));
-                    for found in select(name, "keyframe", all, &path)? {
-                        // As one of its own is read: it has the robot's sizes.
-                        let name = &self.model.keyframes[found].name;
-                        let one = pose::keyframe(self.model, &format!("keyframe({name})"), &path)?;
-                        if !keys.iter().any(|k| std::ptr::eq(*k, one)) {
-                            keys.push(one);
-                        }
-                    }
-                }
-                if keys.is_empty() {
-                    return Err(ConfigError::new(path, "the list is empty"));
-                }
-            }
-            None => keys.push(pose::keyframe(self.model, text, &path)?),
+        let keys = pose::keyframes(self.model, self.read, text, &path)?;
+        // A pattern may mean more than its author knows: those of which one is drawn are a list.
+        let name = pose::argument(text).unwrap_or_default();
+        if keys.len() > 1 && name.contains('*') && !name.contains(['[', ',']) {
+            let help = format!("name one, or draw one of them: keyframe([{name}])");
+            return Err(pose::ambiguous(text, &keys, &path).help(help));
         }
         let mut positions = Vec::new();
         let mut velocities = Vec::new();
@@ -508,23 +493,4 @@ impl Builder<'_> {
 fn chosen(place: ResetPlace, values: Vec<f32>) -> Operation {
     let first = values.first().copied().unwrap_or(0.0);
     operation(place, Change::Drawn(first), Some(Draw::one_of(values)))
-}
-
-/// The names of `keyframe([a, "b*"])`; none where it is no list.
-fn list(text: &str) -> Option<Vec<&str>> {
-    let argument = pose::argument(text)?;
-    argument.starts_with('[').then(|| pose::listed(argument))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_keyframes_are_read() {
-        let read = |text: &'static str| list(text);
-        assert_eq!(read("keyframe([a, \"b c\",d ])"), Some(vec!["a", "b c", "d"]));
-        assert_eq!(read("keyframe([])"), Some(vec![]));
-        assert_eq!(read("keyframe(a)"), None);
-    }
 }

@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "the language's own tests use the rest")]
 mod fixture;
 mod generate;
+mod named;
 mod page;
 mod tasks;
 mod vary;

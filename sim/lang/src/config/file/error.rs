@@ -1,6 +1,7 @@
 //! Mistakes in a configuration: their places and remedies.
 
 use super::source::{Origin, Sources};
+use ostler_base::text::line;
 use std::fmt;
 
 /// One mistake. `Display` is `file:line:column: message`, the quoted line with a
@@ -94,13 +95,13 @@ pub(super) const MOST: usize = 100;
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.label.is_empty() {
-            write!(f, "{}", self.label)?;
+            write!(f, "{}", line(&self.label))?;
             if let Some((line, column)) = self.position {
                 write!(f, ":{line}:{column}")?;
             }
             write!(f, ": ")?;
         }
-        write!(f, "{}", self.message)?;
+        write!(f, "{}", line(&self.message))?;
         if let Some(quote) = self.quote.as_deref() {
             // A tab is quoted as one blank: the caret's column counts characters.
             let shown = quote.line.chars();
@@ -112,7 +113,7 @@ impl fmt::Display for Diagnostic {
             write!(f, "\n  {number} | {shown}\n  {pad} | {blank}{caret}")?;
         }
         if let Some(help) = &self.help {
-            write!(f, "\n  {help}")?;
+            write!(f, "\n  {}", line(help))?;
         }
         Ok(())
     }

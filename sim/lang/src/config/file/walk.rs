@@ -79,9 +79,27 @@ struct Walk<'a> {
     missing: Vec<Diagnostic>,
 }
 
-/// Whether the numbers of a key may be infinite: what is clipped may be open at an end.
+/// Keys whose numbers may be infinite: there, or for one of the names in a table.
+const OPEN: [&str; 10] = [
+    "sim.max_speed",
+    "sim.max_position",
+    "sim.limit.max_speed",
+    "sim.limit.max_position",
+    "task.params",
+    "task.actuator.effort_limit",
+    "task.actuator.velocity_limit",
+    "task.command.resample_s",
+    "task.event.duration_s",
+    "task.rewards.max_abs",
+];
+
+/// Whether the numbers of a key may be infinite: of a limit, of a time that does not end, of what
+/// is clipped.
 fn is_open(path: &str) -> bool {
-    path.ends_with("clip")
+    let within = |key: &&str| {
+        path.strip_prefix(*key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    path.split('.').any(|key| key.ends_with("clip")) || OPEN.iter().any(within)
 }
 
 impl Walk<'_> {
@@ -196,16 +214,18 @@ impl Walk<'_> {
     }
 
     fn misfit(&mut self, node: &Node, schema: &Json, path: &str) {
-        if let Value::Array(items) = &node.value {
-            let holds = |odd: fn(f64) -> bool| {
-                items.iter().any(|item| matches!(item.value, Value::Float(x) if odd(x)))
-            };
-            if holds(f64::is_nan) {
-                return self.wrong(node, format!("{path} cannot be nan"));
-            }
-            if holds(f64::is_infinite) && !is_open(path) {
-                return self.wrong(node, format!("{path} has to be finite"));
-            }
+        let items = match &node.value {
+            Value::Array(items) => &items[..],
+            _ => std::slice::from_ref(node),
+        };
+        let holds = |odd: fn(f64) -> bool| {
+            items.iter().any(|item| matches!(item.value, Value::Float(x) if odd(x)))
+        };
+        if holds(f64::is_nan) {
+            return self.wrong(node, format!("{path} cannot be nan"));
+        }
+        if holds(f64::is_infinite) && !is_open(path) {
+            return self.wrong(node, format!("{path} has to be finite"));
         }
         let (takes, kind) = (self.rules.keys.takes(schema), node.value.kind());
         self.wrong(node, format!("{path} takes {takes}, this is {kind}"));

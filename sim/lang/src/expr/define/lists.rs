@@ -1,9 +1,8 @@
 //! `[task.names]`: lists of parts.
 
 use crate::expr::element::ElementKind;
-use crate::expr::elements::matches;
 use ostler_base::ConfigError;
-use ostler_base::names::meant;
+use ostler_base::names::{matches, meant};
 use ostler_model::Model;
 
 /// Most entries of a list.

@@ -12,7 +12,6 @@ pub use report::LetRow;
 
 use super::looks::Looks;
 use super::unit::Unit;
-use ostler_model::Model;
 
 /// Words that no definition can be called.
 const KEYWORDS: [&str; 11] =
@@ -92,17 +91,6 @@ impl<'a> Definitions<'a> {
         match self.list(text) {
             Some(list) if !is_part(text) => self.lists[list].written.clone(),
             _ => self.spelled(text).into_iter().map(|(_, name)| name).collect(),
-        }
-    }
-
-    /// The body of that name, or the one entry of the list of that name.
-    ///
-    /// # Errors
-    /// There is no such body, or the list has several entries.
-    pub fn body(&self, model: &Model, name: &str) -> Result<usize, String> {
-        match &self.entries(name, |name| model.body(name).is_ok())[..] {
-            [one] => model.body(one).map_err(|e| e.to_string()),
-            all => Err(format!("\"{name}\" is a list of {} names: one body is wanted", all.len())),
         }
     }
 

@@ -180,17 +180,3 @@ fn definitions_that_grow_are_bounded() {
     });
     assert_eq!(rows.len(), 1);
 }
-
-#[test]
-fn a_list_of_one_name_stands_for_a_body() {
-    let world = World::new(1, 1);
-    let task = task("[names]\nroot = [\"foot_1\"]\nfeet = [\"foot_1\", \"foot_2\"]");
-    within(&world, &task, |scope| {
-        let body = |name| scope.defined.body(scope.model, name);
-        let first = scope.model.body("foot_1").unwrap();
-        assert_eq!(body("foot_1"), Ok(first));
-        assert_eq!(body("root"), Ok(first));
-        assert!(body("feet").unwrap_err().contains("a list of 2 names"));
-        assert!(body("nobody").unwrap_err().contains("nobody"));
-    });
-}

@@ -248,6 +248,12 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("1 «2»", "expected an operator or the end, found the number 2", ""),
     ("abs(1 «2»)", "expected `,` or `)`, found the number 2", ""),
     (
+        "pos(pinch «site»)",
+        "expected `,` or `)`, found `site`",
+        "a name with a blank stands in quotes, \"pinch site\"; the word for its kind is left out",
+    ),
+    ("joint_pos(«all»)", "no joint called \"all\"", "\"*\" means all of them"),
+    (
         "1 «if» time > 1 else 0",
         "expected an operator or the end, found `if`",
         "a choice is written condition ? a : b, or if(condition, a, b)",

@@ -7,6 +7,7 @@ use ostler_sim::config::EnvConfig;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::referee::mujoco::MuJoCo;
 use ostler_sim::referee::worlds::{Failure, MuJoCoWorlds};
+use ostler_sim::task::limits;
 use ostler_sim::{BatchEnv, Model};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub fn judged_env(
     python: Option<&Path>,
 ) -> Result<(BatchEnv, Failure), RunError> {
     let env = EnvConfig { num_envs, ..config.env.clone() };
-    let sim = &config.sim;
+    let named = limits(model, &config.sim, &config.task);
+    let sim = &named.map_err(|e| explained(loaded, e.into()))?;
     let pool = Arc::new(Pool::new(sim.thread_count())?);
     let mujoco = MuJoCo::start(python)?;
     let worlds = MuJoCoWorlds::new(mujoco, model, num_envs, sim)?;

@@ -6,6 +6,7 @@ use crate::log::trace::LOG;
 use crate::run::store::dir::METRICS;
 use ostler_machine::memory::Sample;
 use ostler_sim::env::EventSpec;
+use ostler_sim::text::word;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -71,11 +72,8 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
     );
     match report.start.as_deref() {
         Some(super::start::NAME) => {
-            let _ = writeln!(
-                out,
-                "\n## See it again\n\n```sh\nostler replay {}\n```",
-                folder.display()
-            );
+            let _ =
+                writeln!(out, "\n## See it again\n\n```sh\nostler replay {}\n```", word(folder));
         }
         Some(why) => {
             let _ = writeln!(out, "\nThe state at the iteration's start was {why}.");
