@@ -244,14 +244,12 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
                     "name bodies with joints, or such that are fixed to them",
                 );
             }
-            "vel" => {
-                if free_joint(model, i).is_none() {
-                    let name = &model.bodies[i].name;
-                    return refused(
-                        format!("body \"{name}\" has no free joint to be pushed at"),
-                        "name a body with a free joint, or apply a force(BODY)",
-                    );
-                }
+            "vel" if free_joint(model, i).is_none() => {
+                let name = &model.bodies[i].name;
+                return refused(
+                    format!("body \"{name}\" has no free joint to be pushed at"),
+                    "name a body with a free joint, or apply a force(BODY)",
+                );
             }
             _ => {}
         }
