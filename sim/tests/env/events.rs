@@ -554,9 +554,9 @@ fn mistakes_are_named_with_their_remedies() {
             "no free joint",
         ),
         (
-            "when = \"interval\"\ninterval_s = 1.0\nset = \"vel(*)\"\nrange = [1, 2]",
+            "when = \"interval\"\ninterval_s = 1.0\nset = \"vel(thigh_*)\"\nrange = [1, 2]",
             "set",
-            "no free joint",
+            "thigh_*",
         ),
     ] {
         let error = Batch::try_new(1, &event("e", rest), 1.0, 1).err().map(|e| e.to_string());
