@@ -90,37 +90,29 @@ class Swapped:
     """Numbers of one model that differ between worlds, and are set before a world steps. With a
     model each, every world would have all meshes of its own: 71 MB for a Unitree G1."""
 
-    # Nothing that varies: shapes, pictures, names.
-    CONSTANT = tuple("mesh_ hfield_ tex_ mat_ skin_ flex_ bvh_ oct_ name text_ tuple_ key_ paths".split())
-    OF_ALL = ("center", "extent", "meaninertia", "meanmass", "meansize")
+    # Nothing that varies: shapes, pictures, names, counts. Nor do statistics (model.stat), which
+    # mj_setConst leaves as they are.
+    CONSTANT = tuple("_ mesh_ hfield_ tex_ mat_ skin_ flex_ bvh_ oct_ name text_ tuple_ key_ paths".split())
 
     def __init__(self, model):
-        self.stat = model.stat
         found = {name: getattr(model, name) for name in dir(model) if not name.startswith(self.CONSTANT)}
         self.arrays = {name: x for name, x in found.items() if isinstance(x, np.ndarray) and x.size}
-        self.arrays.pop("_sizes", None)
         self.arrays["gravity"] = model.opt.gravity
         # Boxes around bodies' geoms, in frames of their inertia; those of meshes follow.
         boxes = [first + count for first, count in zip(model.body_bvhadr, model.body_bvhnum) if count]
         self.arrays["boxes"] = model.bvh_aabb[: max(boxes, default=0)]
         self.base = {name: x.copy() for name, x in self.arrays.items()}
-        self.base_of_all = self.all()
         self.changing = set()
-
-    def all(self):
-        return [np.copy(getattr(self.stat, name)) for name in self.OF_ALL]
 
     def taken(self):
         """What differs from the model as it was."""
         numbers = {n: x.copy() for n, x in self.arrays.items() if not np.array_equal(x, self.base[n])}
         self.changing.update(numbers)
-        return {**numbers, "": self.all()}
+        return numbers
 
     def put(self, numbers):
         for name in self.changing:
             self.arrays[name][...] = numbers.get(name, self.base[name])
-        for name, x in zip(self.OF_ALL, numbers.get("", self.base_of_all)):
-            setattr(self.stat, name, x if x.ndim else float(x))
 
 
 class Worlds:

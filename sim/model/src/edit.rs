@@ -3,7 +3,7 @@
 //! The elements are added to the file's own before it is read (`mjcf/edit.rs`): numbers,
 //! names, keyframes and everything else follow as if they stood in it.
 
-use super::{Geom, GeomKind, Joint, JointKind, Model};
+use super::{Geom, GeomKind, Joint, JointKind, Model, Vec3};
 use crate::rest::Rest;
 use crate::rotation::{Pose, rotate};
 
@@ -154,9 +154,20 @@ pub(super) fn bottom<'a>(
     bodies: &[Pose],
     geoms: impl Iterator<Item = &'a Geom>,
 ) -> Option<f64> {
-    let low = geoms.map(|geom| {
+    farthest(model, bodies, geoms, [0.0, 0.0, -1.0]).map(|z| -z)
+}
+
+/// The greatest product of `direction` with a point of shapes whose bodies have these poses.
+/// `None`: there are none that end.
+pub fn farthest<'a>(
+    model: &Model,
+    bodies: &[Pose],
+    geoms: impl Iterator<Item = &'a Geom>,
+    direction: Vec3,
+) -> Option<f64> {
+    let ends = geoms.map(|geom| {
         let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
-        -geom.reach(model, pose, [0.0, 0.0, -1.0])
+        geom.reach(model, pose, direction)
     });
-    low.filter(|z| z.is_finite()).reduce(f64::min)
+    ends.filter(|end| end.is_finite()).reduce(f64::max)
 }

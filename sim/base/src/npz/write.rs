@@ -3,7 +3,7 @@
 use super::NpzError;
 use crate::files::{self, NewFile};
 use npyz::WriterBuilder;
-use std::io::{BufWriter, Error, ErrorKind, Result, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes arrays one after the other; the file appears under its name when
@@ -27,7 +27,7 @@ impl<W> UntilFailure<W> {
         Self { to, failed: false, at: 0 }
     }
 
-    fn once<T>(&mut self, after: T, act: impl FnOnce(&mut W) -> Result<T>) -> Result<T> {
+    fn once<T>(&mut self, after: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
         if self.failed {
             return Ok(after);
         }
@@ -36,28 +36,28 @@ impl<W> UntilFailure<W> {
         done
     }
 
-    fn into_inner(self) -> Result<W> {
+    fn into_inner(self) -> io::Result<W> {
         match self.failed {
-            true => Err(Error::other("an earlier part could not be written")),
+            true => Err(io::Error::other("an earlier part could not be written")),
             false => Ok(self.to),
         }
     }
 }
 
 impl<W: Write> Write for UntilFailure<W> {
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.once(bytes.len(), |to| to.write(bytes))?;
         self.at += written as u64;
         Ok(written)
     }
 
-    fn flush(&mut self) -> Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.once((), W::flush)
     }
 }
 
 impl<W: Seek> Seek for UntilFailure<W> {
-    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let there = match to {
             SeekFrom::Start(at) => at,
             SeekFrom::Current(by) => self.at.saturating_add_signed(by),
@@ -73,7 +73,7 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be created.
-    pub fn create(path: &Path) -> std::result::Result<Self, NpzError> {
+    pub fn create(path: &Path) -> Result<Self, NpzError> {
         let file = NewFile::replacing(path, files::SHARED);
         let file = file.map_err(|source| NpzError::File {
             action: "write",
@@ -93,7 +93,7 @@ impl NpzWriter {
         name: &str,
         shape: &[usize],
         values: &[T],
-    ) -> std::result::Result<(), NpzError> {
+    ) -> Result<(), NpzError> {
         let result = self.try_array(name, shape, values);
         result.map_err(|e| self.error(e))
     }
@@ -103,7 +103,7 @@ impl NpzWriter {
         name: &str,
         shape: &[usize],
         values: &[T],
-    ) -> Result<()> {
+    ) -> io::Result<()> {
         let options = zip::write::FileOptions::default()
             .compression_method(zip::CompressionMethod::Deflated)
             .large_file(values.len() > 1 << 28);
@@ -122,13 +122,13 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn texts(&mut self, name: &str, texts: &[&str]) -> std::result::Result<(), NpzError> {
+    pub fn texts(&mut self, name: &str, texts: &[&str]) -> Result<(), NpzError> {
         let result = self.try_texts(name, texts);
         result.map_err(|e| self.error(e))
     }
 
     /// npyz writes no text of four bytes a character, so the head is written here.
-    fn try_texts(&mut self, name: &str, texts: &[&str]) -> Result<()> {
+    fn try_texts(&mut self, name: &str, texts: &[&str]) -> io::Result<()> {
         let long = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
         let count = texts.len();
         let dict =
@@ -152,18 +152,18 @@ impl NpzWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(mut self) -> std::result::Result<(), NpzError> {
+    pub fn finish(mut self) -> Result<(), NpzError> {
         let done = self
             .archive
             .finish()
-            .map_err(Error::from)
+            .map_err(io::Error::from)
             .and_then(UntilFailure::into_inner)
             .and_then(|file| file.into_inner().map_err(|e| e.into_error()))
             .and_then(NewFile::finish);
         done.map_err(|e| self.error(e))
     }
 
-    fn error(&self, source: Error) -> NpzError {
+    fn error(&self, source: io::Error) -> NpzError {
         NpzError::File { action: "write", path: self.path.clone(), source }
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     struct Full<'a>(Cursor<Vec<u8>>, &'a Cell<usize>);
 
     impl Write for Full<'_> {
-        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.1.set(self.1.get() + 1);
             match self.0.get_ref().len() + bytes.len() > 100 {
                 true => Err(ErrorKind::StorageFull.into()),
@@ -186,13 +186,13 @@ mod tests {
             }
         }
 
-        fn flush(&mut self) -> Result<()> {
+        fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
 
     impl Seek for Full<'_> {
-        fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
             self.0.seek(to)
         }
     }

@@ -11,7 +11,7 @@ mod lanes;
 pub mod mirror;
 pub mod on_device;
 mod rehearse;
-mod results;
+pub(crate) mod results;
 mod snapshot;
 mod spec;
 mod stats;

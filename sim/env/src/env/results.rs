@@ -3,7 +3,7 @@
 use super::{EnvSpec, Groups, StepOut};
 
 /// The results of one step of a batch.
-pub(super) struct Results {
+pub(crate) struct Results {
     pub policy: Vec<f32>,
     pub critic: Vec<f32>,
     pub final_policy: Vec<f32>,
@@ -16,7 +16,7 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) fn new(spec: &EnvSpec) -> Self {
+    pub(crate) fn new(spec: &EnvSpec) -> Self {
         let (n, critic) = (spec.rows(), spec.obs.critic.unwrap_or(0));
         Self {
             policy: vec![0.0; n * spec.obs.policy],
@@ -31,7 +31,7 @@ impl Results {
         }
     }
 
-    pub(super) fn out(&mut self) -> StepOut<'_> {
+    pub(crate) fn out(&mut self) -> StepOut<'_> {
         let own = !self.critic.is_empty();
         StepOut {
             obs: Groups { policy: &mut self.policy, critic: own.then_some(&mut self.critic[..]) },
@@ -48,7 +48,7 @@ impl Results {
     }
 
     /// Whether the episode of environment `e` goes on.
-    pub(super) fn goes_on(&self, e: usize) -> bool {
+    pub(crate) fn goes_on(&self, e: usize) -> bool {
         self.valid[e] == 1.0 && self.terminated[e] == 0.0 && self.truncated[e] == 0.0
     }
 }

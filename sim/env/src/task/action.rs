@@ -84,7 +84,7 @@ pub(crate) enum Law {
 
 impl Law {
     /// The outputs whose controls lie in `ctrlrange`.
-    pub(super) fn reach(&self, ctrlrange: [f32; 2]) -> [f32; 2] {
+    fn reach(&self, ctrlrange: [f32; 2]) -> [f32; 2] {
         match self {
             Self::Affine { scale, offset, .. } if *scale != 0.0 => {
                 let ends = ctrlrange.map(|c| (c - offset) / scale);

@@ -67,11 +67,16 @@ pub(crate) fn overlaps(
     })
 }
 
+/// How far a joint at `at` is beyond the nearer of its limits; below 0 within them.
+fn excess(joint: &Joint, at: f64) -> Option<f64> {
+    joint.range.map(|[low, high]| (low - at).max(at - high))
+}
+
 /// Joints that are far beyond their limits in `starts`, poses `[nq]` in which episodes begin.
 pub(crate) fn starts_beyond(model: &Model, starts: &[Vec<f32>]) -> Option<String> {
     let beyond = |joint: &Joint, start: &Vec<f32>| {
-        let ([low, high], at) = (joint.range?, f64::from(*start.get(joint.qpos_adr)?));
-        let by = (low - at).max(at - high);
+        let [low, high] = joint.range?;
+        let by = excess(joint, f64::from(*start.get(joint.qpos_adr)?))?;
         (by > FAR * (high - low)).then_some(by)
     };
     let told = model.joints.iter().filter_map(|joint| {
@@ -95,8 +100,8 @@ pub(crate) fn starts_beyond(model: &Model, starts: &[Vec<f32>]) -> Option<String
 
 fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
     let beyond = model.joints.iter().filter_map(|joint| {
-        let ([low, high], at) = (joint.range?, *task.pose.qpos.get(joint.qpos_adr)?);
-        let (by, unit) = ((low - at).max(at - high), joint.kind.scalar_unit()?);
+        let by = excess(joint, *task.pose.qpos.get(joint.qpos_adr)?)?;
+        let unit = joint.kind.scalar_unit()?;
         (by > BEYOND).then(|| format!("{} by {by:.4} {unit}", joint.name))
     });
     let beyond: Vec<_> = beyond.collect();
@@ -135,7 +140,7 @@ fn narrow(model: &Model, task: &Task) -> Option<String> {
     let clipped = task.actions.drives.iter().filter_map(|drive| {
         let Law::Affine { position: true, .. } = drive.law else { return None };
         let [low, high] = *task.actions.clip.get(drive.output)?;
-        let told = [low, high] == drive.law.reach(drive.ctrlrange) && high - low < 2.0;
+        let told = !task.actions.clipped.contains(&drive.output) && high - low < 2.0;
         let name = &model.actuators[drive.actuator].name;
         told.then(|| format!("{name} to {low:.3} .. {high:.3}"))
     });

@@ -8,6 +8,7 @@ use crate::config::{ConfigError, TaskConfig, TerrainPlan};
 use ostler_engine::kernels;
 use ostler_engine::state::{Sizes, Tables};
 use ostler_lang::expr::{Scan, ScanKind, Scope, Type};
+use ostler_model::edit::{carried, farthest, grounds};
 use ostler_model::rest::Rest;
 use ostler_model::rotation::{Pose, rotate};
 use ostler_model::terrain::Terrain;
@@ -131,7 +132,7 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         let path = format!("task.terrain.{}", e.path);
         ConfigError { path, ..e }
     })?;
-    let floors: Vec<usize> = ostler_model::edit::grounds(model).collect();
+    let floors: Vec<usize> = grounds(model).collect();
     let &[floor] = &floors[..] else {
         let names = floors.iter().map(|g| format!("\"{}\"", model.geoms[*g].name));
         let names = names.collect::<Vec<_>>().join(", ");
@@ -178,14 +179,11 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
 fn extent(model: &Model) -> f64 {
     let bodies = Rest::new(model, &model.qpos0).bodies;
     let size = |root: usize| {
-        let carried = ostler_model::edit::carried(model, root);
-        let solid = |g: &&Geom| carried[g.body] && g.contype | g.conaffinity != 0;
-        let end = |direction: [f64; 3]| {
-            let ends = model.geoms.iter().filter(solid).map(|geom| {
-                let pose = bodies[geom.body].then(Pose { pos: geom.pos, quat: geom.quat });
-                geom.reach(model, pose, direction)
-            });
-            ends.fold(f64::NEG_INFINITY, f64::max)
+        let own = carried(model, root);
+        let solid = |g: &&Geom| own[g.body] && g.contype | g.conaffinity != 0;
+        let end = |direction| {
+            let geoms = model.geoms.iter().filter(solid);
+            farthest(model, &bodies, geoms, direction).unwrap_or(f64::NEG_INFINITY)
         };
         let along = |x: f64, y: f64| end([x, y, 0.0]) + end([-x, -y, 0.0]);
         along(1.0, 0.0).max(along(0.0, 1.0))

@@ -77,13 +77,12 @@ fn picture(bytes: &[u8]) -> Result<Samples, String> {
     let mut buffer = vec![0; size];
     let frame = reader.next_frame(&mut buffer).map_err(said)?;
     let wide = frame.bit_depth == png::BitDepth::Sixteen;
-    let step = frame.color_type.samples() * if wide { 2 } else { 1 };
-    let color = frame.color_type;
-    let shown = color.samples() - usize::from(matches!(color, Rgba | GrayscaleAlpha));
+    let (color, size) = (frame.color_type, if wide { 2 } else { 1 });
+    let step = size * color.samples();
+    let shown = step - size * usize::from(matches!(color, Rgba | GrayscaleAlpha));
     for (row, line) in buffer.chunks_exact(frame.line_size.max(1)).take(rows).enumerate() {
         for (column, pixel) in line.chunks_exact(step).take(columns).enumerate() {
-            let (grey, alpha) = pixel.split_at(shown * step / color.samples());
-            let size = step / color.samples();
+            let (grey, alpha) = pixel.split_at(shown);
             let what = match () {
                 () if grey.chunks_exact(size).any(|x| x != &grey[..size]) => "is coloured",
                 () if alpha.iter().any(|x| *x != u8::MAX) => "is transparent",

@@ -100,16 +100,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
         }
     }
     let same = tables.iter().all(|t| t.beyond.is_empty());
+    let left_out = count.saturating_sub(reference.states.count);
     if args.json {
         let all = json!({
             "model": model.name, "mujoco": mujoco.version, "states": reference.states.count,
-            "left_out": count.saturating_sub(reference.states.count),
+            "left_out": left_out,
             "seed": args.seed, "same": same, "as_written": args.as_written, "tables": tables,
         });
         outln!("{all}");
     } else {
         print(args, &model, &mujoco, &tables);
-        let left_out = count.saturating_sub(reference.states.count);
         if left_out > 0 {
             outln!(
                 "{left_out} of {count} states are left out: MuJoCo's own step breaks or warns in them"

@@ -5,8 +5,8 @@ use super::fixture::{World, robot};
 use super::generate::task;
 use super::vary;
 use crate::config::{Auto, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
-use crate::env::Groups;
-use crate::env::{BatchEnv, EnvError, EpisodeStats, StepOut};
+use crate::env::results::Results;
+use crate::env::{BatchEnv, EnvError, EpisodeStats};
 use crate::task::emit::{Numbers, emit};
 use ostler_lang::expr::Scratch;
 use ostler_model::Model;
@@ -159,32 +159,11 @@ fn step(tasks: u32) {
             Err(other) => panic!("{key}: {other}"),
         };
         let spec = env.spec().clone();
-        let [rows, wide] = [spec.rows(), spec.obs.policy];
-        let critic = spec.obs.critic.map_or(0, |wide| rows * wide);
-        let (mut policy, mut privileged) = (vec![0.0; rows * wide], vec![0.0; critic]);
-        let mut out = [(); 4].map(|()| vec![0.0; rows]);
-        let mut slots = vec![0; rows];
-        let mut obs =
-            Groups { policy: &mut policy[..], critic: (critic > 0).then_some(&mut privileged[..]) };
-        env.reset(false, &mut obs);
-        let actions = vec![0.3; rows * spec.action.width()];
+        let mut results = Results::new(&spec);
+        env.reset(false, &mut results.out().obs);
+        let actions = vec![0.3; spec.rows() * spec.action.width()];
         for _ in 0..6 {
-            let [reward, terminated, truncated, valid] = &mut out;
-            env.step(
-                &actions,
-                &mut StepOut {
-                    obs: Groups {
-                        policy: &mut policy[..],
-                        critic: (critic > 0).then_some(&mut privileged[..]),
-                    },
-                    reward,
-                    terminated,
-                    truncated,
-                    valid,
-                    final_obs: Groups { policy: &mut [], critic: None },
-                    final_slot: &mut slots,
-                },
-            );
+            env.step(&actions, &mut results.out());
         }
         let mut stats = EpisodeStats::with_room(&spec).unwrap();
         env.take_stats(&mut stats);
