@@ -252,7 +252,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
         out.add(dist, p, n, axis);
       }
     } else {
-      const auto met = near & may_touch(m, w, g1, g2, c1, c2, m.pair_reach[c]);
+      const auto met = near & may_touch(m, w, c, g1, g2, c1, c2);
       if (!any(met)) return;
       if (kind == pair_kind(Shape::plane, Shape::box)) plane_box_lanes(out, g1, g2, c1, c2);
       else collide_lanes(out, g1, g2, false, met, c1, c2);
@@ -284,7 +284,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
     const int first = reversed ? g2 : g1, second = reversed ? g1 : g2;
     const R *p1 = reversed ? c2 : c1, *p2 = reversed ? c1 : c2;
     if (m.ngrid > 0 && is_grid(kind)) return collide_grid(out, first, second, reversed, near, p1, p2);
-    const auto met = near & may_touch(m, w, first, second, p1, p2, m.pair_reach[c]);
+    const auto met = near & may_touch(m, w, c, first, second, p1, p2);
     if (any(met)) collide_lanes(out, first, second, reversed, met, p1, p2);
   }
 }

@@ -72,12 +72,12 @@ static void draw_pose_(const EnvArgs* args, const Calls* calls) {
 
 static void ground_(const Ground* ground, int what, const float* x, const float* y, float* to) {
   const Ground g = *ground;
+  float px[OSTLER_BLOCK], py[OSTLER_BLOCK];
   const Block b = {0, OSTLER_BLOCK};
-  OSTLER_EACH(l) {
-    float along[2];
-    const float height = ground_at(g, x[l], y[l], along[0], along[1]);
-    to[l] = what == 0 ? height : what == 1 ? along[0] : along[1];
-  }
+  OSTLER_EACH(l) px[l] = x[l], py[l] = y[l];
+  ground_each<OSTLER_BLOCK>(g, px, py, OSTLER_BLOCK, [&](int l, float height, float along_x, float along_y) OSTLER_INLINE {
+    to[l] = what == 0 ? height : what == 1 ? along_x : along_y;
+  });
 }
 
 static const OstlerEnv functions = {act_, finish_, restart_, start_, place_, begin_, observe_, tally_, ground_, draw_pose_};

@@ -17,6 +17,8 @@
 #define OSTLER_FN_ONE OSTLER_FN_BIG
 // A loop that copies: unrolled, it is long and no faster.
 #define OSTLER_ROLLED _Pragma("unroll 1")
+// A loop whose turns do not depend on each other.
+#define OSTLER_SIDE_BY_SIDE
 #else
 #define OSTLER_FN inline __attribute__((always_inline))
 #define OSTLER_INLINE __attribute__((always_inline))  // of a lambda
@@ -25,6 +27,7 @@
 #define OSTLER_FN_PART __attribute__((noinline))  // templates
 #define OSTLER_FN_ONE OSTLER_FN
 #define OSTLER_ROLLED
+#define OSTLER_SIDE_BY_SIDE _Pragma("GCC ivdep")
 #endif
 
 // ---- one number ----

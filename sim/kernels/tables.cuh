@@ -31,6 +31,7 @@
   X(nrowj, "stored Jacobian entries of general rows") \
   X(ncg, "geoms that can collide") \
   X(ngrid, "those of them that are height fields or the ground") \
+  X(nhull, "those of them that are meshes") \
   X(nwpair, "candidate pairs whose contacts are kept by body: with the world, if on long paths or many to a pair") \
   X(npair, "all candidate pairs; those whose contacts have a Jacobian follow the nwpair") \
   X(ngroup, "runs of candidate pairs of the same two bodies: see collide/broad.cuh") \

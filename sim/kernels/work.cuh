@@ -20,6 +20,14 @@ enum { CDIM = 6 };
 // the normal's (elliptic); sliding as the elliptic cone has it, its square, 1 / (its square (1 + it)).
 enum { RUB_SLIDE, RUB_TWIST, RUB_ROLL, RUB_TWIST_D, RUB_ROLL_D, RUB_CONE, RUB_CONE2, RUB_SHARP, RUB };
 
+// Whether directions that hold meshes apart are kept between steps: memory that a GPU's threads,
+// each with its own, do not have.
+#ifdef __CUDACC__
+#define OSTLER_KEEPS_AXES 0
+#else
+#define OSTLER_KEEPS_AXES 1
+#endif
+
 // Arrays of R. N(count) is a count of the tables.
 #define OSTLER_WORK(X) \
   X(qpos, N(nq)) X(qvel, N(nv)) X(act, N(na)) X(ctrl, N(nu)) \
@@ -45,6 +53,7 @@ enum { RUB_SLIDE, RUB_TWIST, RUB_ROLL, RUB_TWIST_D, RUB_ROLL_D, RUB_CONE, RUB_CO
   X(row_j, N(nrowj)) X(row_d, N(nrow)) X(row_aref, N(nrow)) X(row_jar, N(nrow)) X(row_js, N(nrow)) \
   X(gpos, 3 * N(ncg)) X(gaxis, 3 * N(ncg)) /* geoms' centres, as xpos (static: in the world), and third axes */ \
   X(gmat, 9 * N(nbrick)) X(bpos, 3 * N(nball)) /* all axes, as columns; centres of the bodies' spheres, as xpos */ \
+  X(pair_axis, OSTLER_KEEPS_AXES && N(nhull) > 0 ? 3 * N(npair) : 0) /* see hulls_near */ \
   X(wc_pos, 3 * N(nwslot)) X(wc_frame, 6 * N(nwslot)) /* normal, first tangent */ \
   X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
   X(pc_j, N(npdim) * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \

@@ -183,22 +183,36 @@ def actuator(spec, row):
 
 
 def without_unseen(spec, path):
-    """Meshes whose files are missing leave the model where they were only to be seen, as Ostler
-    leaves them out: their geoms become points, so that all keep their numbers."""
-    where = os.path.join(os.path.dirname(os.path.abspath(path)), spec.meshdir)
-    name = lambda mesh: mesh.name or os.path.splitext(os.path.basename(mesh.file))[0]
-    lost = [m for m in spec.meshes if m.file and not os.path.exists(os.path.join(where, m.file))]
-    lost = {name(mesh): mesh for mesh in lost}
-    users = [geom for geom in spec.geoms if geom.meshname in lost]
-    needed = {geom.meshname for geom in users if geom.contype or geom.conaffinity}
+    """Meshes and pictures whose files are missing leave the model where they were only to be
+    seen, as Ostler leaves them out: geoms of such meshes become points, so that all keep their
+    numbers. Whether there were some."""
+    base = os.path.dirname(os.path.abspath(path))
+
+    def lost(assets, folder, files):
+        gone = lambda file: file and not os.path.exists(os.path.join(base, folder, file))
+        stem = lambda asset: os.path.splitext(os.path.basename(files(asset)[0]))[0]
+        return {a.name or stem(a): a for a in assets if any(map(gone, files(a)))}
+
+    meshes = lost(spec.meshes, spec.meshdir, lambda mesh: [mesh.file])
+    users = [geom for geom in spec.geoms if geom.meshname in meshes]
+    for needed in {geom.meshname for geom in users if geom.contype or geom.conaffinity}:
+        del meshes[needed]
     for geom in users:
-        if geom.meshname not in needed:
+        if geom.meshname in meshes:
             geom.type, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, ""
             geom.size[:], geom.mass = 1e-6, 0
-    gone = [mesh for mesh_name, mesh in lost.items() if mesh_name not in needed]
-    for mesh in gone:
-        spec.delete(mesh)
-    return len(gone)
+    pictures = lost(spec.textures, spec.texturedir, lambda texture: [texture.file, *texture.cubefiles])
+    for material in spec.materials:
+        material.textures = ["" if name in pictures else name for name in material.textures]
+    for asset in [*meshes.values(), *pictures.values()]:
+        spec.delete(asset)
+    return bool(meshes or pictures)
+
+
+def read(path):
+    """The model of a file, without what is only seen and missing."""
+    spec = mujoco.MjSpec.from_file(path)
+    return spec.compile() if without_unseen(spec, path) else mujoco.MjModel.from_xml_path(path)
 
 
 def model_with(path, rows, changes):

@@ -32,6 +32,7 @@ import os
 import sys
 
 import mujoco
+import mujoco_motors
 import mujoco_varied
 import mujoco_worlds
 import numpy as np
@@ -55,7 +56,7 @@ CCD_TOLERANCE = 1e-12
 
 def load(path, written=False):
     """The model of a file, with a solver that is exact to rounding, or as `written` in the file."""
-    model = mujoco.MjModel.from_xml_path(path)
+    model = mujoco_motors.read(path)
     opt = model.opt
     own = opt.solver, opt.tolerance, opt.iterations, opt.ls_tolerance, opt.ls_iterations
     # All solvers seek the same optimum; this one reaches it.
@@ -444,6 +445,7 @@ def op_saved(model, out):
     folder = os.path.dirname(os.path.abspath(model))
     for name in ("meshdir", "texturedir"):
         setattr(spec, name, os.path.join(folder, getattr(spec, name)))
+    mujoco_motors.without_unseen(spec, model)
     spec.compile()
     with open(out, "w") as file:
         file.write(spec.to_xml())

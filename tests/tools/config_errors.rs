@@ -329,3 +329,9 @@ fn check_tells_muscles_ranges_of_forces_and_whose_friction_counts() {
         assert!(said.contains(line), "{line}: {said}");
     }
 }
+
+#[test]
+fn resuming_without_a_run_says_what_may_stand_there() {
+    let said = Place::new().fails(2, &["train", "--resume"]);
+    assert!(said.contains("--resume runs/NAME") && said.contains("--resume auto"), "{said}");
+}

@@ -105,19 +105,27 @@ OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, in
 template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R, M>& w, int g, bool all, const R* d, R* o) {
   const auto* half = m.cg_half + 3 * g;
   const R* mat = w.gmat + 9 * m.cg_brick[g];
-  R a[3], p[3], top = bc<R>(-1e30);
+  R a[3], p[3];
   along_axes(mat, d, a);
   for (int k = 0; k < 3; k++) p[k] = sel(a[k] >= bc<R>(0), bc<R>(half[k]), bc<R>(-half[k]));
-  if (m.cg_type[g] == Shape::mesh) {
-    const int* range = (all ? m.mesh_vert : m.mesh_core) + m.cg_data[g];
+  const int* range = m.cg_type[g] == Shape::mesh ? (all ? m.mesh_vert : m.mesh_core) + m.cg_data[g] : nullptr;
+  if (range && range[0] < range[1]) {
     const auto* vertex = all ? m.mesh_pos : m.core_pos;
-    for (int v = range[0]; v < range[1]; v++) {
-      R at[3];
-      for (int k = 0; k < 3; k++) at[k] = bc<R>(vertex[3 * v + k]);
-      const R reach = fma(a[2], at[2], fma(a[1], at[1], a[0] * at[0]));
-      const auto more = reach > top;
-      top = sel(more, reach, top);
-      for (int k = 0; k < 3; k++) p[k] = sel(more, at[k], p[k]);
+    // Two vertices at a time, whose farthest are found apart: a search waits for its last step.
+    R top[2] = {bc<R>(-1e30), bc<R>(-1e30)}, best[2] = {bc<R>(range[0]), bc<R>(range[0])};
+    const auto look = [&](int side, int v) OSTLER_INLINE {
+      const R x = bc<R>(vertex[3 * v]), y = bc<R>(vertex[3 * v + 1]), z = bc<R>(vertex[3 * v + 2]);
+      const R reach = fma(a[2], z, fma(a[1], y, a[0] * x));
+      best[side] = sel(reach > top[side], bc<R>(v), best[side]);
+      top[side] = max_(reach, top[side]);
+    };
+    int v = range[0];
+    for (; v + 1 < range[1]; v += 2) look(0, v), look(1, v + 1);
+    if (v < range[1]) look(0, v);
+    const R farther = sel(top[1] > top[0], best[1], best[0]);
+    for (int l = 0; l < (int)Lane<R>::N; l++) {
+      const auto* at = vertex + 3 * (int)lane_get(farther, l);
+      for (int k = 0; k < 3; k++) lane_set(p[k], l, at[k]);
     }
   }
   for (int k = 0; k < 3; k++) o[k] = fma(mat[3 * k + 2], p[2], fma(mat[3 * k + 1], p[1], mat[3 * k] * p[0]));
@@ -126,10 +134,11 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
 // Of the lanes `near`, those in which no plane was found between two bricks of which one is a
 // mesh. A direction along which they are not apart is reflected at the line
 // between their farthest points, which turns it towards one along which they are. Few vertices
-// tell at first, then all of them.
+// tell at first, then all of them. `kept`, if any, is where the search of an earlier step ended,
+// and where this one begins: nothing but its length depends on it. Zero: there was none.
 // Source: Chung, Wang, Quick collision detection of polytopes in virtual environments, 1996.
 template<class R, class M>
-OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near) {
+OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near, R* kept) {
   enum { FEW = 4, ALL = 4 };
   double over = 0;
   for (int i = 0; i < 2; i++) {
@@ -138,6 +147,11 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
   }
   R d[3];
   for (int k = 0; k < 3; k++) d[k] = dif[k];
+  if (kept) {
+    // Nor is what is no number.
+    const auto known = dot3(kept, kept) > bc<R>(0.5);
+    for (int k = 0; k < 3; k++) d[k] = sel(known, kept[k], d[k]);
+  }
   for (int turn = 0; turn < (int)FEW + (int)ALL; turn++) {
     const bool all = turn >= (int)FEW || over <= 0;
     const R length2 = dot3(d, d);
@@ -148,7 +162,10 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
     farthest(m, w, g2, all, back, p2);
     for (int k = 0; k < 3; k++) gap[k] = dif[k] + p2[k] - p1[k];
     const R apart = dot3(gap, d);
-    near = near & (!(apart > bc<R>(reach + (all ? 0 : over))));
+    const auto away = apart > bc<R>(reach + (all ? 0 : over));
+    if (kept)
+      for (int k = 0; k < 3; k++) kept[k] = sel(near, d[k], kept[k]);
+    near = near & (!away);
     if (!any(near)) break;
     // What is apart by less than some vertices can tell stays where it is for all of them.
     if (!all && !any(near & (!(apart > bc<R>(0))))) turn = (int)FEW - 1;
@@ -159,9 +176,10 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
   return near;
 }
 
-// Lanes in which two geoms may be within `reach` of each other; c1, c2 are their centres.
+// Lanes in which the geoms of a pair may be within its reach; c1, c2 are their centres.
 template<class R, class M>
-OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int g1, int g2, const R* c1, const R* c2, double reach) {
+OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, Work<R, M>& w, int pair, int g1, int g2, const R* c1, const R* c2) {
+  double reach = m.pair_reach[pair];
   const int k1 = m.cg_type[g1], k2 = m.cg_type[g2];
   // A little more, for rounding.
   const double bound = m.cg_bound[g1] + m.cg_bound[g2];
@@ -175,5 +193,6 @@ OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int 
                                : brick_brick(m, w, g1, g2, dif, reach);
   // A mesh's box says little. Spheres and capsules have no axes of their own to be seen along.
   const bool hulls = (k1 == Shape::mesh || k2 == Shape::mesh) && m.cg_brick[g1] >= 0 && m.cg_brick[g2] >= 0;
-  return hulls && any(near) ? hulls_near(m, w, g1, g2, dif, reach, near) : near;
+  if (!hulls || !any(near)) return near;
+  return hulls_near(m, w, g1, g2, dif, reach, near, OSTLER_KEEPS_AXES ? w.pair_axis + 3 * pair : nullptr);
 }

@@ -1,7 +1,8 @@
 // The broad phase: candidate pairs come in groups, those of the same two bodies side by
 // side. One test of two spheres, around all colliding geoms of each body, leaves out a
 // group where the bodies are apart in all lanes. A static geom has a group with each
-// body: a plane by the height of the body's sphere, others by their own sphere.
+// body: a plane and the shared ground by the height of the body's sphere, others by their own
+// sphere.
 //
 // Where static geoms are many, the crowd, each body goes down a tree of boxes around them,
 // and their places are computed when it has come near.
@@ -35,6 +36,19 @@ template<class R, class M> OSTLER_FN const R* centre_of(const M&, const Work<R, 
   return w.gpos + 3ul * (unsigned)g;
 }
 
+// Whether a sphere reaches down to the shared ground in any lane; `dif`: from its centre to the
+// ground's middle, `reach`: its radius.
+template<class R, class M> OSTLER_FN_BIG bool ground_near(const M&, const Work<R, M>& w, const R* dif, R reach) {
+  typedef typename Lane<R>::T T;
+  if (!w.ground) return false;
+  for (int l = 0; l < (int)Lane<R>::N; l++) {
+    const T x = -lane_get(dif[0], l), y = -lane_get(dif[1], l), z = -lane_get(dif[2], l), r = lane_get(reach, l);
+    // What is no number is near.
+    if (!(z - r > ground_roof(*w.ground, x, y, r))) return true;
+  }
+  return false;
+}
+
 // Whether a group's bodies are near each other in any lane.
 template<class R, class M> OSTLER_FN bool group_near(const M& m, const Work<R, M>& w, int g) {
   const int first = m.group_ball[2 * g], second = m.group_ball[2 * g + 1];
@@ -56,6 +70,7 @@ template<class R, class M> OSTLER_FN bool group_near(const M& m, const Work<R, M
   const R* ref = tree_reference(m, w, m.ball_body[second]);
   for (int k = 0; k < 3; k++) dif[k] = w.gpos[3 * still + k] - ref[k] - p2[k];
   if (m.cg_type[still] == Shape::plane) return any(-dot3(w.gaxis + 3 * still, dif) < near);
+  if (m.ngrid > 0 && m.cg_type[still] == Shape::terrain) return ground_near(m, w, dif, near);
   return any(dot3(dif, dif) < near);
 }
 

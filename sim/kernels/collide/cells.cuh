@@ -59,3 +59,43 @@ struct GridCells {
     h[2] = T(at[field->columns]) * high, h[3] = T(at[field->columns + 1]) * high;
   }
 };
+
+// Cells from column `c` to before `end_c` and row `r` to before `end_r`.
+template <class T, class S>
+struct GridWindow {
+  const GridCells<T, S>& cells;
+  int c, r, end_c, end_r;
+  const S* field = nullptr;       // heights from the first corner on, of a height field
+  const float* ground = nullptr;  // of the shared ground, where all cells are of one tile
+  int side = 0;                   // corners in a row
+
+  OSTLER_FN explicit GridWindow(const GridCells<T, S>& grid) : cells(grid) {}
+  // Where the heights are.
+  OSTLER_FN void find() {
+    if (const Ground* g = cells.ground) {
+      if (c < 0 || r < 0 || end_c > g->levels * g->cells || end_r > g->columns * g->cells) return;
+      const int level = c / g->cells, column = r / g->cells, first_c = c - level * g->cells, first_r = r - column * g->cells;
+      if (first_c + (end_c - c) > g->cells || first_r + (end_r - r) > g->cells) return;
+      side = g->cells + 1;
+      ground = g->height + (((long)level * g->columns + column) * side + first_r) * side + first_c;
+    } else {
+      side = cells.field->columns;
+      field = cells.field->height + (r * side + c);
+    }
+  }
+  // As GridCells::corners.
+  OSTLER_FN void corners(int column, int row, T* h) const {
+    const int first = (row - r) * side + (column - c);
+    if (ground) {
+      const float* at = ground + first;
+      const bool flat = is_marked(at[0]);
+      h[0] = T(at[0]), h[1] = T(at[flat ? 0 : 1]), h[2] = T(at[flat ? 0 : side]), h[3] = T(at[flat ? 0 : side + 1]);
+    } else if (field) {
+      const S* at = field + first;
+      h[0] = T(at[0]) * cells.high, h[1] = T(at[1]) * cells.high;
+      h[2] = T(at[side]) * cells.high, h[3] = T(at[side + 1]) * cells.high;
+    } else {
+      cells.corners(column, row, h);
+    }
+  }
+};

@@ -13,6 +13,9 @@ struct Ground {
   float cell;           // side of a cell (m)
   float x, y;           // least corner of the tiles in the world (m)
   float low, high;      // least and greatest height, 0 among them (m)
+  const float* roof;    // greatest height of a block of cells and of those around it (m) [along x][along y]
+  float block, per_m;   // a block's side (m), blocks along a metre
+  int roof_x, roof_y;   // blocks along x and y
 };
 
 // The mark of a level cell: the lowest bit of its corner's height.
@@ -48,6 +51,14 @@ template<class T> OSTLER_FN int ground_index(const Ground& g, T at, T from) {
   const T in = x > -most ? (x < most ? x : most) : -most;
   const int whole = (int)in;
   return whole - (T(whole) > in ? 1 : 0);
+}
+
+// A height (m) over which there is no ground within `half` of a place along x and y.
+template<class T> OSTLER_FN T ground_roof(const Ground& g, T x, T y, T half) {
+  const T px = (x - T(g.x)) * T(g.per_m), py = (y - T(g.y)) * T(g.per_m);
+  // A little less than a block, for rounding.
+  const bool told = half < T(0.999) * T(g.block) && px >= T(0) && py >= T(0) && px < T(g.roof_x) && py < T(g.roof_y);
+  return T(told ? g.roof[(int)px * g.roof_y + (int)py] : g.high);
 }
 
 // Whether a place of a cell, counted in its sides, is on the triangle above the diagonal, or on

@@ -6,13 +6,11 @@
 // a ray, -1 where it meets nothing.
 enum { SCAN_HEIGHT, SCAN_RAY };
 
-// Heights over the places of scan k. Places and heights are computed in vectors; only the loads
-// between them go one by one.
+// Heights over the places of scan k.
 template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& lanes, int k, const float* pos, const float* quat) {
   const long n = a.n, e = lanes.first;
   const Ground g = a.physics.ground;
-  float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W], corner[3][L::W], u[L::W], v[L::W];
-  int at[L::W], other[L::W], in[L::W];
+  float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W], px[L::W], py[L::W], height[L::W];
   lanes.each([&](int j, int l) OSTLER_INLINE {
     sin_cos(heading(quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]), sine[j], cosine[j]);
     x[j] = pos[l], y[j] = pos[n + l], z[j] = pos[2 * n + l];
@@ -21,16 +19,10 @@ template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& la
     float* to = a.scan + r * n + e;
     const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
     lanes.each([&](int j, int) OSTLER_INLINE {
-      const GroundPlace p = ground_place(g, x[j] + (cosine[j] * dx - sine[j] * dy), y[j] + (sine[j] * dx + cosine[j] * dy));
-      at[j] = p.at, other[j] = p.other, u[j] = p.u, v[j] = p.v, in[j] = p.in;
+      px[j] = x[j] + (cosine[j] * dx - sine[j] * dy), py[j] = y[j] + (sine[j] * dx + cosine[j] * dy);
     });
-    for (int j = 0; j < lanes.len; j++)
-      corner[0][j] = g.height[at[j]], corner[1][j] = g.height[other[j]], corner[2][j] = g.height[at[j] + g.cells + 2];
-    lanes.each([&](int j, int l) OSTLER_INLINE {
-      float along_x, along_y;
-      const GroundPlace p = {0, 0, u[j], v[j], in[j]};
-      to[l] = (z[j] + dz) - ground_height(g, p, corner[0][j], corner[1][j], corner[2][j], along_x, along_y);
-    });
+    ground_each<L::W>(g, px, py, lanes.len, [&](int j, float at, float, float) OSTLER_INLINE { height[j] = at; });
+    lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = (z[j] + dz) - height[j]; });
   }
 }
 

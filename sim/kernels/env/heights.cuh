@@ -43,6 +43,25 @@ OSTLER_FN float ground_at(const Ground& g, float x, float y, float& along_x, flo
   const float* h = g.height;
   return ground_height(g, p, h[p.at], h[p.other], h[p.at + g.cells + 2], along_x, along_y);
 }
+// f(i, height, slope along x, along y) of `count` places of V. Places and heights are computed in
+// vectors; only the loads between them go one by one.
+template<int V, class F> OSTLER_FN void ground_each(const Ground& g, const float (&x)[V], const float (&y)[V], int count, F f) {
+  int at[V], other[V], in[V];
+  float u[V], v[V], corner[3][V];
+  const float* h = g.height;
+  const int across = g.cells + 2;
+  OSTLER_SIDE_BY_SIDE for (int i = 0; i < count; i++) {
+    const GroundPlace p = ground_place(g, x[i], y[i]);
+    at[i] = p.at, other[i] = p.other, u[i] = p.u, v[i] = p.v, in[i] = p.in;
+  }
+  for (int i = 0; i < count; i++) corner[0][i] = h[at[i]], corner[1][i] = h[other[i]], corner[2][i] = h[at[i] + across];
+  OSTLER_SIDE_BY_SIDE for (int i = 0; i < count; i++) {
+    float along_x, along_y;
+    const GroundPlace p = {0, 0, u[i], v[i], in[i]};
+    const float height = ground_height(g, p, corner[0][i], corner[1][i], corner[2][i], along_x, along_y);
+    f(i, height, along_x, along_y);
+  }
+}
 OSTLER_FN float op_GroundHeight(const Ground& g, float x, float y) {
   float along_x, along_y;
   return ground_at(g, x, y, along_x, along_y);

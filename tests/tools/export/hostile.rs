@@ -309,3 +309,24 @@ fn a_page_may_go_to_standard_output() {
     assert!(said.contains("<!doctype html>") || said.contains("<!DOCTYPE html>"));
     assert!(said.contains("</html>") && said.contains("1 episodes"), "its line follows");
 }
+
+/// A script passes on names that it has from elsewhere, as options, values and file names.
+#[test]
+fn mistakes_in_arguments_forge_no_line() {
+    let place = Place::new();
+    let odd = "a\n::error::all is lost\u{2028}\u{1b}[2J";
+    let option = format!("--{odd}");
+    for args in [
+        &["train", odd, &option][..],
+        &[odd],
+        &["train", "--episodes", odd],
+        &["eval", "runs/x", "--episodes", odd],
+        &["bench", "cartpole", "--seconds", odd],
+    ] {
+        let said = place.fails(2, args);
+        let forged = |line: &str| line.trim_start().starts_with("::error");
+        assert!(!said.lines().any(forged), "{args:?}: {said}");
+        assert!(!said.chars().any(|c| "\u{1b}\u{2028}".contains(c)), "{args:?}: {said}");
+        assert!(said.contains("error: "), "{args:?}: {said}");
+    }
+}

@@ -11,6 +11,8 @@ pub fn ground(terrain: Option<&Terrain>) -> Ground {
         return Ground::zeroed();
     };
     let ([x, y], [low, high]) = (terrain.corner(), terrain.range);
+    let block = terrain.block() as f64 * terrain.cell;
+    let [roof_x, roof_y] = terrain.blocks().map(|blocks| blocks as i32);
     Ground {
         height: terrain.heights.as_ptr() as Address,
         levels: terrain.levels as i32,
@@ -21,5 +23,10 @@ pub fn ground(terrain: Option<&Terrain>) -> Ground {
         y: y as f32,
         low: low as f32,
         high: high as f32,
+        roof: terrain.roof().as_ptr() as Address,
+        block: block as f32,
+        per_m: (1.0 / block) as f32,
+        roof_x,
+        roof_y,
     }
 }

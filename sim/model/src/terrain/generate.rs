@@ -35,6 +35,7 @@ impl Terrain {
             kinds: kinds.iter().map(|kind| kind.name.clone()).collect(),
             column_kinds: columns,
             range: [0.0; 2],
+            roof: super::Roof::default(),
         };
         let mut notes = Notes::default();
         for level in 0..plan.levels {

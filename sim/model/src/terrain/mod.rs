@@ -8,10 +8,12 @@ mod kinds;
 mod parts;
 mod picture;
 mod plan;
+mod roof;
 mod spline;
 
 pub use parts::TerrainPart;
 pub use plan::{KindPlan, KindWord, LevelRange, TerrainPlan};
+pub use roof::Roof;
 
 use crate::Vec3;
 
@@ -42,6 +44,8 @@ pub struct Terrain {
     pub kinds: Vec<String>,
     /// Least and greatest height (m), with that of the ground around the tiles.
     pub range: [f64; 2],
+    /// See [`Terrain::roof`].
+    pub roof: Roof,
 }
 
 impl Terrain {

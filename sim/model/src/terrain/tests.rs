@@ -164,6 +164,7 @@ fn heights_between_corners_follow_the_triangles() {
         column_kinds: vec![0],
         kinds: vec!["file".into()],
         range: [0.0, 2.0],
+        roof: Roof::default(),
     };
     // The first cell: corners 0 and 0.5 along x, 0.25 and 1 beyond. u = 0.5, v = 0.25.
     assert_eq!(terrain.height(-0.25, -0.375), 0.5 * 0.5 + 0.25 * 0.5);
@@ -464,6 +465,30 @@ fn files_reach_from_edge_to_edge() {
         close(corners(&terrain), [0.4, 0.0, 0.0, 2.0]);
         let last = terrain.heights[terrain.index(2 * 11, 60, 60)];
         assert!((last - 4.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn a_roof_is_over_all_that_is_near() {
+    for cell in [0.05, 0.1, 0.3] {
+        let (terrain, _) = make(&TerrainPlan { cell, ..all() });
+        let [[x0, y0], [_, up]] = [terrain.corner(), terrain.blocks().map(|n| n as f64)];
+        let side = terrain.block() as f64 * cell;
+        let (mut told, mut lower) = (0, 0);
+        for (i, [x, y]) in points(&terrain, 4000).enumerate() {
+            let (bx, by) = (((x - x0) / side).floor(), ((y - y0) / side).floor());
+            if bx < 0.0 || by < 0.0 || bx >= terrain.blocks()[0] as f64 || by >= up {
+                continue;
+            }
+            let roof = f64::from(terrain.roof()[(bx * up + by) as usize]);
+            let near = |k: usize| side * (((i * 7 + k * 13) % 41) as f64 / 20.0 - 1.0);
+            let highest = (0..40).map(|k| terrain.height(x + near(k), y + near(3 * k + 1)));
+            let highest = highest.fold(f64::NEG_INFINITY, f64::max);
+            assert!(highest <= roof + 1e-6, "{cell}: {highest} at {x}, {y} beside {roof}");
+            told += 1;
+            lower += usize::from(roof < terrain.range[1] - 0.1);
+        }
+        assert!(told > 2000 && lower > told / 2, "{cell}: {told}, {lower}");
     }
 }
 

@@ -189,3 +189,32 @@ fn a_scene_that_attaches_through_others_opens_mujocos_worlds() {
         compare("lift", step, ours.state(), theirs.state());
     }
 }
+
+/// Meshes and pictures that are only seen may be missing, named and nameless, of materials with
+/// one picture, several layers and six sides: MuJoCo's worlds and `ostler compare` do without.
+#[test]
+fn what_is_only_seen_and_missing_stops_neither_worlds_nor_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("robot.xml");
+    let text = r#"<mujoco><compiler meshdir="shapes" texturedir="looks"/>
+        <asset><mesh file="shell.stl"/><mesh name="cap" file="deep/cap.obj"/>
+        <texture type="2d" file="skin.png"/><texture name="own" type="2d" builtin="flat" width="4" height="4"/>
+        <texture name="sky" type="cube" fileright="r.png" fileleft="l.png" fileup="u.png" filedown="d.png" filefront="f.png" fileback="b.png"/>
+        <material name="one" texture="skin"/><material name="two"><layer role="rgb" texture="own"/><layer role="normal" texture="skin"/></material>
+        <material name="six" texture="sky"/></asset>
+        <worldbody><geom type="plane" size="1 1 1" material="six"/><body name="ball" pos="0 0 0.2"><freejoint/>
+        <geom type="mesh" mesh="shell" contype="0" conaffinity="0" mass="0"/><geom name="core" size="0.1" material="one"/>
+        <geom type="mesh" mesh="cap" contype="0" conaffinity="0" material="two" mass="0"/></body></worldbody></mujoco>"#;
+    std::fs::write(&path, text).unwrap();
+    let model = Arc::new(mjcf::load(&path).unwrap_or_else(|e| panic!("{e}")));
+    let Some((mut ours, mut theirs)) = pair(&model) else { return };
+    for step in 0..10 {
+        ours.step(&[], 4);
+        theirs.step(&[], 4);
+        compare("unseen", step, ours.state(), theirs.state());
+    }
+    let python = crate::support::referee::referee_python().unwrap();
+    let mut mujoco = MuJoCo::start(Some(&python)).unwrap();
+    let out = mujoco.scratch("states.npz");
+    mujoco.states(&path, None, &out, 20, 1, false).unwrap_or_else(|e| panic!("{e}"));
+}

@@ -20,6 +20,36 @@ pub fn feature(name: &str) -> Arc<Model> {
     Arc::new(mjcf::load(&folder.join(format!("{name}.xml"))).unwrap())
 }
 
+/// Three convex meshes and a box that fall on each other.
+pub fn hulls() -> Arc<Model> {
+    let corners = |tall: f64| {
+        let around = (0..24).map(move |k| {
+            let (turn, rise) = (f64::from(k) * 2.4, f64::from(k) / 11.5 - 1.0);
+            let wide = 0.12 * (1.0 - rise * rise * 0.9).sqrt();
+            format!("{} {} {} ", wide * turn.cos(), wide * turn.sin(), tall * rise)
+        });
+        around.collect::<String>()
+    };
+    let body = |k: usize, geom: &str| {
+        let (x, z) = (0.05 * k as f64, 0.2 + 0.21 * k as f64);
+        format!("<body pos=\"{x} 0 {z}\"><freejoint/><geom {geom} mass=\"1\"/></body>")
+    };
+    let text = format!(
+        "<mujoco><asset><mesh name=\"a\" vertex=\"{}\"/><mesh name=\"b\" vertex=\"{}\"/></asset>\
+         <worldbody><geom type=\"plane\" size=\"5 5 1\"/>{}{}{}{}</worldbody></mujoco>",
+        corners(0.1),
+        corners(0.25),
+        body(0, "type=\"mesh\" mesh=\"a\""),
+        body(1, "type=\"box\" size=\"0.1 0.08 0.05\""),
+        body(2, "type=\"mesh\" mesh=\"b\""),
+        body(3, "type=\"mesh\" mesh=\"a\""),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hulls.xml");
+    std::fs::write(&path, text).unwrap();
+    Arc::new(mjcf::load(&path).unwrap())
+}
+
 /// The generic kernel for what `kernel` names, or the best there is.
 pub fn config(kernel: &str) -> SimConfig {
     SimConfig {

@@ -1,6 +1,6 @@
 //! Worlds beside each other.
 
-use super::common::{bits, config, feature, robot, run, start, worlds};
+use super::common::{bits, config, feature, hulls, robot, run, start, worlds};
 use ostler_sim::config::SimConfig;
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::{Part, Physics, fault};
@@ -22,7 +22,10 @@ fn generic_kernels() -> Vec<String> {
 fn a_world_has_the_same_bits_beside_any_others() {
     for kernel in generic_kernels() {
         let sensing = SENSING.map(|name| (name, feature(name)));
-        for (name, model) in ROBOTS.map(|n| (n, robot(n))).into_iter().chain(sensing) {
+        // Where a search for a plane between meshes begins is kept from one world to the next.
+        let hulls = [("hulls", hulls())];
+        let robots = ROBOTS.map(|n| (n, robot(n)));
+        for (name, model) in robots.into_iter().chain(sensing).chain(hulls) {
             let many: Vec<usize> = (0..37).collect();
             let mut batch = worlds(&model, &config(&kernel), many.len(), 2);
             start(&model, &mut batch, &many);

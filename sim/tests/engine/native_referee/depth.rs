@@ -6,7 +6,7 @@ use super::generator::dice::Dice;
 use super::reference::mujoco;
 use ostler_sim::Model;
 use ostler_sim::model::rotation::rotate;
-use ostler_sim::model::terrain::Terrain;
+use ostler_sim::model::terrain::{Roof, Terrain};
 use ostler_sim::model::{GeomKind, mjcf};
 use ostler_sim::npz::NpzWriter;
 use ostler_sim::physics::evaluate::{Precision, States};
@@ -139,6 +139,7 @@ fn on_ground(model: &Model) -> Model {
         column_kinds: vec![0],
         kinds: vec!["field".into()],
         range: [0.0, HEIGHT],
+        roof: Roof::default(),
     }));
     model.geoms.iter_mut().find(|g| g.name == "field").unwrap().kind = GeomKind::Terrain;
     model

@@ -6,7 +6,7 @@ use super::generator::dice::Dice;
 use super::reference::{mujoco, reference};
 use ostler_sim::Model;
 use ostler_sim::model::rotation::rotate;
-use ostler_sim::model::terrain::Terrain;
+use ostler_sim::model::terrain::{Roof, Terrain};
 use ostler_sim::model::{GeomKind, mjcf};
 use ostler_sim::physics::evaluate::{Precision, States};
 use ostler_sim::referee::residual::{Gate, compare};
@@ -113,6 +113,7 @@ fn on_terrain(model: &Model) -> Model {
         column_kinds: vec![0],
         kinds: vec!["field".into()],
         range: [0.0, HEIGHT],
+        roof: Roof::default(),
     }));
     let ground = model.geoms.iter_mut().find(|g| g.name == "field").unwrap();
     ground.kind = GeomKind::Terrain;

@@ -160,6 +160,8 @@ impl OnnxModel {
         for bytes in output {
             outputs.push(ValueMessage::decode(&bytes[..]).map_err(not_onnx)?.name);
         }
+        let given = inputs.iter().map(|(name, _)| name).chain(constants.keys());
+        connected(&nodes, given.map(String::as_str).collect(), &outputs)?;
         forget(&mut nodes, &outputs);
         Ok(Self {
             nodes,
@@ -210,6 +212,27 @@ impl OnnxModel {
             given.insert(name.clone(), value.shallow_clone());
         }
         Ok(given)
+    }
+}
+
+/// Refuses a graph in which a value is needed before it is made, or is made twice; `made`: those
+/// that it begins with.
+fn connected<'a>(
+    nodes: &'a [Node],
+    mut made: HashSet<&'a str>,
+    outputs: &[String],
+) -> Result<(), String> {
+    for Node { op, inputs, output, .. } in nodes {
+        if let Some(input) = inputs.iter().find(|i| !i.is_empty() && !made.contains(i.as_str())) {
+            return Err(format!("nothing makes \"{input}\" before its node {op} of \"{output}\""));
+        }
+        if output.is_empty() || !made.insert(output) {
+            return Err(format!("its node {op} makes \"{output}\", which is there before"));
+        }
+    }
+    match outputs.iter().find(|name| !made.contains(name.as_str())) {
+        Some(output) => Err(format!("nothing makes its output \"{output}\"")),
+        None => Ok(()),
     }
 }
 
@@ -488,5 +511,24 @@ mod tests {
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let e = run(&model(chain(true), &all)).unwrap_err().to_string();
         assert!(e.contains("numbers; 67108864 are allowed"), "{e}");
+    }
+
+    #[test]
+    fn a_graph_that_does_not_hang_together_is_refused_when_it_is_read() {
+        let check = |nodes: &[Node], output: &str| {
+            let made = HashSet::from(["x", "w"]);
+            connected(nodes, made, &[output.to_owned()]).err().unwrap_or_default()
+        };
+        let add = |inputs: &[&str], output| node("Add", inputs, output);
+        let whole = [add(&["x", "w"], "a"), node("Clip", &["a", "", "w"], "b")];
+        assert_eq!(check(&whole, "b"), "");
+        assert_eq!(check(&whole, "x"), "", "an output may be an input");
+        let why = check(&[add(&["x", "b"], "a"), add(&["a", "x"], "b")], "b");
+        assert_eq!(why, "nothing makes \"b\" before its node Add of \"a\"");
+        for twice in ["a", "x"] {
+            let why = check(&[add(&["x", "w"], "a"), add(&["x", "x"], twice)], "a");
+            assert_eq!(why, format!("its node Add makes \"{twice}\", which is there before"));
+        }
+        assert_eq!(check(&whole, "actions"), "nothing makes its output \"actions\"");
     }
 }

@@ -35,6 +35,7 @@ mod watch;
 
 pub use config::ConfigArgs;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use ostler_learn::config::filter;
 use ostler_learn::config::set_leave;
@@ -44,6 +45,7 @@ use ostler_run::run::error::{FAILED, OK, USAGE};
 use ostler_sim::config::Leave;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::native::InstructionSet;
+use ostler_sim::text;
 
 /// Help for `--log-level`.
 const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; by module: \
@@ -133,6 +135,23 @@ fn leave(cli: &Cli) -> Leave {
     }
 }
 
+/// A mistake in the arguments, which are shown with their line ends and the like escaped: a name
+/// that a script passes on forges no line of a log.
+fn in_lines(mistake: clap::Error) -> clap::Error {
+    let args: Vec<String> =
+        std::env::args_os().map(|arg| text::line(&arg.to_string_lossy()).into_owned()).collect();
+    let mut mistake = Cli::try_parse_from(args).err().unwrap_or(mistake);
+    let of = match mistake.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.clone(),
+        _ => String::new(),
+    };
+    if mistake.kind() == ErrorKind::InvalidValue && of.starts_with("--resume ") {
+        let tip = "--resume runs/NAME goes on with that run, --resume auto with the newest of the configuration";
+        mistake.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    mistake
+}
+
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
     let cli = match Cli::try_parse() {
@@ -140,8 +159,9 @@ pub fn run() -> i32 {
         Err(e) => {
             // Help and version go to standard output with code 0, mistakes to standard
             // error with code 2.
-            let _ = e.print();
-            return if e.use_stderr() { USAGE } else { 0 };
+            let mistake = e.use_stderr();
+            let _ = if mistake { in_lines(e) } else { e }.print();
+            return if mistake { USAGE } else { 0 };
         }
     };
     set_leave(leave(&cli));

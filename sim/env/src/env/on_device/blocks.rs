@@ -63,7 +63,7 @@ fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
 }
 
 impl Blocks {
-    /// For `n` environments; `numbers`: bytes of the task's; `heights`: of the ground.
+    /// For `n` environments; `numbers`: bytes of the task's; `heights`: of the ground and its roof.
     pub(crate) fn new(
         memory: &dyn Memory,
         s: &Sizes,

@@ -8,7 +8,7 @@ use crate::task::emit::{Emitted, Numbers, emit};
 use crate::task::{Task, limits};
 use bytemuck::Zeroable;
 use ostler_engine::device::transfer::Reader;
-use ostler_engine::device::{Device, DeviceError, Memory, Program};
+use ostler_engine::device::{Address, Device, DeviceError, Memory, Program};
 use ostler_engine::kernels::EnvArgs;
 use ostler_engine::physics::native::generate::generate_env;
 use ostler_engine::physics::native::lower::lower;
@@ -128,8 +128,10 @@ impl DeviceEnv {
         let emitted = emitted(&twin.task, &sizes, spec.step_dt, spec.max_episode_steps, changing);
         let kernels = device.load(&text(&plan, &emitted)?)?;
         let numbers = numbers(&twin.tables, &emitted);
-        let heights = model.terrain.as_ref().map_or(&[][..], |t| &t.heights[..]);
-        let blocks = Blocks::new(memory, &sizes, n, numbers.len(), heights.len())?;
+        // The ground's heights, then its roof.
+        let [heights, roof] =
+            model.terrain.as_ref().map_or([&[][..]; 2], |t| [&t.heights[..], t.roof()]);
+        let blocks = Blocks::new(memory, &sizes, n, numbers.len(), heights.len() + roof.len())?;
         let mut args = EnvArgs {
             physics: StepArgs {
                 stride: n as i32,
@@ -159,9 +161,14 @@ impl DeviceEnv {
         unsafe { device.upload(bytemuck::cast_slice(&limits), blocks.limits.address()) }?;
         if !heights.is_empty() {
             args.physics.ground = ground(model.terrain.as_deref());
-            args.physics.ground.height = blocks.ground.address();
-            // SAFETY: the block is as long, and lives.
-            unsafe { device.upload(bytemuck::cast_slice(heights), blocks.ground.address()) }?;
+            let address = blocks.ground.address();
+            let behind = address + size_of_val(heights) as Address;
+            (args.physics.ground.height, args.physics.ground.roof) = (address, behind);
+            // SAFETY: the block is as long as both, and lives.
+            unsafe {
+                device.upload(bytemuck::cast_slice(heights), address)?;
+                device.upload(bytemuck::cast_slice(roof), behind)?;
+            }
         }
         let totals = Reader::new(device.staging("statistics", blocks.totals.bytes())?);
         let mut built = Self {

@@ -115,6 +115,7 @@ impl<'a> Shapes<'a> {
         plan.cg_bound.push(bound(model, geom));
         plan.cg_half.extend(half_sizes(model, geom));
         plan.ngrid += usize::from(matches!(geom.kind, GeomKind::Hfield(_) | GeomKind::Terrain));
+        plan.nhull += usize::from(matches!(geom.kind, GeomKind::Mesh(_)));
         // Spheres, capsules and planes need their third axis alone.
         let round = on_all_lanes(ShapePair::new([geom.kind; 2]).code());
         let brick = if round { -1 } else { plan.nbrick as i32 };

@@ -1,0 +1,166 @@
+// How far points and segments are from half of a cell of a grid of heights.
+// Source: Ericson, Real-Time Collision Detection, 2005, 5.1.5 and 5.1.9 (nearest points).
+#pragma once
+
+// Half of a cell as a prism: its top has the corners (0, 0), (0, ey) and (ex, ey) at the heights
+// h0, hc and hd. The other half is this one with x and y exchanged.
+template<class R> struct Prism {
+  typedef typename Lane<R>::Mask B;
+  R ex, ey;          // sides
+  R along;           // 1 / length of the diagonal
+  R more;            // see nearly_covers
+  R low, h0, hc, hd, gx, gy, nz;  // slopes of the top, z of its normal
+
+  OSTLER_FN Prism(R x, R y, R base, R first, R corner, R last) : ex(x), ey(y), low(base), h0(first), hc(corner), hd(last) {
+    along = recip_(sqrt_(fma(ex, ex, ey * ey))), more = bc<R>(1e-4) * (ex + ey);
+    gx = (hd - hc) / ex, gy = (hc - h0) / ey;
+    nz = recip_(sqrt_(fma(gx, gx, fma(gy, gy, bc<R>(1)))));
+  }
+  OSTLER_FN R top(R x, R y) const { return fma(gx, x, fma(gy, y, h0)); }
+  OSTLER_FN R beyond_diagonal(R x, R y) const { return fms(x, ey, y * ex); }
+  OSTLER_FN B covers(R x, R y) const {
+    const R zero = bc<R>(0);
+    return (x >= zero) & (y <= ey) & (beyond_diagonal(x, y) <= zero);
+  }
+  // The same with a little more around.
+  OSTLER_FN B nearly_covers(R x, R y) const {
+    return (x >= -more) & (y <= ey + more) & (beyond_diagonal(x, y) <= more * (ex + ey));
+  }
+  // Edges: of the top 0 to 2, down from its corners 3 to 5.
+  OSTLER_FN void edge(int i, R* from, R* along) const {
+    const bool down = i >= 3;
+    const int corner = i % 3;  // of the top's: first, corner, last
+    const R zero = bc<R>(0);
+    const int at = down ? corner : (corner == 1 ? 1 : 0);
+    from[0] = at == 2 ? ex : zero, from[1] = at == 0 ? zero : ey, from[2] = at == 0 ? h0 : at == 1 ? hc : hd;
+    along[0] = down || corner == 0 ? zero : ex;
+    along[1] = down || corner == 1 ? zero : ey;
+    along[2] = down ? low - from[2] : corner == 0 ? hc - h0 : corner == 1 ? hd - hc : hd - h0;
+  }
+};
+
+// Whether the segment from `q` along `d` is farther than `far` from the prism under a top of the
+// corners' heights: its part that is near the outline, seen from above, is above the top's plane.
+// `gx`, `gy`: the top's slopes.
+template<class T> OSTLER_FN bool prism_misses(T ex, T ey, T h0, T gx, T gy, const T* q, const T* d, T far) {
+  const T side = ex + ey;  // no less than the diagonal
+  const T first[3] = {-q[0] - far, q[1] - ey - far, q[0] * ey - q[1] * ex - far * side};
+  const T change[3] = {-d[0], d[1], d[0] * ey - d[1] * ex};
+  T enter = T(0), leave = T(1);
+  for (int i = 0; i < 3; i++) {
+    const T last = first[i] + change[i];
+    const bool out = first[i] > T(0), leaves = last > T(0);
+    if (out && leaves) return true;
+    if (!out && !leaves) continue;
+    const T at = first[i] / (first[i] - last);
+    if (out) enter = at > enter ? at : enter;
+    else leave = at < leave ? at : leave;
+  }
+  if (enter > leave + T(1e-4)) return true;
+  const T over = q[2] - (h0 + gx * q[0] + gy * q[1]), rise = d[2] - (gx * d[0] + gy * d[1]);
+  const T from = over + enter * rise, to = over + leave * rise, least = from < to ? from : to;
+  return least > T(0) && least * least > far * far * (T(1) + gx * gx + gy * gy);
+}
+
+// Where `d` is less than `best` by more than `by`, it and its direction are the best.
+template<class R> OSTLER_FN void nearer(R d, R x, R y, R z, R& best, R* n, double by = 0) {
+  const auto less = d + bc<R>(by) < best;
+  best = sel(less, d, best);
+  n[0] = sel(less, x, n[0]), n[1] = sel(less, y, n[1]), n[2] = sel(less, z, n[2]);
+}
+
+// The distance of a point from a prism, negative within, and the unit direction from the prism.
+template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n) {
+  const R zero = bc<R>(0), one = bc<R>(1), far = bc<R>(1e20);
+  const auto covered = f.covers(q[0], q[1]);
+  // The nearest place of the outline, seen from above.
+  const R y0 = max_(min_(q[1], f.ey), zero), x1 = max_(min_(q[0], f.ex), zero);
+  const R ux = f.ex * f.along, uy = f.ey * f.along;
+  const R t = clamp_(fma(q[0], ux, q[1] * uy) * f.along, 0, 1);
+  R flat = far, side[3] = {zero, zero, zero};
+  const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}};
+  for (int i = 0; i < 3; i++) {
+    const R x = q[0] - place[i][0], y = q[1] - place[i][1];
+    nearer(fma(x, x, y * y), x, y, zero, flat, side);
+  }
+  const R over_side = q[2] - f.top(q[0] - side[0], q[1] - side[1]);
+  const R over = q[2] - f.top(q[0], q[1]);
+  // Above the top: its face where the foot of the perpendicular is on it, else an edge.
+  const R height = over * f.nz;
+  const R up[3] = {-f.gx * f.nz, -f.gy * f.nz, f.nz};
+  const auto on = f.covers(fnma(height, up[0], q[0]), fnma(height, up[1], q[1]));
+  R square = far, way[3] = {zero, zero, one};
+  for (int i = 0; i < 3; i++) {
+    R from[3], along[3], d[3];
+    f.edge(i, from, along);
+    for (int k = 0; k < 3; k++) d[k] = q[k] - from[k];
+    const R s = clamp_(dot3(d, along) / dot3(along, along), 0, 1);
+    for (int k = 0; k < 3; k++) d[k] = fnma(s, along[k], d[k]);
+    nearer(dot3(d, d), d[0], d[1], d[2], square, way);
+  }
+  const auto within = covered & (over < zero);
+  const auto beside = (!covered) & (over_side < zero);
+  square = sel(beside, flat, square);
+  for (int k = 0; k < 3; k++) way[k] = sel(beside, side[k], way[k]);
+  const R length = sqrt_(square);
+  const auto some = length > bc<R>(Touch<R>::value);
+  const R by = recip_(sel(some, length, one));
+  const auto face = (on & (!beside)) | (!some);
+  R dist = sel(face, height, length);
+  for (int k = 0; k < 3; k++) n[k] = sel(face, up[k], way[k] * by);
+  if (!any(within)) return dist;
+  // Within: the nearest way out.
+  R deep = -height, out[3] = {up[0], up[1], up[2]};
+  nearer(q[0], -one, zero, zero, deep, out);
+  nearer(f.ey - q[1], zero, one, zero, deep, out);
+  nearer(-f.beyond_diagonal(q[0], q[1]) * f.along, uy, -ux, zero, deep, out);
+  nearer(q[2] - f.low, zero, zero, -one, deep, out);
+  for (int k = 0; k < 3; k++) n[k] = sel(within, out[k], n[k]);
+  return sel(within, -deep, dist);
+}
+
+// The same of the segment from `a` along `d`, which is nearest at `s` in 0..1; an end that is
+// farther by up to `more` is taken instead. Lanes whose segment is partly within are in `through`,
+// and nothing else is said of them.
+template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, const R* d, R* n, R& s, typename Lane<R>::Mask& through, double more) {
+  const R zero = bc<R>(0), one = bc<R>(1), tiny = bc<R>(1e-20);
+  const R b[3] = {a[0] + d[0], a[1] + d[1], a[2] + d[2]};
+  R best = point_distance(f, a, n), other[3];
+  s = zero;
+  const R last = point_distance(f, b, other);
+  s = sel(last < best, one, s);
+  nearer(last, other[0], other[1], other[2], best, n);
+  // Within all four planes somewhere.
+  R enter = zero, leave = one;
+  const R first[4] = {-a[0], a[1] - f.ey, f.beyond_diagonal(a[0], a[1]), a[2] - f.top(a[0], a[1])};
+  const R end[4] = {-b[0], b[1] - f.ey, f.beyond_diagonal(b[0], b[1]), b[2] - f.top(b[0], b[1])};
+  auto inside = mask_of<typename Lane<R>::Mask>(true);
+  for (int i = 0; i < 4; i++) {
+    const R change = end[i] - first[i];
+    const auto still = abs_(change) < tiny;
+    const R at = -first[i] / sel(still, one, change);
+    inside = inside & (!(still & (first[i] > zero)));
+    enter = sel((!still) & (change < zero), max_(enter, at), enter);
+    leave = sel((!still) & (change > zero), min_(leave, at), leave);
+  }
+  through = inside & (enter < leave);
+  const R aa = max_(dot3(d, d), tiny);
+  for (int i = 0; i < 6; i++) {
+    R from[3], along[3], r[3];
+    f.edge(i, from, along);
+    for (int k = 0; k < 3; k++) r[k] = a[k] - from[k];
+    const R ee = max_(dot3(along, along), tiny), ad = dot3(along, d), er = dot3(along, r), dr = dot3(d, r);
+    const R det = fnma(ad, ad, aa * ee);
+    // Of lines that are nearly parallel the middle of the segment is taken first.
+    const auto parallel = !(det > bc<R>(1e-6) * aa * ee);
+    R x = sel(parallel, bc<R>(0.5), clamp_(fms(ad, er, dr * ee) / sel(parallel, one, det), 0, 1));
+    const R t = clamp_(fma(ad, x, er) / ee, 0, 1);
+    x = clamp_(fms(ad, t, dr) / aa, 0, 1);
+    R w[3];
+    for (int k = 0; k < 3; k++) w[k] = fnma(t, along[k], fma(x, d[k], r[k]));
+    const R length = sqrt_(dot3(w, w)), by = recip_(max_(length, tiny));
+    s = sel(length + bc<R>(more) < best, x, s);
+    nearer(length, w[0] * by, w[1] * by, w[2] * by, best, n, more);
+  }
+  return best;
+}
