@@ -44,7 +44,7 @@ pub struct Terrain {
     pub kinds: Vec<String>,
     /// Least and greatest height (m), with that of the ground around the tiles.
     pub range: [f64; 2],
-    /// See [`Terrain::roof`].
+    /// See [`Terrain::roof()`].
     pub roof: Roof,
 }
 

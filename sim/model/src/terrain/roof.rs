@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 /// Side of a block (m), or a little more.
 const SIDE: f64 = 0.2;
 
-/// The heights of [`Terrain::roof`], from their first use on. A copy finds its own, for the ground
+/// The heights of [`Terrain::roof()`], from their first use on. A copy finds its own, for the ground
 /// that it belongs to may be changed.
 #[derive(Debug, Default)]
 pub struct Roof(OnceLock<Vec<f32>>);
