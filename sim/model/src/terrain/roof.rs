@@ -49,16 +49,16 @@ impl Terrain {
                     *own = 0.0;
                 }
             }
+            // The blocks of the cells on both sides of each corner of a tile.
+            let sides = |first: usize| {
+                let cells = |k: usize| [k.saturating_sub(1), k.min(self.cells - 1)];
+                (0..side).map(|k| cells(k).map(|cell| (first + cell) / block)).collect()
+            };
             for (tile, heights) in self.heights.chunks(side * side).enumerate() {
-                let first = [tile / self.columns, tile % self.columns].map(|t| t * self.cells);
-                for (r, row) in heights.chunks(side).enumerate() {
-                    for (c, height) in row.iter().enumerate() {
-                        // A corner is of the cells on both of its sides.
-                        let near = |k: usize, first: usize| {
-                            let cells = [k.saturating_sub(1), k.min(self.cells - 1)];
-                            cells.map(|cell| (first + cell) / block)
-                        };
-                        let ([x0, x1], [y0, y1]) = (near(c, first[0]), near(r, first[1]));
+                let [xs, ys]: [Vec<[usize; 2]>; 2] =
+                    [tile / self.columns, tile % self.columns].map(|t| sides(t * self.cells));
+                for (row, [y0, y1]) in heights.chunks(side).zip(&ys) {
+                    for (height, [x0, x1]) in row.iter().zip(&xs) {
                         for place in [x0 * up + y0, x0 * up + y1, x1 * up + y0, x1 * up + y1] {
                             own[place] = own[place].max(*height);
                         }

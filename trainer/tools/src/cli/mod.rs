@@ -135,9 +135,9 @@ fn leave(cli: &Cli) -> Leave {
     }
 }
 
-/// A mistake in the arguments, which are shown with their line ends and the like escaped: a name
-/// that a script passes on forges no line of a log.
-fn in_lines(mistake: clap::Error) -> clap::Error {
+/// A mistake in the arguments as it is shown: line ends and the like escaped, for a name that a
+/// script passes on forges no line of a log; and with what `--resume` takes, where that is missing.
+fn as_shown(mistake: clap::Error) -> clap::Error {
     let args: Vec<String> =
         std::env::args_os().map(|arg| text::line(&arg.to_string_lossy()).into_owned()).collect();
     let mut mistake = Cli::try_parse_from(args).err().unwrap_or(mistake);
@@ -160,7 +160,7 @@ pub fn run() -> i32 {
             // Help and version go to standard output with code 0, mistakes to standard
             // error with code 2.
             let mistake = e.use_stderr();
-            let _ = if mistake { in_lines(e) } else { e }.print();
+            let _ = if mistake { as_shown(e) } else { e }.print();
             return if mistake { USAGE } else { 0 };
         }
     };

@@ -83,11 +83,11 @@ pub(super) fn write(
             _ if group.len() < WORTH => ([-1, -1], 0.0),
             [Side::Static(g), Side::Moving(b)] => {
                 // The shared ground is looked up below the sphere.
-                let still = match c.model.geoms[g].kind {
+                let kind = match c.model.geoms[g].kind {
                     GeomKind::Terrain => GeomKind::Plane,
                     kind => kind,
                 };
-                let kinds = [still, GeomKind::Sphere];
+                let kinds = [kind, GeomKind::Sphere];
                 let still = plan.cg_bound[plan.pair_g1[pairs.start] as usize];
                 let near = shape::near(kinds, [still, held[b].radius], reach);
                 ([-1, ball(b)], near)
