@@ -182,6 +182,13 @@ OSTLER_FN_BIG void look_at_halves(const GridCells<typename Lane<R>::T, typename 
     d[0] = bc<R>(2) * along[0], d[1] = bc<R>(2) * along[1], d[2] = bc<R>(2) * a[2];
     q[0] = q[0] - along[0], q[1] = q[1] - along[1], q[2] = q[2] - a[2];
     dist = segment_distance(prism, q, d, n, s, through, shared ? Touch<R>::value : 0.0);
+    // As MuJoCo's field; the ground leads out of all cells.
+    if (!shared && any(through)) {
+      R out[3], last;
+      const R depth = segment_depth(prism, q, d, out, last);
+      dist = sel(through, -depth, dist), s = sel(through, last, s);
+      for (int k = 0; k < 3; k++) n[k] = sel(through, out[k], n[k]);
+    }
   }
   const auto met = dist - bc<R>(radius) < bc<R>(reach);
   const auto own = prism.nearly_covers(fma(s, d[0], q[0]), fma(s, d[1], q[1]));
@@ -194,7 +201,7 @@ OSTLER_FN_BIG void look_at_halves(const GridCells<typename Lane<R>::T, typename 
   for (int k = 0; k < 3; k++) store(found[2 + k], turned[k]), store(found[5 + k], centre[k]);
   for (int i = 0; i < count; i++) {
     const int l = list.lane[i];
-    if (lane_get(through, i)) lane_set(deep, l, true);
+    if (shared && lane_get(through, i)) lane_set(deep, l, true);
     if (!lane_get(met, i)) continue;
     const T way[3] = {found[2][i], found[3][i], found[4][i]};
     if (shared && !lane_get(own, i)) {
@@ -251,8 +258,10 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   const T by_x = T(1) / cells.dx, by_y = T(1) / cells.dy;
   T own[3][3][Lane<R>::N];
   for (int k = 0; k < 3; k++) store(own[0][k], p[k]), store(own[1][k], a[k]), store(own[2][k], half[k]);
+  // Below the base of a field a capsule is looked at as any other shape.
+  if (rod && !shared) deep = near & (p[2] - abs_(a[2]) - bc<R>(radius) < bc<R>(cells.low));
   for (int l = 0; l < (int)Lane<R>::N; l++) {
-    if (!lane_get(near, l)) continue;
+    if (!lane_get(near, l) || lane_get(deep, l)) continue;
     const T at[3] = {own[0][0][l], own[0][1][l], own[0][2][l]}, way[3] = {own[1][0][l], own[1][1][l], own[1][2][l]};
     const T size[2] = {own[2][0][l], own[2][1][l]}, least = at[2] - own[2][2][l];
     if (shared && least > ground_roof(*out.w.ground, at[0], at[1], max_(size[0], size[1]))) continue;
@@ -311,6 +320,6 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   }
   if (!any(deep)) return;
   if (shared) deep = deep & (!lead_out(out, geom, reversed, deep, p, a, c2, radius));
-  // A capsule whose axis is in a field, or in an edge of the ground.
+  // A capsule under a field, or whose axis is in an edge of the ground.
   if (any(deep)) collide_lanes(out, grid, geom, reversed, deep, c1, c2);
 }

@@ -164,3 +164,57 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
   }
   return best;
 }
+
+// Where `d` is less than `best`, it, its direction and the place `at` of a segment are the best.
+template<class R> OSTLER_FN void shallower(R d, const R* way, R at, R& best, R* n, R& s) {
+  s = sel(d < best, at, s);
+  nearer(d, way[0], way[1], way[2], best, n);
+}
+
+// How far the segment from `a` along `d`, which is partly within the prism, has to move along the
+// unit direction `n` to leave it, which is least so; its place `s` is the last to leave. The
+// difference of prism and segment is a polytope: its faces are the prism's, and those that an edge
+// and the segment span. A direction that is none of a face's leads no farther than a face's does.
+template<class R> OSTLER_FN_BIG R segment_depth(const Prism<R>& f, const R* a, const R* d, R* n, R& s) {
+  const R zero = bc<R>(0), one = bc<R>(1);
+  const R b[3] = {a[0] + d[0], a[1] + d[1], a[2] + d[2]};
+  R best = bc<R>(1e20);
+  s = zero;
+  const R ux = f.ex * f.along, uy = f.ey * f.along;
+  const R face[4][3] = {{-f.gx * f.nz, -f.gy * f.nz, f.nz}, {-one, zero, zero}, {zero, one, zero}, {uy, -ux, zero}};
+  const R first[4] = {(f.top(a[0], a[1]) - a[2]) * f.nz, a[0], f.ey - a[1], -f.beyond_diagonal(a[0], a[1]) * f.along};
+  const R last[4] = {(f.top(b[0], b[1]) - b[2]) * f.nz, b[0], f.ey - b[1], -f.beyond_diagonal(b[0], b[1]) * f.along};
+  for (int i = 0; i < 4; i++) shallower(max_(first[i], last[i]), face[i], sel(first[i] < last[i], one, zero), best, n, s);
+  const R down[3] = {zero, zero, -one};
+  shallower(max_(a[2], b[2]) - f.low, down, sel(a[2] < b[2], one, zero), best, n, s);
+  const R dd = dot3(d, d);
+  const R x[3] = {zero, zero, f.ex}, y[3] = {zero, f.ey, f.ey}, z[3] = {f.h0, f.hc, f.hd};
+  // Edges' directions: of the top, of the base, down.
+  for (int i = 0; i < 7; i++) {
+    R from[3], e[3];
+    f.edge(i < 6 ? i % 3 : 3, from, e);
+    if (i >= 3 && i < 6) e[2] = zero;
+    R way[3] = {fms(e[1], d[2], e[2] * d[1]), fms(e[2], d[0], e[0] * d[2]), fms(e[0], d[1], e[1] * d[0])};
+    const R square = dot3(way, way), ee = dot3(e, e), ed = dot3(e, d);
+    const auto some = square > bc<R>(1e-8) * ee * dd;
+    const R by = recip_(sqrt_(sel(some, square, one)));
+    for (int k = 0; k < 3; k++) way[k] = way[k] * by;
+    for (int sign = 0; sign < 2; sign++) {
+      if (sign) for (int k = 0; k < 3; k++) way[k] = -way[k];
+      // The corner that is farthest along it.
+      R most = bc<R>(-1e20), r[3] = {zero, zero, zero};
+      for (int c = 0; c < 3; c++) {
+        const R height = sel(way[2] > zero, z[c], f.low), at = fma(way[0], x[c], fma(way[1], y[c], way[2] * height));
+        const auto more = at > most;
+        most = sel(more, at, most);
+        r[0] = sel(more, x[c], r[0]), r[1] = sel(more, y[c], r[1]), r[2] = sel(more, height, r[2]);
+      }
+      const R depth = most - min_(dot3(way, a), dot3(way, b));
+      for (int k = 0; k < 3; k++) r[k] = a[k] - r[k];
+      // The segment's nearest place to the edge's line.
+      const R at = clamp_(fms(ed, dot3(e, r), dot3(d, r) * ee) / sel(some, square, one), 0, 1);
+      shallower(sel(some, depth, bc<R>(1e20)), way, at, best, n, s);
+    }
+  }
+  return best;
+}

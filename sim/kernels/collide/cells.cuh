@@ -51,13 +51,6 @@ struct GridCells {
     // Upwards: the last cell that begins below the shape's end.
     end = cell_of(-round_down(-((to + half) / (T(2) * half) * T(last))), last);
   }
-  // Heights at a cell's corners: least x and y, the next along x, the next along y, both.
-  OSTLER_FN void corners(int c, int r, T* h) const {
-    if (ground) return ground_cell(*ground, c, r, h);
-    const S* at = field->height + (r * field->columns + c);
-    h[0] = T(at[0]) * high, h[1] = T(at[1]) * high;
-    h[2] = T(at[field->columns]) * high, h[3] = T(at[field->columns + 1]) * high;
-  }
 };
 
 // Cells from column `c` to before `end_c` and row `r` to before `end_r`.
@@ -83,19 +76,17 @@ struct GridWindow {
       field = cells.field->height + (r * side + c);
     }
   }
-  // As GridCells::corners.
+  // Heights at a cell's corners: least x and y, the next along x, the next along y, both.
   OSTLER_FN void corners(int column, int row, T* h) const {
     const int first = (row - r) * side + (column - c);
     if (ground) {
-      const float* at = ground + first;
-      const bool flat = is_marked(at[0]);
-      h[0] = T(at[0]), h[1] = T(at[flat ? 0 : 1]), h[2] = T(at[flat ? 0 : side]), h[3] = T(at[flat ? 0 : side + 1]);
+      corners_at(ground + first, side, h);
     } else if (field) {
       const S* at = field + first;
       h[0] = T(at[0]) * cells.high, h[1] = T(at[1]) * cells.high;
       h[2] = T(at[side]) * cells.high, h[3] = T(at[side + 1]) * cells.high;
     } else {
-      cells.corners(column, row, h);
+      ground_cell(*cells.ground, column, row, h);
     }
   }
 };

@@ -66,19 +66,20 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
     low[i] = support_point(shape, way)[i];
   }
   if (grid.misses(low, high, margin)) return 0;
-  int c0, c1, r0, r1;
-  grid.columns(low[0] - margin, high[0] + margin, c0, c1);
-  grid.rows(low[1] - margin, high[1] + margin, r0, r1);
+  GridWindow<T, S> window(grid);
+  grid.columns(low[0] - margin, high[0] + margin, window.c, window.end_c);
+  grid.rows(low[1] - margin, high[1] + margin, window.r, window.end_r);
+  window.find();
   shape.margin = prism.margin = margin;
 
   const T bottom = low[2] - margin;
   // Contacts, and, as long as there are none, those with sides within the ground: these count
   // where nothing else is touched.
   int hits = 0, spare = 0;
-  for (int r = r0; r < r1; r++) {
-    for (int c = c0; c < c1; c++) {
+  for (int r = window.r; r < window.end_r; r++) {
+    for (int c = window.c; c < window.end_c; c++) {
       T h[4];
-      grid.corners(c, r, h);
+      window.corners(c, r, h);
       // Both triangles have the corners of the diagonal.
       for (int half = 0; half < 2; half++) {
         const int order[2][3] = {{2, 0, 3}, {0, 3, 1}};

@@ -29,6 +29,13 @@ OSTLER_FN bool is_marked(float height) {
 }
 #endif
 
+// The heights at the corners of the cell that begins at `at`, of `side` corners in a row.
+template<class T> OSTLER_FN void corners_at(const float* at, int side, T* h) {
+  const bool flat = is_marked(at[0]);
+  h[0] = T(at[0]), h[1] = T(at[flat ? 0 : 1]);
+  h[2] = T(at[flat ? 0 : side]), h[3] = T(at[flat ? 0 : side + 1]);
+}
+
 // The heights at the corners of the cell in column c (along x) and row r (along y) of the whole
 // ground: the corner of least x and y, the next along x, the next along y, and both.
 template<class T> OSTLER_FN void ground_cell(const Ground& g, int c, int r, T* h) {
@@ -36,12 +43,7 @@ template<class T> OSTLER_FN void ground_cell(const Ground& g, int c, int r, T* h
   if (c < 0 || r < 0 || c >= g.levels * g.cells || r >= g.columns * g.cells) return;
   const int level = c / g.cells, column = r / g.cells, side = g.cells + 1;
   const long tile = (long)level * g.columns + column;
-  const float* at = g.height + (tile * side + (r - column * g.cells)) * side + (c - level * g.cells);
-  const bool flat = is_marked(at[0]);
-  h[0] = T(at[0]);
-  h[1] = T(at[flat ? 0 : 1]);
-  h[2] = T(at[flat ? 0 : side]);
-  h[3] = T(at[flat ? 0 : side + 1]);
+  corners_at(g.height + (tile * side + (r - column * g.cells)) * side + (c - level * g.cells), side, h);
 }
 
 // The cell that a place is in, counted from `from`; far away or without a number some cell
