@@ -77,11 +77,12 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   const R y0 = max_(min_(q[1], f.ey), zero), x1 = max_(min_(q[0], f.ex), zero);
   const R ux = f.ex * f.along, uy = f.ey * f.along;
   const R t = clamp_(fma(q[0], ux, q[1] * uy) * f.along, 0, 1);
-  R flat = far, side[3] = {zero, zero, zero};
-  const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}};
+  R flat = far, side[3] = {zero, zero, zero}, outward[2] = {zero, zero};
+  const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}}, normal[3][2] = {{-one, zero}, {zero, one}, {uy, -ux}};
   for (int i = 0; i < 3; i++) {
-    const R x = q[0] - place[i][0], y = q[1] - place[i][1];
-    nearer(fma(x, x, y * y), x, y, zero, flat, side);
+    const R x = q[0] - place[i][0], y = q[1] - place[i][1], square = fma(x, x, y * y);
+    for (int k = 0; k < 2; k++) outward[k] = sel(square < flat, normal[i][k], outward[k]);
+    nearer(square, x, y, zero, flat, side);
   }
   const R over_side = q[2] - f.top(q[0] - side[0], q[1] - side[1]);
   const R over = q[2] - f.top(q[0], q[1]);
@@ -105,9 +106,9 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   const R length = sqrt_(square);
   const auto some = length > bc<R>(Touch<R>::value);
   const R by = recip_(sel(some, length, one));
-  const auto face = (on & (!beside)) | (!some);
+  const auto face = (on | (!some)) & (!beside);
   R dist = sel(face, height, length);
-  for (int k = 0; k < 3; k++) n[k] = sel(face, up[k], way[k] * by);
+  for (int k = 0; k < 3; k++) n[k] = sel(face, up[k], sel(some, way[k] * by, k < 2 ? outward[k] : zero));
   if (!any(within)) return dist;
   // Within: the nearest way out.
   R deep = -height, out[3] = {up[0], up[1], up[2]};

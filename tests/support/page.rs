@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The section of a page, named from the checkout's root, is `text`. `OSTLER_WRITE_DOCS=1` writes
-/// it so.
+/// it so, and `OSTLER_WRITE_NEEDS=1`, as the figures that it shows.
 ///
 /// # Panics
 /// It is another, or the page has no such section.
@@ -14,7 +14,10 @@ pub fn section(page: &str, name: &str, text: &str) {
     let (before, rest) = whole.split_once(&begin).unwrap();
     let (_, after) = rest.split_once(&end).unwrap();
     let wanted = format!("{before}{begin}{text}{end}{after}");
-    if std::env::var_os("OSTLER_WRITE_DOCS").is_some() {
+    if ["OSTLER_WRITE_DOCS", "OSTLER_WRITE_NEEDS"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+    {
         std::fs::write(&path, &wanted).unwrap();
         return;
     }

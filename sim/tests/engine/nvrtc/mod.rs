@@ -141,6 +141,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
         assert!(share::in_full(), "OSTLER_WRITE_NEEDS=1 writes all: OSTLER_FULL=1");
         std::fs::write(&table, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
+        page_of_stacks(&found);
     }
     let recorded: Vec<Row> =
         serde_json::from_str(&std::fs::read_to_string(&table).unwrap()).unwrap();
@@ -162,12 +163,15 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     }
 }
 
-/// The table of docs/gpu.md is that of `needs.json` (`OSTLER_WRITE_DOCS=1` writes it).
+/// The table of docs/gpu.md is that of `needs.json`, with which it is written.
 #[test]
 fn the_page_has_the_recorded_stacks() {
-    let table: Vec<Row> = serde_json::from_str(include_str!("needs.json")).unwrap();
+    page_of_stacks(&serde_json::from_str::<Vec<Row>>(include_str!("needs.json")).unwrap());
+}
+
+fn page_of_stacks(rows: &[Row]) {
     let mut lines = String::new();
-    for row in table.iter().filter(|row| row.arch == ONE) {
+    for row in rows.iter().filter(|row| row.arch == ONE) {
         // 132 multiprocessors of an H100 with 2,048 threads each, 128 of an RTX 4090 with 1,536.
         let [large, small] = [132 * 2048, 128 * 1536]
             .map(|threads| format!("{:.1} GB", f64::from(row.stack) * f64::from(threads) / 1e9));
