@@ -58,6 +58,22 @@ fn bench_physics_prints_its_rate_and_its_kernel() {
     assert_eq!(out["kernel"], "generic-portable");
 }
 
+/// A capsule on more cells than a pair may have contacts: its speed is that of another robot.
+#[test]
+fn bench_physics_says_that_contacts_were_left_out() {
+    let place = Place::new();
+    let scene = "<mujoco><asset><hfield name='h' nrow='81' ncol='81' size='2 2 0.05 0.5'/></asset>\
+                 <worldbody><geom type='hfield' hfield='h'/><body pos='0 0 0.1' euler='0 90 0'>\
+                 <freejoint/><geom type='capsule' size='0.1 1.5'/></body></worldbody></mujoco>";
+    std::fs::write(place.path("long.xml"), scene).unwrap();
+    let flags = ["--num-envs", "2", "--specialize", "off", "--seconds", "0.05", "--json"];
+    let done = place.run(&[&["bench", "physics", "long.xml"][..], &flags].concat());
+    let out: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(out["contact_overflow"].as_u64().unwrap() > 0, "{out}");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("contacts touched than the physics has room for"), "{said}");
+}
+
 #[test]
 fn compare_without_mujoco_names_the_way_out() {
     let place = Place::new();

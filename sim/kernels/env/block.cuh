@@ -3,7 +3,7 @@
 // vectors, or which folds away.
 //
 // `Chosen` is a list of lanes of a block. `each(f)` calls f(j, l) for lane l of a block or a
-// list, its j-th (`lane_of(j)`). `dense(f)` does so for what is computed on the way and stored by j, so
+// list, its j-th. `dense(f)` does so for what is computed on the way and stored by j, so
 // that vectors are full where few lanes are chosen; it goes on to the end of a vector.
 #pragma once
 
@@ -14,7 +14,6 @@ struct Block {
   enum { W = OSTLER_BLOCK };
   static constexpr bool anew = false;
   int first, len;
-  OSTLER_FN int lane_of(int j) const { return j; }
   template<class F> OSTLER_FN void each(F f) const {
     _Pragma("GCC ivdep") for (int l = 0; l < len; l++) f(l, l);
   }
@@ -34,7 +33,6 @@ struct Chosen {
     // Lanes that only `dense` reads.
     for (int j = len; j < len + VECTOR; j++) lane[j] = 0;
   }
-  OSTLER_FN int lane_of(int j) const { return lane[j]; }
   template<class F> OSTLER_FN void each(F f) const {
     _Pragma("GCC ivdep") for (int j = 0; j < len; j++) f(j, lane[j]);
   }
@@ -60,7 +58,6 @@ struct Block {
   static constexpr int len = 1;
   OSTLER_FN explicit Block(int e) : first(e), anew(false) {}
   OSTLER_FN Block(const Block b, const unsigned*) : first(b.first), anew(true) {}
-  OSTLER_FN int lane_of(int) const { return 0; }
   template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
   template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
 };

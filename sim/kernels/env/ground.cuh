@@ -6,31 +6,23 @@
 // a ray, -1 where it meets nothing.
 enum { SCAN_HEIGHT, SCAN_RAY };
 
-// Heights over the places of scan k: all of a few environments, whose heights stay in the nearest
-// cache, then those of the next few.
+// Heights over the places of scan k.
 template<class L> OSTLER_FN_PART void scan_heights(const EnvArgs& a, const L& lanes, int k, const float* pos, const float* quat) {
-  enum { FEW = L::W < 16 ? L::W : 16 };
   const long n = a.n, e = lanes.first;
   const Ground g = a.physics.ground;
-  float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W];
-  // Those behind the last are looked at for nothing.
-  for (int j = lanes.len; j < (int)L::W; j++) sine[j] = cosine[j] = x[j] = y[j] = z[j] = 0.0f;
+  float sine[L::W], cosine[L::W], x[L::W], y[L::W], z[L::W], px[L::W], py[L::W], height[L::W];
   lanes.each([&](int j, int l) OSTLER_INLINE {
     sin_cos(heading(quat[l], quat[n + l], quat[2 * n + l], quat[3 * n + l]), sine[j], cosine[j]);
     x[j] = pos[l], y[j] = pos[n + l], z[j] = pos[2 * n + l];
   });
-  for (int s = 0; s < lanes.len; s += FEW) {
-    const int count = lanes.len - s < FEW ? lanes.len - s : (int)FEW;
-    for (unsigned r = begin_of(a.scan_end, k); r < a.scan_end[k]; r++) {
-      float* to = a.scan + r * n + e;
-      const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
-      float px[FEW], py[FEW], height[FEW];
-      OSTLER_SIDE_BY_SIDE for (int i = 0; i < FEW; i++) {
-        px[i] = x[s + i] + (cosine[s + i] * dx - sine[s + i] * dy), py[i] = y[s + i] + (sine[s + i] * dx + cosine[s + i] * dy);
-      }
-      ground_each<FEW>(g, px, py, FEW, [&](int i, float at, float, float) OSTLER_INLINE { height[i] = (z[s + i] + dz) - at; });
-      OSTLER_SIDE_BY_SIDE for (int i = 0; i < count; i++) to[lanes.lane_of(s + i)] = height[i];
-    }
+  for (unsigned r = begin_of(a.scan_end, k); r < a.scan_end[k]; r++) {
+    float* to = a.scan + r * n + e;
+    const float dx = a.ray_from[3 * r], dy = a.ray_from[3 * r + 1], dz = a.ray_from[3 * r + 2];
+    lanes.each([&](int j, int) OSTLER_INLINE {
+      px[j] = x[j] + (cosine[j] * dx - sine[j] * dy), py[j] = y[j] + (sine[j] * dx + cosine[j] * dy);
+    });
+    ground_each<L::W>(g, px, py, lanes.len, [&](int j, float at, float, float) OSTLER_INLINE { height[j] = at; });
+    lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = (z[j] + dz) - height[j]; });
   }
 }
 

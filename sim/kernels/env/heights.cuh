@@ -4,7 +4,7 @@
 
 // The cell under a place, and where in it that is.
 struct GroundPlace {
-  int at, other;  // among the heights: the cell's first corner, and the triangle's in the middle
+  int at;         // the cell's first corner among the heights
   float u, v;     // within the cell, 0 to 1
   int in;         // 1 on a tile, else 0
 };
@@ -20,15 +20,15 @@ OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
   const int side = g.cells + 1, tile = (int)level * g.columns + (int)column;
   const int row = (int)r - (int)column * g.cells, first = (int)c - (int)level * g.cells;
   const int at = (tile * side + row) * side + first;
-  const float u = qx - c, v = qy - r;
-  // Above the diagonal the triangle has the next corner along y, below it the one along x.
-  return {at, at + (v >= u ? side : 1), u, v, in};
+  return {at, qx - c, qy - r, in};
 }
 
-// The height at a place (m) and its slopes along x and y, from the heights of the triangle's
-// corners: the cell's first, the one in the middle, the last.
-OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, float first, float middle, float last, float& along_x, float& along_y) {
+// The height at a place (m) and its slopes along x and y, from the heights at two corners of the
+// cell and at the two of the next row.
+OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, const float* near, const float* far, float& along_x, float& along_y) {
   const bool upper = p.v >= p.u;
+  // Above the diagonal the triangle has the next corner along y, below it the one along x.
+  const float first = near[0], along = near[1], across = far[0], last = far[1], middle = upper ? across : along;
   const bool flat = (p.in == 0) | is_marked(first);
   const float du = upper ? last - middle : middle - first, dv = upper ? middle - first : last - middle;
   const float by = 1.0f / g.cell, height = first + (p.u * du + p.v * dv);
@@ -40,25 +40,36 @@ OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, float first
 // The same at a place of the world.
 OSTLER_FN float ground_at(const Ground& g, float x, float y, float& along_x, float& along_y) {
   const GroundPlace p = ground_place(g, x, y);
-  const float* h = g.height;
-  return ground_height(g, p, h[p.at], h[p.other], h[p.at + g.cells + 2], along_x, along_y);
+  const float* h = g.height + p.at;
+  return ground_height(g, p, h, h + g.cells + 1, along_x, along_y);
+}
+// Two numbers side by side, in one piece.
+OSTLER_FN void two_of(float* to, const float* from) {
+#ifdef __CUDACC__
+  to[0] = from[0], to[1] = from[1];
+#else
+  __builtin_memcpy(to, from, 8);
+#endif
 }
 // f(i, height, slope along x, along y) of `count` places of V. Places and heights are computed in
 // vectors; only the loads between them go one by one.
 template<int V, class F> OSTLER_FN void ground_each(const Ground& g, const float (&x)[V], const float (&y)[V], int count, F f) {
-  int at[V], other[V], in[V];
-  float u[V], v[V], corner[3][V];
+  int at[V], in[V];
+  float u[V], v[V], near[V][2], far[V][2];
   const float* h = g.height;
-  const int across = g.cells + 2;
+  const int side = g.cells + 1;
   OSTLER_SIDE_BY_SIDE for (int i = 0; i < count; i++) {
     const GroundPlace p = ground_place(g, x[i], y[i]);
-    at[i] = p.at, other[i] = p.other, u[i] = p.u, v[i] = p.v, in[i] = p.in;
+    at[i] = p.at, u[i] = p.u, v[i] = p.v, in[i] = p.in;
   }
-  for (int i = 0; i < count; i++) corner[0][i] = h[at[i]], corner[1][i] = h[other[i]], corner[2][i] = h[at[i] + across];
+  for (int i = 0; i < count; i++) {
+    const float* corner = h + at[i];
+    two_of(near[i], corner), two_of(far[i], corner + side);
+  }
   OSTLER_SIDE_BY_SIDE for (int i = 0; i < count; i++) {
     float along_x, along_y;
-    const GroundPlace p = {0, 0, u[i], v[i], in[i]};
-    const float height = ground_height(g, p, corner[0][i], corner[1][i], corner[2][i], along_x, along_y);
+    const GroundPlace p = {0, u[i], v[i], in[i]};
+    const float height = ground_height(g, p, near[i], far[i], along_x, along_y);
     f(i, height, along_x, along_y);
   }
 }

@@ -152,7 +152,10 @@ fn wrong_kinds_say_what_is_allowed() {
             "a/c.toml:3:13: task.actuator.stiffness has to be finite",
         ),
         ("[sim]\nmax_speed = -inf", "sim.max_speed: -inf cannot be used"),
-        ("[env]\nepisode_length_s = inf", "env.episode_length_s has to be finite"),
+        (
+            "[env]\nepisode_length_s = inf",
+            "env.episode_length_s has to be finite; for never write a time that is not reached, such as 1e6",
+        ),
         // A value cannot end a line of what is printed.
         ("[sim]\nbackend = \"a\\n::error::b\"", "sim.backend: \"a\\u000a::error::b\" is not known"),
         (

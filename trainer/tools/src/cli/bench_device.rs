@@ -99,7 +99,8 @@ pub(super) fn measure(
         best = best.max(steps / taken);
     }
     env.take_stats(&mut stats)?;
-    let figures = Figures { mean: slices * steps / total, best, broken: stats.broken() };
+    let (mean, broken, short) = (slices * steps / total, stats.broken(), stats.shortfalls);
+    let figures = Figures { mean, best, broken, short };
     Ok((figures, env.bytes() / num_envs.max(1), name))
 }
 

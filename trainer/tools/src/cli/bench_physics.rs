@@ -4,7 +4,7 @@ use super::bench_device;
 use super::engine::EngineArg;
 use clap::{Args, ValueEnum};
 use ostler_machine::memory::resident_mib;
-use ostler_run::log::outln;
+use ostler_run::log::{errln, outln};
 use ostler_run::run::RunError;
 use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};
@@ -13,7 +13,7 @@ use ostler_sim::model::Model;
 use ostler_sim::model::mjcf::Reading;
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::pool::Pool;
-use ostler_sim::physics::{PhysicsError, fault};
+use ostler_sim::physics::{PhysicsError, Shortfalls, fault};
 use ostler_sim::rng::{self, Purpose};
 use serde_json::json;
 use std::path::PathBuf;
@@ -102,6 +102,8 @@ pub(super) struct Figures {
     pub best: f64,
     /// Environments that broke and were put back.
     pub broken: u64,
+    /// Steps that were not as the model asks.
+    pub short: Shortfalls,
 }
 
 /// Measures and prints.
@@ -151,6 +153,8 @@ pub(crate) fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         "physics_steps_per_s": figures.mean.round(),
         "physics_steps_per_s_best": figures.best.round(),
         "broken": figures.broken,
+        "contact_overflow": figures.short.contact_overflow,
+        "unsolved": figures.short.unsolved,
         "bytes_per_env": bytes.round(),
     });
     print(args, &all);
@@ -178,6 +182,8 @@ fn on_device(args: &BenchPhysicsArgs, model: &Arc<Model>, device: &str) -> Resul
         "physics_steps_per_s": figures.mean.round(),
         "physics_steps_per_s_best": figures.best.round(),
         "broken": figures.broken,
+        "contact_overflow": figures.short.contact_overflow,
+        "unsolved": figures.short.unsolved,
         "bytes_per_env": bytes,
     });
     print(args, &all);
@@ -185,6 +191,14 @@ fn on_device(args: &BenchPhysicsArgs, model: &Arc<Model>, device: &str) -> Resul
 }
 
 fn print(args: &BenchPhysicsArgs, all: &serde_json::Value) {
+    let overflow = &all["contact_overflow"];
+    if *overflow != 0 {
+        errln!(
+            "note: in {overflow} control steps of environments more contacts touched than the \
+             physics has room for, and some were left out, which is another robot; fewer or \
+             simpler geoms, or contype and conaffinity, leave fewer contacts"
+        );
+    }
     if args.json {
         outln!("{all}");
     } else if let Some(map) = all.as_object() {
@@ -234,6 +248,7 @@ fn measure(
     }
     let steps = (SLICE * substeps * n) as f64;
     let (mut slices, mut total) = (0.0, 0.0);
+    let earlier = worlds.shortfalls();
     let clock = Instant::now();
     while slices == 0.0 || clock.elapsed() < time {
         let (taken, count) = slice(worlds);
@@ -242,7 +257,8 @@ fn measure(
         broken += count;
         best = best.max(steps / taken);
     }
-    Ok(Figures { mean: slices * steps / total, best, broken })
+    let short = worlds.shortfalls().since(earlier);
+    Ok(Figures { mean: slices * steps / total, best, broken, short })
 }
 
 /// Uniform over the actuators' ranges: `[DRAWS][nu][N]`.

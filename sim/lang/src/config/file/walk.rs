@@ -158,7 +158,7 @@ impl Walk<'_> {
                 self.wrong(node, format!("{path} cannot be nan"));
             }
             ("number", Value::Float(x)) if x.is_infinite() && !is_open(path) => {
-                self.wrong(node, format!("{path} has to be finite"));
+                self.infinite(node, path);
             }
             ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => {}
             ("integer", Value::Int(i)) => {
@@ -225,10 +225,17 @@ impl Walk<'_> {
             return self.wrong(node, format!("{path} cannot be nan"));
         }
         if holds(f64::is_infinite) && !is_open(path) {
-            return self.wrong(node, format!("{path} has to be finite"));
+            return self.infinite(node, path);
         }
         let (takes, kind) = (self.rules.keys.takes(schema), node.value.kind());
         self.wrong(node, format!("{path} takes {takes}, this is {kind}"));
+    }
+
+    fn infinite(&mut self, node: &Node, path: &str) {
+        let time = path.ends_with("_s");
+        let remedy =
+            if time { "; for never write a time that is not reached, such as 1e6" } else { "" };
+        self.wrong(node, format!("{path} has to be finite{remedy}"));
     }
 
     fn wrong(&mut self, node: &Node, message: String) {
