@@ -146,6 +146,7 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
   }
   through = inside & (enter < leave);
   const R aa = max_(dot3(d, d), tiny);
+  const R within[3] = {f.ex * bc<R>(1.0 / 3), f.ey * bc<R>(2.0 / 3), f.low};
   for (int i = 0; i < 6; i++) {
     R from[3], along[3], r[3];
     f.edge(i, from, along);
@@ -159,9 +160,15 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
     x = clamp_(fms(ad, t, dr) / aa, 0, 1);
     R w[3];
     for (int k = 0; k < 3; k++) w[k] = fnma(t, along[k], fma(x, d[k], r[k]));
-    const R length = sqrt_(dot3(w, w)), by = recip_(max_(length, tiny));
+    const R square = dot3(w, w), length = sqrt_(square), by = recip_(max_(length, tiny));
+    // Of lines that cross closely the normal to both, outward, is more exact.
+    const auto crosses = (det > max_(aa * square, bc<R>(1e-6) * aa * ee)) & (t > zero) & (t < one) & (x > zero) & (x < one);
+    R way[3] = {fms(along[1], d[2], along[2] * d[1]), fms(along[2], d[0], along[0] * d[2]), fms(along[0], d[1], along[1] * d[0])};
+    const R inward = dot3(way, within) - dot3(way, from), scale = recip_(sqrt_(sel(crosses, dot3(way, way), one)));
+    const R out = sel(inward > zero, -scale, scale);
+    for (int k = 0; k < 3; k++) way[k] = sel(crosses, way[k] * out, w[k] * by);
     s = sel(length + bc<R>(more) < best, x, s);
-    nearer(length, w[0] * by, w[1] * by, w[2] * by, best, n, more);
+    nearer(length, way[0], way[1], way[2], best, n, more);
   }
   return best;
 }
