@@ -151,20 +151,21 @@ template<class R> OSTLER_FN R segment_distance(const Prism<R>& f, const R* a, co
     R from[3], along[3], r[3];
     f.edge(i, from, along);
     for (int k = 0; k < 3; k++) r[k] = a[k] - from[k];
+    R way[3], side[3];
+    cross(along, d, way), cross(r, along, side);
     const R ee = max_(dot3(along, along), tiny), ad = dot3(along, d), er = dot3(along, r), dr = dot3(d, r);
-    const R det = fnma(ad, ad, aa * ee);
+    const R det = dot3(way, way);
     // Of lines that are nearly parallel the middle of the segment is taken first.
     const auto parallel = !(det > bc<R>(1e-6) * aa * ee);
-    R x = sel(parallel, bc<R>(0.5), clamp_(fms(ad, er, dr * ee) / sel(parallel, one, det), 0, 1));
+    R x = sel(parallel, bc<R>(0.5), clamp_(dot3(side, way) / sel(parallel, one, det), 0, 1));
     const R t = clamp_(fma(ad, x, er) / ee, 0, 1);
     x = clamp_(fms(ad, t, dr) / aa, 0, 1);
     R w[3];
     for (int k = 0; k < 3; k++) w[k] = fnma(t, along[k], fma(x, d[k], r[k]));
     const R square = dot3(w, w), length = sqrt_(square), by = recip_(max_(length, tiny));
     // Of lines that cross closely the normal to both, outward, is more exact.
-    const auto crosses = (det > max_(aa * square, bc<R>(1e-6) * aa * ee)) & (t > zero) & (t < one) & (x > zero) & (x < one);
-    R way[3] = {fms(along[1], d[2], along[2] * d[1]), fms(along[2], d[0], along[0] * d[2]), fms(along[0], d[1], along[1] * d[0])};
-    const R inward = dot3(way, within) - dot3(way, from), scale = recip_(sqrt_(sel(crosses, dot3(way, way), one)));
+    const auto crosses = (!parallel) & (det > aa * square) & (t > zero) & (t < one) & (x > zero) & (x < one);
+    const R inward = dot3(way, within) - dot3(way, from), scale = recip_(sqrt_(sel(crosses, det, one)));
     const R out = sel(inward > zero, -scale, scale);
     for (int k = 0; k < 3; k++) way[k] = sel(crosses, way[k] * out, w[k] * by);
     s = sel(length + bc<R>(more) < best, x, s);
@@ -202,9 +203,10 @@ template<class R> OSTLER_FN_BIG R segment_depth(const Prism<R>& f, const R* a, c
     R from[3], e[3];
     f.edge(i < 6 ? i % 3 : 3, from, e);
     if (i >= 3 && i < 6) e[2] = zero;
-    R way[3] = {fms(e[1], d[2], e[2] * d[1]), fms(e[2], d[0], e[0] * d[2]), fms(e[0], d[1], e[1] * d[0])};
-    const R square = dot3(way, way), ee = dot3(e, e), ed = dot3(e, d);
-    const auto some = square > bc<R>(1e-8) * ee * dd;
+    R way[3], side[3];
+    cross(e, d, way);
+    const R square = dot3(way, way);
+    const auto some = square > bc<R>(1e-8) * dot3(e, e) * dd;
     const R by = recip_(sqrt_(sel(some, square, one)));
     for (int k = 0; k < 3; k++) way[k] = way[k] * by;
     for (int sign = 0; sign < 2; sign++) {
@@ -220,7 +222,8 @@ template<class R> OSTLER_FN_BIG R segment_depth(const Prism<R>& f, const R* a, c
       const R depth = most - min_(dot3(way, a), dot3(way, b));
       for (int k = 0; k < 3; k++) r[k] = a[k] - r[k];
       // The segment's nearest place to the edge's line.
-      const R at = clamp_(fms(ed, dot3(e, r), dot3(d, r) * ee) / sel(some, square, one), 0, 1);
+      cross(r, e, side);
+      const R at = clamp_(dot3(side, way) * (sign ? -by : by), 0, 1);
       shallower(sel(some, depth, bc<R>(1e20)), way, at, best, n, s);
     }
   }

@@ -23,7 +23,7 @@ const fn part(file: &'static str, runs: fn(&RobotTables) -> bool) -> Part {
 
 /// All of them. What no entry names counts for every robot. `evaluate`'s tests run every
 /// feature's model with functions that tell when they are called.
-pub(in crate::physics::native) const PARTS: [Part; 19] = [
+pub(in crate::physics::native) const PARTS: [Part; 20] = [
     part("tendon.cuh", |p| p.nten > 0 || p.act_arms.iter().any(|arms| *arms >= kernels::ARMS_SITE)),
     part("wrap.cuh", |p| p.nten > 0),
     part("fluid.cuh", |p| p.nfluid + p.nell > 0),
@@ -33,6 +33,7 @@ pub(in crate::physics::native) const PARTS: [Part; 19] = [
     part("derive.cuh", |p| p.nderive > 0),
     part("grid.cuh", |p| p.ngrid > 0),
     part("prism.cuh", |p| p.ngrid > 0),
+    part("collide/cells.cuh", |p| p.ngrid > 0),
     part("collide/box_box.cuh", searches),
     part("collide/capsule_box.cuh", searches),
     part("collide/convex.cuh", searches),
