@@ -77,10 +77,15 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   const R y0 = max_(min_(q[1], f.ey), zero), x1 = max_(min_(q[0], f.ex), zero);
   const R ux = f.ex * f.along, uy = f.ey * f.along;
   const R t = clamp_(fma(q[0], ux, q[1] * uy) * f.along, 0, 1);
+  const R beyond = f.beyond_diagonal(q[0], q[1]) * f.along;
+  const auto on_diagonal = (t > zero) & (t < one);
   R flat = far, side[3] = {zero, zero, zero}, outward[2] = {zero, zero};
   const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}}, normal[3][2] = {{-one, zero}, {zero, one}, {uy, -ux}};
   for (int i = 0; i < 3; i++) {
-    const R x = q[0] - place[i][0], y = q[1] - place[i][1], square = fma(x, x, y * y);
+    // Beside the diagonal along its normal, as exactly as beside the other two.
+    const R x = i == 2 ? sel(on_diagonal, beyond * uy, q[0] - place[i][0]) : q[0] - place[i][0];
+    const R y = i == 2 ? sel(on_diagonal, -beyond * ux, q[1] - place[i][1]) : q[1] - place[i][1];
+    const R square = fma(x, x, y * y);
     for (int k = 0; k < 2; k++) outward[k] = sel(square < flat, normal[i][k], outward[k]);
     nearer(square, x, y, zero, flat, side);
   }
