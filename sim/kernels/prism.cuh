@@ -26,6 +26,20 @@ template<class R> struct Prism {
   OSTLER_FN B nearly_covers(R x, R y) const {
     return (x >= -more) & (y <= ey + more) & (beyond_diagonal(x, y) <= more * (ex + ey));
   }
+  // Faces: the top, those at x = 0, at y = ey and under the diagonal, the base.
+  enum { FACES = 5 };
+  // The unit normal of one, outward, and how deep a point is under it.
+  OSTLER_FN void normal(int i, R* n) const {
+    const R zero = bc<R>(0), one = bc<R>(1);
+    n[0] = i == 0 ? -gx * nz : i == 1 ? -one : i == 3 ? ey * along : zero;
+    n[1] = i == 0 ? -gy * nz : i == 2 ? one : i == 3 ? -(ex * along) : zero;
+    n[2] = i == 0 ? nz : i == 4 ? -one : zero;
+  }
+  OSTLER_FN R under(int i, const R* p) const {
+    if (i == 0) return (top(p[0], p[1]) - p[2]) * nz;
+    if (i == 3) return -beyond_diagonal(p[0], p[1]) * along;
+    return i == 1 ? p[0] : i == 2 ? ey - p[1] : p[2] - low;
+  }
   // Edges: of the top 0 to 2, down from its corners 3 to 5.
   OSTLER_FN void edge(int i, R* from, R* along) const {
     const bool down = i >= 3;
@@ -75,25 +89,26 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   const auto covered = f.covers(q[0], q[1]);
   // The nearest place of the outline, seen from above.
   const R y0 = max_(min_(q[1], f.ey), zero), x1 = max_(min_(q[0], f.ex), zero);
-  const R ux = f.ex * f.along, uy = f.ey * f.along;
-  const R t = clamp_(fma(q[0], ux, q[1] * uy) * f.along, 0, 1);
-  const R beyond = f.beyond_diagonal(q[0], q[1]) * f.along;
+  const R t = clamp_(fma(q[0], f.ex * f.along, q[1] * (f.ey * f.along)) * f.along, 0, 1);
   const auto on_diagonal = (t > zero) & (t < one);
   R flat = far, side[3] = {zero, zero, zero}, outward[2] = {zero, zero};
-  const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}}, normal[3][2] = {{-one, zero}, {zero, one}, {uy, -ux}};
+  const R place[3][2] = {{zero, y0}, {x1, f.ey}, {t * f.ex, t * f.ey}};
   for (int i = 0; i < 3; i++) {
+    R normal[3], off[2] = {q[0] - place[i][0], q[1] - place[i][1]};
+    f.normal(1 + i, normal);
     // Beside the diagonal along its normal, as exactly as beside the other two.
-    const R x = i == 2 ? sel(on_diagonal, beyond * uy, q[0] - place[i][0]) : q[0] - place[i][0];
-    const R y = i == 2 ? sel(on_diagonal, -beyond * ux, q[1] - place[i][1]) : q[1] - place[i][1];
-    const R square = fma(x, x, y * y);
-    for (int k = 0; k < 2; k++) outward[k] = sel(square < flat, normal[i][k], outward[k]);
-    nearer(square, x, y, zero, flat, side);
+    const R beyond = -f.under(1 + i, q);
+    for (int k = 0; i == 2 && k < 2; k++) off[k] = sel(on_diagonal, beyond * normal[k], off[k]);
+    const R square = fma(off[0], off[0], off[1] * off[1]);
+    for (int k = 0; k < 2; k++) outward[k] = sel(square < flat, normal[k], outward[k]);
+    nearer(square, off[0], off[1], zero, flat, side);
   }
   const R over_side = q[2] - f.top(q[0] - side[0], q[1] - side[1]);
   const R over = q[2] - f.top(q[0], q[1]);
   // Above the top: its face where the foot of the perpendicular is on it, else an edge.
   const R height = over * f.nz;
-  const R up[3] = {-f.gx * f.nz, -f.gy * f.nz, f.nz};
+  R up[3];
+  f.normal(0, up);
   const auto on = f.covers(fnma(height, up[0], q[0]), fnma(height, up[1], q[1]));
   R square = far, way[3] = {zero, zero, one};
   for (int i = 0; i < 3; i++) {
@@ -116,11 +131,12 @@ template<class R> OSTLER_FN R point_distance(const Prism<R>& f, const R* q, R* n
   for (int k = 0; k < 3; k++) n[k] = sel(face, up[k], sel(some, way[k] * by, k < 2 ? outward[k] : zero));
   if (!any(within)) return dist;
   // Within: the nearest way out.
-  R deep = -height, out[3] = {up[0], up[1], up[2]};
-  nearer(q[0], -one, zero, zero, deep, out);
-  nearer(f.ey - q[1], zero, one, zero, deep, out);
-  nearer(-f.beyond_diagonal(q[0], q[1]) * f.along, uy, -ux, zero, deep, out);
-  nearer(q[2] - f.low, zero, zero, -one, deep, out);
+  R deep = far, out[3] = {zero, zero, one};
+  for (int i = 0; i < Prism<R>::FACES; i++) {
+    R normal[3];
+    f.normal(i, normal);
+    nearer(f.under(i, q), normal[0], normal[1], normal[2], deep, out);
+  }
   for (int k = 0; k < 3; k++) n[k] = sel(within, out[k], n[k]);
   return sel(within, -deep, dist);
 }
@@ -194,13 +210,12 @@ template<class R> OSTLER_FN_BIG R segment_depth(const Prism<R>& f, const R* a, c
   const R b[3] = {a[0] + d[0], a[1] + d[1], a[2] + d[2]};
   R best = bc<R>(1e20);
   s = zero;
-  const R ux = f.ex * f.along, uy = f.ey * f.along;
-  const R face[4][3] = {{-f.gx * f.nz, -f.gy * f.nz, f.nz}, {-one, zero, zero}, {zero, one, zero}, {uy, -ux, zero}};
-  const R first[4] = {(f.top(a[0], a[1]) - a[2]) * f.nz, a[0], f.ey - a[1], -f.beyond_diagonal(a[0], a[1]) * f.along};
-  const R last[4] = {(f.top(b[0], b[1]) - b[2]) * f.nz, b[0], f.ey - b[1], -f.beyond_diagonal(b[0], b[1]) * f.along};
-  for (int i = 0; i < 4; i++) shallower(max_(first[i], last[i]), face[i], sel(first[i] < last[i], one, zero), best, n, s);
-  const R down[3] = {zero, zero, -one};
-  shallower(max_(a[2], b[2]) - f.low, down, sel(a[2] < b[2], one, zero), best, n, s);
+  for (int i = 0; i < Prism<R>::FACES; i++) {
+    R normal[3];
+    f.normal(i, normal);
+    const R first = f.under(i, a), last = f.under(i, b);
+    shallower(max_(first, last), normal, sel(first < last, one, zero), best, n, s);
+  }
   const R dd = dot3(d, d);
   const R x[3] = {zero, zero, f.ex}, y[3] = {zero, f.ey, f.ey}, z[3] = {f.h0, f.hc, f.hd};
   // Edges' directions: of the top, of the base, down.

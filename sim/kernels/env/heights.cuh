@@ -4,9 +4,9 @@
 
 // The cell under a place, and where in it that is.
 struct GroundPlace {
-  int at;         // the cell's first corner among the heights
-  float u, v;     // within the cell, 0 to 1
-  int in;         // 1 on a tile, else 0
+  int at;      // the cell's first corner among the heights
+  float u, v;  // within the cell, 0 to 1
+  int in;      // 1 on a tile, else 0
 };
 OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
   const float by = 1.0f / g.cell, own = 1.0f / (float)g.cells;

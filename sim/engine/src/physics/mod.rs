@@ -176,6 +176,19 @@ pub struct Shortfalls {
 }
 
 impl Shortfalls {
+    /// What contacts without room mean, and the remedy; none where there were none.
+    #[must_use]
+    pub fn left_out(self) -> Option<String> {
+        (self.contact_overflow > 0).then(|| {
+            format!(
+                "in {} control steps more contacts touched than the physics has room for, and some \
+                 were left out. Fewer or simpler geoms, or contype and conaffinity, leave fewer \
+                 contacts",
+                self.contact_overflow
+            )
+        })
+    }
+
     /// The counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {

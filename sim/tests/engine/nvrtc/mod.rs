@@ -141,7 +141,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
         assert!(share::in_full(), "OSTLER_WRITE_NEEDS=1 writes all: OSTLER_FULL=1");
         std::fs::write(&table, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
-        page_of_stacks(&found);
+        page::write("docs/gpu.md", "stacks", &stacks(&found));
     }
     let recorded: Vec<Row> =
         serde_json::from_str(&std::fs::read_to_string(&table).unwrap()).unwrap();
@@ -166,10 +166,12 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
 /// The table of docs/gpu.md is that of `needs.json`, with which it is written.
 #[test]
 fn the_page_has_the_recorded_stacks() {
-    page_of_stacks(&serde_json::from_str::<Vec<Row>>(include_str!("needs.json")).unwrap());
+    let table: Vec<Row> = serde_json::from_str(include_str!("needs.json")).unwrap();
+    page::section("docs/gpu.md", "stacks", &stacks(&table));
 }
 
-fn page_of_stacks(rows: &[Row]) {
+/// What threads' stacks take, as the page has it.
+fn stacks(rows: &[Row]) -> String {
     let mut lines = String::new();
     for row in rows.iter().filter(|row| row.arch == ONE) {
         // 132 multiprocessors of an H100 with 2,048 threads each, 128 of an RTX 4090 with 1,536.
@@ -179,7 +181,7 @@ fn page_of_stacks(rows: &[Row]) {
         lines += &format!("| `{program}` | {stack} B | {large} | {small} |\n");
     }
     let head = "| | stack of a thread | reserved on an H100 or H200 | on an RTX 4090 |\n|---|---|---|---|\n";
-    page::section("docs/gpu.md", "stacks", &format!("{head}{lines}"));
+    format!("{head}{lines}")
 }
 
 /// If the compiler refuses the code of a term, the message names the term and has its text from

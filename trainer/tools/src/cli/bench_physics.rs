@@ -157,7 +157,7 @@ pub(crate) fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         "unsolved": figures.short.unsolved,
         "bytes_per_env": bytes.round(),
     });
-    print(args, &all);
+    print(args, &all, figures.short);
     Ok(0)
 }
 
@@ -186,18 +186,13 @@ fn on_device(args: &BenchPhysicsArgs, model: &Arc<Model>, device: &str) -> Resul
         "unsolved": figures.short.unsolved,
         "bytes_per_env": bytes,
     });
-    print(args, &all);
+    print(args, &all, figures.short);
     Ok(0)
 }
 
-fn print(args: &BenchPhysicsArgs, all: &serde_json::Value) {
-    let overflow = &all["contact_overflow"];
-    if *overflow != 0 {
-        errln!(
-            "note: in {overflow} control steps of environments more contacts touched than the \
-             physics has room for, and some were left out, which is another robot; fewer or \
-             simpler geoms, or contype and conaffinity, leave fewer contacts"
-        );
+fn print(args: &BenchPhysicsArgs, all: &serde_json::Value, short: Shortfalls) {
+    if let Some(text) = short.left_out() {
+        errln!("note: {text}");
     }
     if args.json {
         outln!("{all}");

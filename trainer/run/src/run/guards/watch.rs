@@ -101,14 +101,9 @@ impl Watch {
         }
         let short = stats.shortfalls;
         // A contact that is left out is another robot, however rarely.
-        if short.contact_overflow > 0 && !self.overflow_said {
+        if let Some(text) = short.left_out().filter(|_| !self.overflow_said) {
             self.overflow_said = true;
-            tracing::warn!(
-                "iteration {iteration}: in {} control steps more contacts touched than the physics \
-                 has room for, and some were left out; Guard/contact_overflow counts on. Fewer or \
-                 simpler geoms, or contype and conaffinity, leave fewer contacts",
-                short.contact_overflow
-            );
+            tracing::warn!("iteration {iteration}: {text}; Guard/contact_overflow counts on");
         }
         if share_of(short.unsolved) > SHORT && !self.unsolved_said {
             self.unsolved_said = true;
