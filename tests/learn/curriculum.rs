@@ -63,9 +63,15 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     // What it is to beat, and why its episodes end.
     let zero = place.ok(&["eval", "pole.toml", "--agent", "zero", "--episodes", "8"]);
     assert!(zero.contains("  ended by") && zero.contains("time_out"), "{zero}");
+    let out = text(&place.run(&["eval", "pole.toml", "--agent", "zero", "--episodes", "8"]));
+    assert!(out.contains(&format!("at no iteration; as in the file: {WEIGHT}")), "{out}");
     let checked = place.ok(&["check", "pole.toml"]);
     let line = format!("  {WEIGHT}: 0 at 2, 2 at 4, 5 at 5 of iteration, in straight lines");
     assert!(checked.contains(&line), "{checked}");
+    let over = "curriculum[0].over=Episode_Reward/alife";
+    let checked = place.ok(&["check", "pole.toml", "--set", over]);
+    let note = format!("note: {WEIGHT} follows \"Episode_Reward/alife\", which is not logged");
+    assert!(checked.contains(&note) && checked.contains("\"Episode_Reward/alive\"?"), "{checked}");
     let wrong = ["check", "pole.toml", "--set", "curriculum[0].over=steps"];
     assert!(place.fails(2, &wrong).contains("\"steps\" is not logged"));
 }

@@ -191,7 +191,8 @@ def without_unseen(spec, path):
     def lost(assets, folder, files):
         gone = lambda file: file and not os.path.exists(os.path.join(base, folder, file))
         stem = lambda asset: os.path.splitext(os.path.basename(files(asset)[0]))[0]
-        return {a.name or stem(a): a for a in assets if any(map(gone, files(a)))}
+        # A sky needs no name, and has none where its sides have files of their own.
+        return {a.name or stem(a) or i: a for i, a in enumerate(assets) if any(map(gone, files(a)))}
 
     meshes = lost(spec.meshes, spec.meshdir, lambda mesh: [mesh.file])
     users = [geom for geom in spec.geoms if geom.meshname in meshes]

@@ -26,6 +26,7 @@ the tolerance or a tenth, or positions change by 1e-9; noise_next, noise_single_
 """
 
 import argparse
+import collections
 import importlib.util
 import json
 import os
@@ -370,6 +371,25 @@ def save(path, model, states, more):
     return {"nq": model.nq, "nv": model.nv, "nu": model.nu, "na": model.na, "states": len(states[0])}
 
 
+# A distance is as exact as this in single precision, of shapes of a metre.
+TOUCH = 1e-7
+
+
+def touching(model, states):
+    """Pairs of geoms that touch no deeper than single precision tells, in a hundredth of the
+    states or more: their names, and in how many."""
+    data = mujoco.MjData(model)
+    found = collections.Counter()
+    for state in zip(*states):
+        write(data, state)
+        mujoco.mj_forward(model, data)
+        close = np.abs(data.contact.dist) < TOUCH
+        found.update({tuple(sorted(map(int, pair))) for pair in data.contact.geom[close]})
+    name = lambda g: model.geom(g).name or f"geom {g} of {model.body(model.geom_bodyid[g]).name}"
+    often = [(pair, n) for pair, n in found.most_common() if 100 * n >= len(states[0])]
+    return [[*(name(g) if g >= 0 else "a flex" for g in pair), n] for pair, n in often]
+
+
 def op_version():
     gymnasium = importlib.util.find_spec("gymnasium")
     folder = gymnasium and os.path.join(gymnasium.submodule_search_locations[0], "envs/mujoco/assets")
@@ -387,7 +407,7 @@ def op_states(model, out, states=10000, seed=0):
         raise ValueError("MuJoCo is unstable in every state")
     answers = {name: x[whole] for name, x in answers.items()}
     saved = save(out, model, [x[whole] for x in sampled], answers)
-    return {**saved, "robot": mujoco_worlds.named(model)}
+    return {**saved, "robot": mujoco_worlds.named(model), "touching": touching(model, sampled)}
 
 
 def op_written(model, out, states=10000, seed=0, iterations=None):

@@ -131,6 +131,30 @@ fn compare_counts_the_states_that_mujoco_breaks_in() {
     assert!(left > 0 && kept + left == 60, "{out}");
 }
 
+/// A turret that stands on its base to the last digit, and one that is a millimetre higher.
+#[test]
+fn compare_names_geoms_that_only_just_touch() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let python = python.display().to_string();
+    let said = |height: &str| {
+        let robot = format!(
+            r#"<mujoco><worldbody><geom name="base" type="box" size=".3 .3 .15" pos="0 0 .2"/>
+            <body pos="0 0 {height}"><joint name="j" axis="0 0 1"/><geom name="foot" size=".05"/>
+            <geom type="capsule" size=".02" fromto="0 0 .3 .3 0 .3"/></body></worldbody>
+            <actuator><motor joint="j" ctrlrange="-1 1" ctrllimited="true"/></actuator></mujoco>"#
+        );
+        std::fs::write(place.path("turret.xml"), robot).unwrap();
+        let args = ["compare", "turret.xml", "--python", &python, "--states", "60"];
+        crate::common::text(&place.run(&args))
+    };
+    let touches = "note: base and foot only just touch in 60 of 60 states";
+    assert!(said("0.4").contains(touches), "{}", said("0.4"));
+    assert!(!said("0.401").contains("only just touch"));
+}
+
 #[test]
 fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
     let Some(python) = crate::support::referee::referee_python() else {

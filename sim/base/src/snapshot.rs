@@ -29,7 +29,7 @@ impl SnapshotError {
 
 /// Of everything that is written here, `kernels/state.h` included. A snapshot of another
 /// version is refused.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// How a record begins.
 #[derive(Serialize, Deserialize)]

@@ -18,6 +18,7 @@
   X(starts, count, one, "Starts of episodes whose conditions were looked at: tasks with `[task.start]`.") \
   X(start_tries, count, one, "Draws that they took.") \
   X(level_sum, sum, one, "Sum of the terrain's levels on which episodes began that ended.") \
+  X(rewards_clipped, count, one, "Rewards of agents that `task.rewards.clip` changed.") \
   X(starts_gave_up, count, one, "Those in which a condition failed in every try, so that the last counts.") \
   X(reward_sums, sum, nreward, "Per reward term: sum of weighted values.") \
   X(metric_sums, sum, nmetric, "Per metric: sum of the episodes' values.") \

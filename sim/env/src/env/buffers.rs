@@ -7,7 +7,7 @@ use ostler_engine::device::Address;
 use ostler_engine::kernels::EnvArgs;
 use ostler_engine::physics::Shortfalls;
 use ostler_engine::physics::per_thread::PerThread;
-use ostler_engine::state::{Episodes, Sizes, StepBuffers};
+use ostler_engine::state::{EpisodeAddresses, Episodes, Sizes, StepBuffers};
 use ostler_lang::expr::{BLOCK, Scratch};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -114,26 +114,36 @@ impl Marked {
 /// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`; then `last_ret`
-    /// of `EnvArgs`.
+    /// Columns of [`Episodes`], see [`kept`]; then `last_ret` of `EnvArgs`.
     words: Vec<u32>,
     num_envs: usize,
-    agents: usize,
-    terms: usize,
-    metrics: usize,
+    /// Rows of each of these columns.
+    widths: [usize; KEPT],
     /// Their last observations `[R][O]`, where somebody asks for them; empty otherwise.
     seen: Row,
 }
 
+/// How many columns of [`Episodes`] are kept when they end.
+const KEPT: usize = 6;
+// Their places.
+const RET: usize = 0;
+const LENGTH: usize = 2;
+const COUNTED: usize = 3;
+const METRIC: usize = 4;
+
+/// These columns.
+fn kept(of: &mut EpisodeAddresses) -> [&mut Address; KEPT] {
+    [&mut of.ret, &mut of.sums, &mut of.length, &mut of.counted, &mut of.metric, &mut of.clipped]
+}
+
 impl Ended {
     fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
-        let (agents, terms, metrics) = (sizes.nagent, sizes.nreward, sizes.nmetric);
+        let s = sizes;
+        let widths = [s.nagent, s.nreward, 1, 1, s.nmetric, s.nclipped];
         Ok(Self {
-            words: zeroed("ended episodes", (agents + terms + 2 + metrics + 3) * num_envs)?,
+            words: zeroed("ended episodes", (widths.iter().sum::<usize>() + 3) * num_envs)?,
             num_envs,
-            agents,
-            terms,
-            metrics,
+            widths,
             seen: Row { policy: Vec::new(), critic: Vec::new() },
         })
     }
@@ -156,10 +166,8 @@ impl Ended {
     /// Enters them in the place of the episodes.
     pub(crate) fn enter(&mut self, args: &mut EnvArgs) {
         let at = self.at();
-        let to = &mut args.episode;
-        let columns = [&mut to.ret, &mut to.sums, &mut to.length, &mut to.counted, &mut to.metric];
         args.last_ret = at.words;
-        for (column, width) in columns.into_iter().zip(at.widths) {
+        for (column, width) in kept(&mut args.episode).into_iter().zip(at.widths) {
             *column = args.last_ret;
             args.last_ret += (4 * width * self.num_envs) as Address;
         }
@@ -170,7 +178,7 @@ impl Ended {
         EndedAt {
             words: self.words.as_mut_ptr() as Address,
             num_envs: self.num_envs,
-            widths: [self.agents, self.terms, 1, 1, self.metrics],
+            widths: self.widths,
             seen: [&mut self.seen.policy, &mut self.seen.critic].map(|rows| {
                 let width = rows.len() / self.num_envs.max(1);
                 (rows.as_mut_ptr() as Address, width)
@@ -178,30 +186,32 @@ impl Ended {
         }
     }
 
-    fn word(&self, row: usize, env: usize) -> u32 {
-        self.words[row * self.num_envs + env]
+    /// A number of the column at this place; at [`KEPT`], of `last_ret`.
+    fn word(&self, column: usize, row: usize, env: usize) -> u32 {
+        let above = self.widths[..column].iter().sum::<usize>();
+        self.words[(above + row) * self.num_envs + env]
     }
 
     pub(crate) fn ret(&self, agent: usize, env: usize) -> f32 {
-        f32::from_bits(self.word(agent, env))
+        f32::from_bits(self.word(RET, agent, env))
     }
 
     pub(crate) fn length(&self, env: usize) -> u32 {
-        self.word(self.agents + self.terms, env)
+        self.word(LENGTH, 0, env)
     }
 
     /// Return of an episode that was counted; of several agents, the mean.
     pub(crate) fn mean_ret(&self, env: usize) -> f32 {
-        f32::from_bits(self.word(self.agents + self.terms + 2 + self.metrics, env))
+        f32::from_bits(self.word(KEPT, 0, env))
     }
 
     /// What the values of a metric of an episode that was counted came to.
     pub(crate) fn metric(&self, metric: usize, env: usize) -> f32 {
-        f32::from_bits(self.word(self.agents + self.terms + 2 + metric, env))
+        f32::from_bits(self.word(METRIC, metric, env))
     }
 
     pub(crate) fn counted(&self, env: usize) -> bool {
-        self.word(self.agents + self.terms + 1, env) != 0
+        self.word(COUNTED, 0, env) != 0
     }
 }
 
@@ -210,7 +220,7 @@ impl Ended {
 pub(super) struct EndedAt {
     words: Address,
     num_envs: usize,
-    widths: [usize; 5],
+    widths: [usize; KEPT],
     /// Rows of observations and their widths; 0 where they are not asked for.
     seen: [(Address, usize); 2],
 }
@@ -222,11 +232,10 @@ impl EndedAt {
     /// `args` has the addresses of [`Episodes`] of these sizes and of observations, [`Ended`]
     /// lives, and no other thread touches these environments' entries meanwhile.
     pub(crate) unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
-        let columns = &args.episode;
-        let from = [columns.ret, columns.sums, columns.length, columns.counted, columns.metric];
+        let mut from = args.episode;
         let mut to = (self.words as *mut u32).wrapping_add(first);
-        for (column, width) in from.into_iter().zip(self.widths) {
-            let mut from = (column as *const u32).wrapping_add(first);
+        for (column, width) in kept(&mut from).into_iter().zip(self.widths) {
+            let mut from = (*column as *const u32).wrapping_add(first);
             for _ in 0..width {
                 // SAFETY: the caller's promise; every entry has four bytes.
                 unsafe { std::ptr::copy_nonoverlapping(from, to, len) };

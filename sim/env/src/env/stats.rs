@@ -206,6 +206,13 @@ impl EpisodeStats {
         self.causes.iter().sum()
     }
 
+    /// Share of the rewards of episodes that ended that `task.rewards.clip` changed, from 0 to 1;
+    /// nothing where none ended.
+    pub fn clipped_share(&self) -> Option<f64> {
+        let rewards = self.length_sum * self.agent_return_sums.len().max(1) as f64;
+        (rewards > 0.0).then(|| self.rewards_clipped as f64 / rewards)
+    }
+
     /// Whether all finished episodes have their metrics: those that a device counted have none.
     pub(super) fn has_metrics(&self) -> bool {
         self.finished_metrics.len() == self.finished.len() * self.metric_sums.len()

@@ -49,6 +49,7 @@ impl Task {
             nstartvalue: self.reset.widest(),
             nuntil: self.start.conditions.len(),
             nrandom: self.start.random.len(),
+            nclipped: usize::from(score.clip.is_some()),
             nshare: score.rewards.iter().map(|r| r.term.agents.len()).sum(),
             nterm: score.terminations.len(),
             nmetric: self.metrics.len(),

@@ -38,7 +38,8 @@ fn taken(env: &mut ostler_sim::BatchEnv) -> EpisodeStats {
 #[test]
 fn each_agents_sum_is_limited_by_itself() {
     let text = TASK.replace("others(action[0] * 0 + 0)", "0");
-    let mut env = built(SMALL, &text);
+    let end = "[[task.termination]]\nname = \"end\"\nexpr = \"step_count >= 2\"";
+    let mut env = built(SMALL, &format!("{text}\n{end}"));
     let mut out = Out::new(env.spec());
     out.reset(&mut env, false);
     out.step(&mut env, &[0.0; 12]);
@@ -47,6 +48,9 @@ fn each_agents_sum_is_limited_by_itself() {
     // Red: 1 / (1 + 4) = 0.2; blue: -3 + 0.25 + 0.2 is clipped.
     out.step(&mut env, &[0.0, -1.0].repeat(6));
     assert_eq!(out.reward, [3.45, -2.0].repeat(3));
+    // One of an episode's four.
+    let stats = taken(&mut env);
+    assert_eq!((stats.episodes, stats.rewards_clipped, stats.clipped_share()), (3, 3, Some(0.25)));
 }
 
 #[test]

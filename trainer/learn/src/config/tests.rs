@@ -283,6 +283,10 @@ fn wrong_overrides_are_explained() {
     for (set, expected) in [
         ("env.num_env=3", "--set: unknown key \"num_env\" in [env]"),
         ("num_envs=3", "did you mean env.num_envs?"),
+        // Its own table first, though ppo.gamma is as near; then what is longer there; then others.
+        ("sac.gama=0.9", "did you mean sac.gamma?"),
+        ("ppo.clip=0.1", "did you mean ppo.clip_param?"),
+        ("runner.gama=0.9", "did you mean ppo.gamma?"),
         ("env.num_envs", "not of the form section.key=value"),
         ("env..num_envs=1", "has an empty part"),
         (

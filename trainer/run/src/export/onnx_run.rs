@@ -17,6 +17,9 @@ const MOST_ALIVE: i64 = 2 * MOST;
 /// Most nodes of a graph.
 const MOST_NODES: usize = 4096;
 
+/// Most products and sums of a row of the inputs: a policy of 268 million weights has as many.
+const MOST_WORK: i64 = 1 << 28;
+
 /// Operators that are run.
 const OPERATORS: [&str; 37] = [
     "Abs",
@@ -187,12 +190,17 @@ impl OnnxModel {
         for (name, tensor) in inputs {
             values.insert(name, tensor.shallow_clone());
         }
-        let mut alive = 0_i64;
+        let rows = inputs.iter().filter_map(|(_, x)| x.size().first().copied()).max();
+        let most = MOST_WORK.saturating_mul(rows.unwrap_or(1).max(1));
+        let (mut alive, mut work) = (0_i64, 0_i64);
         for node in &self.nodes {
-            let value = within(node, &values).and_then(|()| run_node(node, &values));
-            let value = value.map_err(|e| {
-                TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output))
-            })?;
+            let told = |e| TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output));
+            work = work.saturating_add(within(node, &values).map_err(told)?);
+            if work > most {
+                let why = format!("it takes more than {MOST_WORK} products and sums a row");
+                return Err(told(TchError::Torch(why)));
+            }
+            let value = run_node(node, &values).map_err(told)?;
             alive = alive.saturating_add(value.numel() as i64);
             if alive > MOST_ALIVE {
                 let why = format!("its values come to {alive} numbers; {MOST_ALIVE} are allowed");
@@ -277,23 +285,28 @@ fn raw<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
     chunks.iter().map(|c| read(*c)).collect()
 }
 
-/// Refuses what would make far more numbers than it is given: files come from anywhere.
-fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<(), TchError> {
+/// How many products and sums a node takes, about. Refuses what would make far more numbers than
+/// it is given: files come from anywhere.
+fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<i64, TchError> {
     let sizes: Vec<Vec<i64>> = (node.inputs.iter())
         .map(|name| values.get(name.as_str()).map_or(Vec::new(), Tensor::size))
         .collect();
     let count = |size: &[i64]| size.iter().fold(1_i64, |n, &d| n.saturating_mul(d));
     let of = |k: usize| sizes.get(k).map_or(&[][..], Vec::as_slice);
+    // Products of each number that is made; other nodes take what they read or make.
+    let mut products = 0;
     let makes = match node.op.as_str() {
         // As many rows as the one, as many columns as the other.
         "Gemm" => {
             let dim = |k: usize, i: usize| of(k).get(i).copied().unwrap_or(1);
             let turned = |name: &str| usize::from(node.int(name, 0) != 0);
+            products = dim(0, 1 - turned("transA"));
             dim(0, turned("transA")).saturating_mul(dim(1, 1 - turned("transB")))
         }
         "MatMul" => {
             let last = |k: usize| of(k).last().copied().unwrap_or(1).max(1);
             let above = of(1).iter().rev().nth(1).copied().unwrap_or(1).max(1);
+            products = last(0);
             // Of many matrices, each.
             let each = count(of(1)) / last(1) / above;
             let rows = count(of(0)) / last(0);
@@ -318,7 +331,8 @@ fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<(), TchError> {
         true => {
             Err(TchError::Torch(format!("it would make up to {makes} numbers; {MOST} are allowed")))
         }
-        false => Ok(()),
+        false if products > 0 => Ok(makes.saturating_mul(products)),
+        false => Ok(makes.max(sizes.iter().map(|s| count(s)).sum())),
     }
 }
 
@@ -511,6 +525,25 @@ mod tests {
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let e = run(&model(chain(true), &all)).unwrap_err().to_string();
         assert!(e.contains("numbers; 67108864 are allowed"), "{e}");
+    }
+
+    #[test]
+    fn a_chain_that_takes_too_long_is_refused_before_it_has_taken_long() {
+        // Products of a matrix with itself: values and nodes are as few as are allowed.
+        let w = Tensor::zeros([2048, 2048], (Kind::Float, Device::Cpu));
+        let name = |i: usize| if i == 0 { "x".to_string() } else { format!("v{i}") };
+        let chain = (1..=200).map(|i| node("MatMul", &[&name(i - 1), "w"], &name(i))).collect();
+        let mut model = model(chain, &["v200"]);
+        model.constants.insert("w".into(), w);
+        let run = |rows: i64| {
+            let x = Tensor::zeros([rows, 2048], (Kind::Float, Device::Cpu));
+            model.run(&[("x", &x)]).unwrap_err().to_string()
+        };
+        // 64 of them are allowed, however many rows.
+        for rows in [1, 3] {
+            let e = run(rows);
+            assert!(e.contains("\"v65\"") && e.contains("268435456 products"), "{e}");
+        }
     }
 
     #[test]

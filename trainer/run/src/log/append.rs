@@ -74,18 +74,7 @@ impl Appender {
     /// # Errors
     /// The file system's.
     pub fn restore(&mut self) -> std::io::Result<bool> {
-        match self.path.symlink_metadata() {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            _ => return Ok(false),
-        }
-        self.file.rewind()?;
-        let mut all = (&mut self.file).take(self.length);
-        // Whole or not at all: a disk that is full leaves it for the next call.
-        files::replace_with(&self.path, files::SHARED, |file| {
-            std::io::copy(&mut all, file).map(|_| ())
-        })?;
-        self.file = files::append(&self.path)?;
-        Ok(true)
+        restore(&self.path, &mut self.file, self.length)
     }
 
     /// Writes elsewhere, such as to a device that is full; gives the file it wrote to.
@@ -102,6 +91,25 @@ impl Appender {
         }
         Ok(())
     }
+}
+
+/// Makes the file at `path` again, with the first `length` bytes of `file`, which it was, if its
+/// name is gone; whether it was. `file` is the new one then.
+///
+/// # Errors
+/// The file system's.
+pub fn restore(path: &Path, file: &mut File, length: u64) -> std::io::Result<bool> {
+    match path.symlink_metadata() {
+        // Its folder may have been moved, with the file.
+        Err(e) if e.kind() == ErrorKind::NotFound && path.parent().is_some_and(Path::exists) => {}
+        _ => return Ok(false),
+    }
+    file.rewind()?;
+    let mut all = (&mut *file).take(length);
+    // Whole or not at all: a disk that is full leaves it for the next call.
+    files::replace_with(path, files::SHARED, |new| std::io::copy(&mut all, new).map(|_| ()))?;
+    *file = files::append(path)?;
+    Ok(true)
 }
 
 /// Keeps a log as it is under another name, before what cannot be read in it is left out, and says so.

@@ -3,6 +3,7 @@
 
 use super::metrics::{MetricsWriter, Record};
 use super::tensorboard::{self, EventWriter};
+use super::trace;
 use super::wandb::Wandb;
 use ostler_sim::files::named;
 use std::path::Path;
@@ -67,7 +68,10 @@ impl Sinks {
     pub fn restore(&mut self) {
         let metrics = Some(self.metrics.restore());
         let events = self.events.as_mut().map(EventWriter::restore);
-        for (name, restored) in [("metrics.jsonl", metrics), ("the TensorBoard events", events)] {
+        let log = Some(trace::restore());
+        let all =
+            [("metrics.jsonl", metrics), ("the TensorBoard events", events), ("log.txt", log)];
+        for (name, restored) in all {
             match restored {
                 Some(Ok(true)) => {
                     tracing::warn!("{name} vanished from the run's folder: made again")

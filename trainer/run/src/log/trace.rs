@@ -1,14 +1,15 @@
 //! Structured events: those that the filter lets through go into the run's `log.txt`, the
 //! warnings among them to standard error too.
 
-use super::harmless;
+use super::{append, harmless};
 use ostler_learn::config::filter::{self, FilterError};
 use ostler_learn::config::{LogConfig, LogFormat};
 use ostler_sim::files;
 use std::fmt::Debug;
+use std::fs::File;
 use std::io::IsTerminal;
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::Subscriber;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt;
@@ -37,6 +38,41 @@ impl std::io::Write for Clear {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+/// The log of the process's run.
+static LOGGED: Mutex<Option<(PathBuf, File)>> = Mutex::new(None);
+
+fn logged() -> MutexGuard<'static, Option<(PathBuf, File)>> {
+    LOGGED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes into that log.
+#[derive(Debug, Default)]
+struct Logged;
+
+impl std::io::Write for Logged {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        match &mut *logged() {
+            Some((_, file)) => file.write_all(line).map(|()| line.len()),
+            None => Ok(line.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes the run's log again if it was deleted; whether it was.
+///
+/// # Errors
+/// The file system's.
+pub fn restore() -> std::io::Result<bool> {
+    match &mut *logged() {
+        Some((path, file)) => append::restore(path, file, u64::MAX),
+        None => Ok(false),
     }
 }
 
@@ -98,10 +134,13 @@ pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
     let warnings = wanted.clone().and(LevelFilter::WARN);
     // The file's first: both write the span as the first of them formats it, and the
     // file's has no colours.
-    let _ = tracing_subscriber::registry()
-        .with(lines(log, Mutex::new(file), false).with_filter(wanted))
+    let set = tracing_subscriber::registry()
+        .with(lines(log, Logged::default, false).with_filter(wanted))
         .with(lines(log, Clear::default, true).with_filter(warnings))
         .try_init();
+    if set.is_ok() {
+        *logged() = Some((path, file));
+    }
     Ok(())
 }
 

@@ -64,7 +64,8 @@ expr = "1"
 fn kept(dir: &Path, loaded: &Loaded) -> (Arc<Model>, PathBuf) {
     let model = robot(loaded).unwrap();
     let out = dir.join("run");
-    let run = RunDir::create(&loaded.config, Some(&out)).unwrap();
+    let mut run = RunDir::create(&loaded.config, Some(&out)).unwrap();
+    run.begun(&loaded.config);
     run.write_config(&loaded.config, &model).unwrap();
     read_back(&out, &model).unwrap();
     std::fs::rename(dir.join("lab"), dir.join("gone")).unwrap();

@@ -83,7 +83,8 @@ impl Run {
         }
         let evaluator = evaluator(&loaded, &model, &parts)?;
         let mut past = Past::none(options, &loaded.config, &parts)?;
-        let (dir, opened) = open(options, &stop, earlier, &loaded, &model, &mut parts, &mut past)?;
+        let (mut dir, opened) =
+            open(options, &stop, earlier, &loaded, &model, &mut parts, &mut past)?;
         notes.extend(opened.map(|opened| replay_as_opened(&mut loaded.config, opened)));
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
@@ -133,6 +134,7 @@ impl Run {
         }
         let git_folder = folder_of(&loaded);
         let saved = options.resume.is_some().then_some(iteration);
+        dir.begun(&loaded.config);
         Ok(Self {
             setup: Setup {
                 loaded,
@@ -285,7 +287,9 @@ fn open(
     let Some(earlier) = earlier else {
         stop.begun();
         let dir = match &options.again {
-            Some(folder) => RunDir::open(folder)?,
+            Some(folder) if folder.exists() => RunDir::open(folder)?,
+            // A start that failed took it away.
+            Some(folder) => RunDir::create(config, Some(folder))?,
             None => RunDir::create(config, options.out.as_deref())?,
         };
         if options.again.is_some() {

@@ -116,6 +116,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
             );
         }
     }
+    for pair in answer["touching"].as_array().into_iter().flatten() {
+        if let (Some(a), Some(b)) = (pair[0].as_str(), pair[1].as_str()) {
+            errln!(
+                "note: {a} and {b} only just touch in {} of {count} states, by less than single \
+                 precision tells: MuJoCo has a contact there, and this engine may have none. A gap \
+                 between them, some depth or an <exclude> makes both the same",
+                pair[2]
+            );
+        }
+    }
     for line in model.ignored_lines() {
         errln!("note: without effect: {line}");
     }

@@ -5,6 +5,7 @@ use super::instead::{Instead, Who};
 use super::shipped;
 use clap::ValueEnum;
 use ostler_collector::env::Environments;
+use ostler_learn::config::curriculum::NUM_ENVS;
 use ostler_learn::config::{Config, Gpus, Loaded, Override};
 use ostler_run::export::PolicyFile;
 use ostler_run::log::errln;
@@ -199,6 +200,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
             settle_here(&mut loaded, &model)?;
         }
         let config = &loaded.config;
+        if let Some(line) = unstaged(config) {
+            errln!("{line}");
+        }
         ostler_machine::torch::init(config.learner_threads())?;
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
         // A policy of a file takes its place.
@@ -290,6 +294,16 @@ fn staged(iteration: u64, values: &[(String, f64)]) -> Option<String> {
     let shown: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let line = || format!("curriculum as at iteration {iteration}: {}", few(&shown, 4));
     (!values.is_empty()).then(line)
+}
+
+/// Says that a configuration's curriculum has not begun.
+fn unstaged(config: &Config) -> Option<String> {
+    let keys = config.curriculum.iter().map(|schedule| schedule.key.as_str());
+    let keys: Vec<_> = keys.filter(|key| *key != NUM_ENVS).collect();
+    let line = || {
+        format!("curriculum: a configuration is at no iteration; as in the file: {}", few(&keys, 4))
+    };
+    (!keys.is_empty()).then(line)
 }
 
 fn simple(kind: AgentKind, seed: u64) -> Option<Agent> {

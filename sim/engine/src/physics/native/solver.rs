@@ -21,32 +21,56 @@ pub fn solver(options: &Options) -> Solver {
     }
 }
 
-/// MuJoCo's solver is rarely done with fewer iterations than this.
+/// Newton's method is rarely done with fewer iterations than this, conjugate gradients with fewer
+/// than that.
 const FEW: u32 = 8;
+const FEW_OF_CG: u32 = 30;
+
+/// With a larger tolerance improvements stop that can be seen in single precision.
+const COARSE: f64 = 1e-6;
 
 /// With fewer trials of a step's length MuJoCo's are another's.
 const TRIALS: u32 = 16;
 
 /// A note on where MuJoCo's solver stops elsewhere than this one.
 pub(super) fn solver_note(model: &Model) -> Option<String> {
-    let few = model.options.iterations;
-    if model.options.stops_early {
+    let o = &model.options;
+    if o.stops_early {
         return stopped(model);
     }
-    if few >= FEW {
+    let few = o.iterations;
+    let least = match o.solver {
+        Asked::Newton => FEW,
+        Asked::Cg => FEW_OF_CG,
+        // Comes near the end, and rarely to it.
+        Asked::Pgs => u32::MAX,
+    };
+    let searches = o.solver != Asked::Pgs;
+    let early = [
+        (o.solver == Asked::Pgs).then(|| "solver=\"PGS\"".to_string()),
+        (o.solver == Asked::Cg && few < least).then(|| "solver=\"CG\"".to_string()),
+        (few < least).then(|| format!("iterations=\"{few}\"")),
+        (o.tolerance > COARSE).then(|| format!("tolerance=\"{}\"", o.tolerance)),
+        (searches && o.ls_iterations < TRIALS)
+            .then(|| format!("ls_iterations=\"{}\"", o.ls_iterations)),
+    ];
+    let early: Vec<String> = early.into_iter().flatten().collect();
+    if early.is_empty() {
         return None;
     }
-    let follows = match model.options.solver {
+    let follows = match o.solver {
         Asked::Newton => "task.option.iterations = \"file\" follows it".to_string(),
-        Asked::Cg | Asked::Pgs => format!(
+        Asked::Cg | Asked::Pgs if few < FEW => format!(
             "the engine has MuJoCo's Newton alone, which task.option.iterations = {} stops earlier",
             few.max(1)
         ),
+        Asked::Cg | Asked::Pgs => "the engine has MuJoCo's Newton alone".to_string(),
     };
     Some(format!(
-        "the file's option iterations=\"{few}\" is not followed: constraints are solved to the end \
-         here, where MuJoCo stops after {few}. Contacts may differ from MuJoCo's with this file; \
-         `ostler compare --as-written` shows by how much, and {follows}"
+        "the file's option {} is not followed: constraints are solved to the end here, where MuJoCo \
+         stops before it. Contacts may differ from MuJoCo's with this file; \
+         `ostler compare --as-written` shows by how much, and {follows}",
+        early.join(" ")
     ))
 }
 
@@ -106,6 +130,18 @@ mod tests {
         assert_eq!(note("", 1, false), None);
         assert!(note("iterations=\"2\"", 1, false).unwrap().contains("is not followed"));
         assert_eq!(note("iterations=\"2\"", 1, true), None);
+        for (option, told) in [
+            ("tolerance=\"1e-8\" ls_iterations=\"16\" iterations=\"8\"", ""),
+            ("solver=\"CG\" iterations=\"30\" tolerance=\"1e-10\"", ""),
+            ("tolerance=\"0.001\" ls_iterations=\"5\"", "tolerance=\"0.001\" ls_iterations=\"5\""),
+            ("solver=\"CG\" iterations=\"10\"", "solver=\"CG\" iterations=\"10\""),
+            // It has no search along a line.
+            ("solver=\"PGS\" ls_iterations=\"5\"", "solver=\"PGS\" iterations=\"100\""),
+        ] {
+            let said = note(option, 1, false).unwrap_or_default();
+            let told = if told.is_empty() { "" } else { &format!("option {told} is not") };
+            assert_eq!((said.is_empty(), said.contains(told)), (told.is_empty(), true), "{said}");
+        }
         let said = note("iterations=\"2\" integrator=\"RK4\" ls_iterations=\"4\"", 2, true);
         let said = said.unwrap();
         for part in ["stage of RK4", "ls_iterations=\"4\"", "2 robots or objects"] {

@@ -13,8 +13,10 @@ const STILL: u64 = 200;
 const HIGHER: f64 = 0.01;
 /// Weight of an iteration's return in their running mean.
 const RECENT: f64 = 0.1;
-/// Share of what the terms of a reward add up to that clipping may take away or give.
+/// Share of rewards that may be clipped.
 const CLIPPED: f64 = 0.5;
+/// Iterations in turn above it that are worth a warning: untrained policies fall.
+const CLIPPED_FOR: u64 = 20;
 
 /// What learning has come to.
 #[derive(Debug, Default)]
@@ -25,23 +27,23 @@ pub(super) struct Learning {
     best: Option<(f64, u64)>,
     collapsed_said: bool,
     exploded_said: bool,
-    clipped_said: bool,
+    /// Iterations in turn in which most rewards were clipped.
+    clipped_for: u64,
 }
 
 impl Learning {
-    /// Looks at one iteration of a policy whose standard deviation began at `init_std`, for rewards
-    /// that are `clipped` or not; what is to be said for the first time.
+    /// Looks at one iteration of a policy whose standard deviation began at `init_std`; what is to
+    /// be said for the first time.
     pub(super) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
-        (init_std, clipped): (f64, bool),
+        init_std: f64,
     ) -> Vec<String> {
         let mut said = Vec::new();
-        let episodes = stats.episodes as f64;
         if stats.episodes > 0 {
-            self.returned(iteration, stats.return_sum / episodes);
+            self.returned(iteration, stats.return_sum / stats.episodes as f64);
         }
         let still = self.best.map_or(0, |(_, at)| iteration.saturating_sub(at));
         // NaN without a distribution that has one.
@@ -64,17 +66,14 @@ impl Learning {
                  help (docs/not-learning.md)"
             ));
         }
-        // Of several agents, not all have all terms.
-        let one = stats.agent_return_sums.is_empty();
-        if clipped && one && stats.episodes > 0 && !self.clipped_said {
-            let [terms, given] =
-                [stats.reward_sums.iter().sum::<f64>(), stats.return_sum].map(|x| x / episodes);
-            if (terms - given).abs() > CLIPPED * terms.abs().max(given.abs()) {
-                self.clipped_said = true;
+        if let Some(share) = stats.clipped_share().filter(|_| self.clipped_for < CLIPPED_FOR) {
+            self.clipped_for = if share > CLIPPED { self.clipped_for + 1 } else { 0 };
+            if self.clipped_for == CLIPPED_FOR {
                 said.push(format!(
-                    "the terms of the reward add up to {terms:.3} in an episode, and \
-                     task.rewards.clip makes {given:.3} of them: the policy cannot learn from what \
-                     is clipped. Smaller penalties or wider limits help"
+                    "task.rewards.clip changes {:.0} % of the rewards, and has changed most of them \
+                     for {CLIPPED_FOR} iterations: the policy cannot learn from what is clipped. \
+                     Smaller penalties or wider limits help; Train/clipped_rewards counts on",
+                    100.0 * share
                 ));
             }
         }
@@ -95,13 +94,8 @@ impl Learning {
 mod tests {
     use super::*;
 
-    fn iteration(ret: f64, terms: f64) -> EpisodeStats {
-        EpisodeStats {
-            episodes: 2,
-            return_sum: 2.0 * ret,
-            reward_sums: vec![1.5 * terms, 0.5 * terms],
-            ..EpisodeStats::default()
-        }
+    fn iteration(ret: f64) -> EpisodeStats {
+        EpisodeStats { episodes: 2, return_sum: 2.0 * ret, ..EpisodeStats::default() }
     }
 
     fn update(mean_std: f64) -> UpdateStats {
@@ -114,9 +108,8 @@ mod tests {
         let mut said = Vec::new();
         for i in 1..=500 {
             // Rises until 150.
-            let stats = iteration(i.min(150) as f64, i.min(150) as f64);
-            let lines =
-                learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, (1.0, true));
+            let stats = iteration(i.min(150) as f64);
+            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0);
             said.extend(lines.into_iter().map(|line| (i, line)));
         }
         assert_eq!(said.len(), 1, "{said:?}");
@@ -130,36 +123,53 @@ mod tests {
         let mut learning = Learning::default();
         for i in 1..=500 {
             let ret = i as f64;
-            assert_eq!(learning.look(i, &update(0.01), &iteration(ret, ret), (1.0, true)), [""; 0]);
+            assert_eq!(learning.look(i, &update(0.01), &iteration(ret), 1.0), [""; 0]);
         }
         for i in 501..=900 {
-            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0, 0.0), (1.0, true)), [""; 0]);
-            assert_eq!(
-                learning.look(i, &update(f64::NAN), &iteration(0.0, 0.0), (1.0, true)),
-                [""; 0]
-            );
+            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0), 1.0), [""; 0]);
         }
     }
 
     #[test]
     fn noise_that_grows_is_told() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0, 1.0), (1.0, true)), [""; 0]);
-        let said = learning.look(2, &update(3.1), &iteration(1.0, 1.0), (1.0, true));
+        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0), 1.0), [""; 0]);
+        let said = learning.look(2, &update(3.1), &iteration(1.0), 1.0);
         assert!(said[0].contains("up to 3.10 from 1"), "{said:?}");
-        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0, 1.0), (1.0, true)), [""; 0]);
+        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0), 1.0), [""; 0]);
     }
 
     #[test]
-    fn a_reward_that_is_clipped_away_is_told() {
+    fn rewards_that_stay_clipped_are_told_once() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 3.5), (1.0, true)), [""; 0]);
-        // Environments of other programs give no terms, and nothing is clipped of theirs.
-        assert_eq!(learning.look(1, &update(1.0), &iteration(4.0, 0.0), (1.0, false)), [""; 0]);
-        let said = learning.look(2, &update(1.0), &iteration(0.5, -53.0), (1.0, true));
-        assert!(
-            said[0].contains("add up to -53.000") && said[0].contains("makes 0.500"),
-            "{said:?}"
-        );
+        let mut look = |i, clipped| {
+            // Two agents, 100 steps each.
+            let agent_return_sums = vec![1.0; 2];
+            let own = EpisodeStats { agent_return_sums, ..iteration(1.0) };
+            let stats = EpisodeStats { length_sum: 100.0, rewards_clipped: clipped, ..own };
+            learning.look(i, &update(1.0), &stats, 1.0)
+        };
+        // An iteration with fewer of them begins anew.
+        for i in 1..=19 {
+            assert_eq!(look(i, 120), [""; 0]);
+        }
+        for i in 20..=39 {
+            assert_eq!(look(i, if i == 20 { 100 } else { 120 }), [""; 0]);
+        }
+        let said = look(40, 140);
+        assert!(said[0].contains("changes 70 % of the rewards"), "{said:?}");
+        for i in 41..=80 {
+            assert_eq!(look(i, 140), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn iterations_without_an_end_of_an_episode_say_nothing_of_clipping() {
+        let mut learning = Learning::default();
+        let none = EpisodeStats::default();
+        for i in 1..=50 {
+            assert_eq!(learning.look(i, &update(1.0), &none, 1.0), [""; 0]);
+        }
     }
 }

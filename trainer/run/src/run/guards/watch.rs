@@ -57,8 +57,7 @@ impl Watch {
         (steps, spec): (u64, &EnvSpec),
         config: &Config,
     ) {
-        let asked = (config.actor.init_std, config.task.rewards.clip.is_some());
-        for line in self.learning.look(iteration, update, stats, asked) {
+        for line in self.learning.look(iteration, update, stats, config.actor.init_std) {
             tracing::warn!("iteration {iteration}: {line}");
         }
         self.causes.resize(spec.cause_names.len(), 0);

@@ -65,6 +65,11 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
         for (agent, sum) in spec.agents.iter().zip(&stats.agent_return_sums) {
             r.put_in("Train/agent_reward/", &agent.name, sum / n);
         }
+        if let (Some(_), Some(share)) =
+            (run.setup.config().task.rewards.clip, stats.clipped_share())
+        {
+            r.put("Train/clipped_rewards", share);
+        }
         if spec.levels > 0 {
             r.put("Terrain/mean_level", stats.level_sum / n);
         }

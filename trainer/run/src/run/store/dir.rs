@@ -23,6 +23,8 @@ use ostler_collector::replay;
 use ostler_learn::config::Config;
 use ostler_sim::Model;
 use ostler_sim::files;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -51,12 +53,40 @@ const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
 const DEPTH: u32 = 32;
 
-/// A run's folder, locked for as long as this value lives.
+/// A run's folder, locked for as long as this value lives. Of a run that does not get as far as
+/// [`RunDir::begun`] nothing is left in it.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
     /// Held for its lock; the system drops it with the process, however it ends.
     lock: File,
+    /// Until the run begins: what was there before it.
+    before: Option<Before>,
+}
+
+/// A folder as a start found it.
+#[derive(Debug)]
+struct Before {
+    /// Whether it was there.
+    there: bool,
+    entries: HashSet<OsString>,
+}
+
+impl Drop for RunDir {
+    /// A start that fails says why itself: what cannot be removed stays.
+    fn drop(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| !before.entries.contains(&entry.file_name())) {
+            let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => std::fs::remove_dir_all(entry.path()),
+                false => std::fs::remove_file(entry.path()),
+            };
+        }
+        if !before.there {
+            let _ = std::fs::remove_dir(&self.path);
+        }
+    }
 }
 
 impl RunDir {
@@ -65,23 +95,39 @@ impl RunDir {
     /// # Errors
     /// It cannot be made or written, or a run is in it already.
     pub fn create(config: &Config, out: Option<&Path>) -> Result<Self, RunError> {
-        let dir = match out {
+        let (path, there) = match out {
             Some(out) => {
+                let there = out.exists();
                 make(out)?;
-                let dir = Self::lock(out)?;
-                dir.refuse_if_used()?;
-                dir
+                (out.to_path_buf(), there)
             }
             None => {
                 let parent = Path::new(&config.log.dir).join(&config.name);
                 make(&parent)?;
-                let dir = Self::lock(&fresh(&parent)?)?;
-                link_latest(&parent, &dir.path);
-                dir
+                (fresh(&parent)?, false)
             }
         };
+        let locked_before = path.join(LOCK).symlink_metadata().is_ok();
+        let mut dir = Self::lock(&path)?;
+        // Nobody else writes there from now on.
+        let entries = std::fs::read_dir(&path).map_err(RunError::file("read", &path))?;
+        let entries = entries.flatten().map(|entry| entry.file_name());
+        let entries = entries.filter(|name| locked_before || name != LOCK).collect();
+        dir.before = Some(Before { there, entries });
+        if out.is_some() {
+            dir.refuse_if_used()?;
+        }
         make(&dir.checkpoints())?;
         Ok(dir)
+    }
+
+    /// The run begins: its folder stays, and is the `latest` of those beside it where `config`
+    /// names it.
+    pub fn begun(&mut self, config: &Config) {
+        let parent = Path::new(&config.log.dir).join(&config.name);
+        if self.before.take().is_some() && self.path.parent() == Some(&parent) {
+            link_latest(&parent, &self.path);
+        }
     }
 
     /// A folder may hold other things, but nothing that this run would overwrite.
@@ -164,7 +210,7 @@ impl RunDir {
             }
         };
         match locked {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), lock: file }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), lock: file, before: None }),
             Err(std::fs::TryLockError::WouldBlock) => Err(RunError::Usage(format!(
                 "{} is in use by another process: wait for it to end, or choose another folder",
                 path.display()

@@ -5,6 +5,7 @@ use super::write::write_atomically;
 use ostler_sim::files;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// A file longer than this is not one of ours (bytes).
@@ -20,7 +21,7 @@ pub(crate) const REACHED: &str = "reached_return";
 #[derive(Debug)]
 pub(crate) struct MetaWriter {
     path: PathBuf,
-    value: Map<String, Value>,
+    value: Arc<Mutex<Map<String, Value>>>,
     git: Option<JoinHandle<()>>,
 }
 
@@ -68,21 +69,38 @@ impl MetaWriter {
             sessions.push(Value::Object(last));
             value.insert("earlier_sessions".into(), Value::Array(sessions));
         }
-        let writer = Self { path, value, git: None };
+        let writer = Self { path, value: Arc::new(Mutex::new(value)), git: None };
         writer.write()?;
         Ok(writer)
     }
 
     fn write(&self) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.value)?;
+        let mut text = serde_json::to_vec_pretty(&*self.value())?;
         text.push(b'\n');
         write_atomically(&self.path, &text)
+    }
+
+    fn value(&self) -> MutexGuard<'_, Map<String, Value>> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes it again if it was deleted.
+    pub(crate) fn restore(&self) {
+        // Its folder may have been moved.
+        let there = |path: &Path| path.symlink_metadata().is_ok();
+        if there(&self.path) || !self.path.parent().is_some_and(there) {
+            return;
+        }
+        match self.write() {
+            Ok(()) => tracing::warn!("meta.json vanished from the run's folder: made again"),
+            Err(e) => tracing::warn!("meta.json vanished and cannot be made again: {e}"),
+        }
     }
 
     /// Asks git about the folder `of` in a thread of its own, for its `diff`, too, where
     /// that is wanted: it can take a second in a large repository.
     pub(crate) fn ask_git(&mut self, of: PathBuf, diff: bool) {
-        let mut writer = Self { path: self.path.clone(), value: self.value.clone(), git: None };
+        let writer = Self { path: self.path.clone(), value: Arc::clone(&self.value), git: None };
         let thread = std::thread::Builder::new().name("git".into()).spawn(move || {
             let state = git::ask(&of, diff);
             if let Some(Diff::Text(text)) = state.as_ref().and_then(|s| s.diff.as_ref())
@@ -93,7 +111,7 @@ impl MetaWriter {
                 tracing::warn!("{DIFF}: {e}");
             }
             let said = state.map_or(json!(null), |s| s.describe(DIFF));
-            writer.value.insert("git".into(), said);
+            writer.value().insert("git".into(), said);
             if let Err(e) = writer.write() {
                 tracing::warn!("meta.json: {e}");
             }
@@ -103,13 +121,8 @@ impl MetaWriter {
 
     /// Records that the goal was reached, for `--resume auto`; after [`finish`](Self::finish).
     pub(crate) fn reached(&self, value: f64) {
-        let write = || {
-            let text = files::read(&self.path, MOST)?;
-            let mut value_of: Map<String, Value> = serde_json::from_slice(&text)?;
-            value_of.insert(REACHED.into(), json!(value));
-            write_atomically(&self.path, &serde_json::to_vec_pretty(&value_of)?)
-        };
-        if let Err(e) = write() {
+        self.value().insert(REACHED.into(), json!(value));
+        if let Err(e) = self.write() {
             tracing::warn!("meta.json: {e}");
         }
     }

@@ -144,6 +144,11 @@ const MOST_FIXED: usize = 20;
 
 /// Geoms that can touch others: the names that `contact(...)` and `[[task.contact]]` take.
 pub(super) fn geoms(model: &Model) {
+    let off = |flag: &str| model.options.flags.iter().any(|(name, on)| name == flag && !on);
+    if let Some(flag) = ["constraint", "contact"].into_iter().find(|flag| off(flag)) {
+        outln!("\nno geoms can touch: the robot's file has <flag {flag}=\"disable\"/>");
+        return;
+    }
     let numbers = |x: &[f64]| x.iter().map(|x| short(*x)).collect::<Vec<_>>().join(" ");
     let shape = |g: &Geom| match g.kind {
         GeomKind::Mesh(mesh) => format!("mesh {}", model.meshes[mesh].name),
