@@ -286,7 +286,7 @@ fn wrong_overrides_are_explained() {
         // Its own table first, though ppo.gamma is as near; then what is longer there; then others.
         ("sac.gama=0.9", "did you mean sac.gamma?"),
         ("ppo.clip=0.1", "did you mean ppo.clip_param?"),
-        ("runner.gama=0.9", "did you mean ppo.gamma?"),
+        ("runner.gamma=0.9", "did you mean ppo.gamma?"),
         ("env.num_envs", "not of the form section.key=value"),
         ("env..num_envs=1", "has an empty part"),
         (
