@@ -60,6 +60,13 @@ pub trait Environments {
         self.robot().map_or(0, BatchEnv::first)
     }
 
+    /// Makes them a part of a larger batch, of which this is the number of the first: their draws
+    /// are those of the whole batch, and [`restore_range`](Self::restore_range) begins there. For
+    /// before anything is asked of them. Whether they can be that.
+    fn set_first(&mut self, first: u32) -> bool {
+        self.first() == first
+    }
+
     /// Steps and resets so far: keys the draws, and is the same in all parts of a batch that
     /// several threads collect from.
     fn clock(&self) -> u64 {

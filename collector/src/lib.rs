@@ -201,6 +201,12 @@ pub trait Collector {
         CollectCounts::default()
     }
 
+    /// Of the last rollout's part that other processes have: sum of the valid steps' rewards, and
+    /// how many these are.
+    fn of_others(&self) -> [f64; 2] {
+        [0.0; 2]
+    }
+
     /// How the threads that collect are doing, where there are such.
     fn worker_stats(&self) -> Option<WorkerStats> {
         None

@@ -74,6 +74,15 @@ impl ObsColumns {
 }
 
 impl Rollout {
+    /// Sum of the rewards of valid steps, and how many these are, of all rows.
+    ///
+    /// # Errors
+    /// No memory is left to count them.
+    pub fn rewards(&self) -> Result<[Tensor; 2], TchError> {
+        let sum = self.reward.f_mul(&self.valid)?.f_sum(Kind::Double)?;
+        Ok([sum, self.valid.f_sum(Kind::Double)?])
+    }
+
     /// Allocates for `steps` steps on a device. Nothing is valid yet.
     ///
     /// # Errors

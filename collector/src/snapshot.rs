@@ -1,6 +1,6 @@
 //! A collector's state: a record of its own, then that of the environments.
 
-use crate::CollectError;
+use crate::{CollectError, custom, gymnasium};
 use ostler_sim::memory::MemoryError;
 use ostler_sim::snapshot::{self, Bytes};
 use ostler_sim::{BatchEnv, Groups};
@@ -128,7 +128,11 @@ pub fn join(parts: &[&[u8]], widths: &Groups<usize>, hidden: i64) -> Result<Vec<
         .collect::<Result<_, _>>()?;
     write_joined(&mut out, &parts)?;
     let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
-    BatchEnv::join(&envs, &mut out)?;
+    match envs.first().and_then(|env| snapshot::whose(env)) {
+        Some(custom::OF) => custom::join(&envs, &mut out)?,
+        Some(gymnasium::OF) => gymnasium::join(&envs, &mut out)?,
+        _ => BatchEnv::join(&envs, &mut out)?,
+    }
     Ok(out)
 }
 

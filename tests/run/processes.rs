@@ -23,7 +23,9 @@ fn running(place: &Place, child: &Child, n: usize) -> [i32; 2] {
 fn update(run: &Path) -> Vec<(String, f64)> {
     let first = metrics(run).remove(0);
     let all = first.as_object().unwrap().iter();
-    let of_update = all.filter(|(k, _)| k.starts_with("Loss/") || k.starts_with("Policy/"));
+    let of_update = all.filter(|(k, _)| {
+        k.starts_with("Loss/") || k.starts_with("Policy/") || *k == "Train/reward_per_step"
+    });
     of_update.map(|(k, v)| (k.clone(), v.as_f64().unwrap_or(f64::NAN))).collect()
 }
 

@@ -10,9 +10,11 @@ use ostler_sim::physics::SnapshotError;
 use ostler_sim::snapshot::{self, Bytes};
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Whose snapshots these are.
-const OF: &str = "custom environments";
+pub(crate) const OF: &str = "custom environments";
+
 /// N custom environments, stepped one after the other in the caller's thread.
 #[derive(Debug)]
 pub struct CustomEnvs<E> {
@@ -114,12 +116,11 @@ impl<E: CustomEnv> CustomEnvs<E> {
         }
     }
 
-    /// Takes over the first environments of a snapshot: all or none.
-    fn take_over(&mut self, saved: &Saved<'_>) -> Result<usize, SnapshotError> {
-        let n = saved.envs.len().min(self.envs.len());
+    /// Takes over these environments of a snapshot: all or none.
+    fn take_over(&mut self, saved: &Saved<'_>, part: Range<usize>) -> Result<usize, SnapshotError> {
         let mut before = Vec::new();
         let mut failed = None;
-        for (env, bytes) in self.envs.iter_mut().zip(&saved.envs) {
+        for (env, bytes) in self.envs.iter_mut().zip(&saved.envs[part.clone()]) {
             let mut own = Vec::new();
             env.save(&mut own);
             let loaded = env.load(bytes.0);
@@ -137,12 +138,34 @@ impl<E: CustomEnv> CustomEnvs<E> {
             }
             return Err(e);
         }
-        self.ledger.take_over(&saved.ledger, n);
-        Ok(n)
+        self.ledger.take_over(&saved.ledger, part.clone());
+        Ok(part.len())
     }
 }
 
+/// See [`Environments::join`].
+pub(crate) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    let (mut ledgers, mut envs) = (Vec::new(), Vec::new());
+    for part in parts {
+        let (saved, rest) = snapshot::read::<Saved<'_>>(OF, part)?;
+        snapshot::end(rest)?;
+        ledgers.push(saved.ledger);
+        envs.extend(saved.envs);
+    }
+    let saved = Saved { ledger: Record::join(ledgers)?, envs };
+    snapshot::write(OF, &saved, parts.iter().map(|part| part.len()).sum(), out)
+}
+
 impl<E: CustomEnv> Environments for CustomEnvs<E> {
+    fn first(&self) -> u32 {
+        self.ledger.first
+    }
+
+    fn set_first(&mut self, first: u32) -> bool {
+        self.ledger.first = first;
+        true
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.ledger.spec
     }
@@ -199,7 +222,7 @@ impl<E: CustomEnv> Environments for CustomEnvs<E> {
                 self.envs.len()
             )));
         }
-        self.take_over(&saved).map(drop)
+        self.take_over(&saved, 0..saved.envs.len()).map(drop)
     }
 
     fn restore_range(
@@ -209,7 +232,7 @@ impl<E: CustomEnv> Environments for CustomEnvs<E> {
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
         let saved = self.read(bytes)?;
-        let taken = self.take_over(&saved)?;
+        let taken = self.take_over(&saved, self.ledger.part(&saved.ledger))?;
         let width = self.ledger.spec.obs.policy;
         for env in taken..self.envs.len() {
             self.begin(env, spread, &mut obs.policy[env * width..][..width]);

@@ -4,9 +4,10 @@
 use super::{Draws, Sizes};
 use ostler_sim::env::{Break, EnvSpec, Finished};
 use ostler_sim::memory::MemoryError;
-use ostler_sim::physics::fault;
+use ostler_sim::physics::{SnapshotError, fault};
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Breaks that are described in statistics.
 const DESCRIBED: usize = 8;
@@ -61,6 +62,8 @@ pub(crate) const REWARD: usize = 2;
 pub(crate) struct Ledger {
     pub spec: EnvSpec,
     pub seed: u64,
+    /// The first environment's number in the batch that these are a part of.
+    pub first: u32,
     causes: &'static [Cause],
     episodes: Vec<Episode>,
     /// Truncations of each environment in the rollout.
@@ -89,6 +92,24 @@ impl Record {
             return Some("its lists differ in length".into());
         }
         (self.seed != seed).then(|| format!("it is of seed {}, not of {seed}", self.seed))
+    }
+
+    /// That of the whole batch, of its parts in their order.
+    ///
+    /// # Errors
+    /// They are not of one batch at one time.
+    pub(crate) fn join(parts: impl IntoIterator<Item = Self>) -> Result<Self, SnapshotError> {
+        let unfit = |why: &str| SnapshotError::Unfit(why.into());
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().ok_or_else(|| unfit("of no environments"))?;
+        for part in parts {
+            if (part.seed, part.clock, part.step) != (all.seed, all.clock, all.step) {
+                return Err(unfit("not parts of one batch at one time"));
+            }
+            all.episodes.extend(part.episodes);
+            all.truncations.extend(part.truncations);
+        }
+        Ok(all)
     }
 }
 
@@ -122,6 +143,7 @@ impl Ledger {
             clock: 0,
             spec,
             seed,
+            first: 0,
             causes,
         })
     }
@@ -130,7 +152,7 @@ impl Ledger {
     pub(crate) fn draws(&mut self, env: usize) -> Draws {
         let moment = &mut self.episodes[env].moment;
         *moment += 1;
-        Draws::new(self.seed, env as u32, *moment)
+        Draws::new(self.seed, self.first + env as u32, *moment)
     }
 
     /// Begins an episode, at a random age if `spread`; the draws of its start.
@@ -272,10 +294,17 @@ impl Ledger {
         }
     }
 
-    /// Goes on with the first `n` episodes of a record.
-    pub(crate) fn take_over(&mut self, record: &Record, n: usize) {
-        self.episodes[..n].copy_from_slice(&record.episodes[..n]);
-        self.truncations[..n].copy_from_slice(&record.truncations[..n]);
+    /// Which environments of a record of the whole batch are these, as far as it has them.
+    pub(crate) fn part(&self, record: &Record) -> Range<usize> {
+        let all = record.episodes.len();
+        let first = all.min(self.first as usize);
+        first..all.min(first + self.episodes.len())
+    }
+
+    /// Goes on with these episodes of a record.
+    pub(crate) fn take_over(&mut self, record: &Record, part: Range<usize>) {
+        self.episodes[..part.len()].copy_from_slice(&record.episodes[part.clone()]);
+        self.truncations[..part.len()].copy_from_slice(&record.truncations[part]);
         self.clock = record.clock;
         self.step = record.step;
     }

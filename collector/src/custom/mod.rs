@@ -46,6 +46,7 @@ pub(crate) mod ledger;
 mod tests;
 
 pub use batch::CustomEnvs;
+pub(crate) use batch::{OF, join};
 pub use draws::Draws;
 
 use ostler_sim::env::ActionSpace;

@@ -199,6 +199,48 @@ fn a_snapshot_goes_on_with_the_same_bits_in_any_number() {
 }
 
 #[test]
+fn parts_of_a_batch_are_the_batch() {
+    let part = |n: usize, first: u32| {
+        let mut envs = batch(n, 1);
+        assert!(envs.set_first(first));
+        Ran::new(envs)
+    };
+    let mut whole = Ran::new(batch(5, 1));
+    let mut parts = [part(2, 0), part(3, 2)];
+    let seen = |parts: &[Ran; 2]| parts.iter().flat_map(|p| p.obs.clone()).collect::<Vec<f32>>();
+    // Starts are drawn.
+    assert_eq!(seen(&parts), whole.obs);
+    let actions = [0.5, 6.0, -0.5, 6.0, 0.0];
+    for _ in 0..3 {
+        whole.step(&actions);
+        parts[0].step(&actions[..2]);
+        parts[1].step(&actions[2..]);
+    }
+    assert_eq!(seen(&parts), whole.obs);
+    let captured = |ran: &Ran| {
+        let mut bytes = Vec::new();
+        ran.envs.capture(&mut bytes).unwrap();
+        bytes
+    };
+    let [all, first, second] = [&whole, &parts[0], &parts[1]].map(captured);
+    let mut joined = Vec::new();
+    join(&[&first, &second], &mut joined).unwrap();
+    assert_eq!(joined, all);
+    // Each finds its own in it; further ones begin.
+    for (n, taken) in [(2, 2), (4, 3)] {
+        let mut other = part(n, 2);
+        let mut obs = other.obs.clone();
+        let mut groups = Groups { policy: obs.as_mut_slice(), critic: None };
+        assert_eq!(other.envs.restore_range(&all, false, &mut groups), Ok(taken));
+        for (own, of) in other.envs.envs()[..taken].iter().zip(&whole.envs.envs()[2..]) {
+            assert_eq!((own.steps, own.start), (of.steps, of.start));
+        }
+    }
+    parts[1].step(&actions[2..]);
+    assert!(join(&[&first, &captured(&parts[1])], &mut joined).is_err(), "of two moments");
+}
+
+#[test]
 fn snapshots_that_do_not_fit_change_nothing() {
     let mut ran = Ran::new(batch(N, 1));
     let mut bytes = Vec::new();

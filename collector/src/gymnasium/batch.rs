@@ -13,7 +13,7 @@ use ostler_sim::{EpisodeStats, Groups, StepOut};
 use std::ops::Range;
 
 /// Whose snapshots these are.
-const OF: &str = "environments of Gymnasium";
+pub(crate) const OF: &str = "environments of Gymnasium";
 const CAUSES: [Cause; 5] = [
     NUMBERS[ACTION],
     NUMBERS[OBSERVATION],
@@ -225,7 +225,38 @@ impl GymEnvs {
     }
 }
 
+/// See [`Environments::join`].
+pub(crate) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    let read = |part: &&[u8]| {
+        let (record, rest) = snapshot::read::<Record>(OF, part)?;
+        snapshot::end(rest).map(|()| record)
+    };
+    let all: Vec<Record> = parts.iter().map(read).collect::<Result<_, _>>()?;
+    snapshot::write(OF, &Record::join(all)?, parts.iter().map(|part| part.len()).sum(), out)
+}
+
+impl GymEnvs {
+    /// What a snapshot has.
+    fn read(&self, bytes: &[u8]) -> Result<Record, SnapshotError> {
+        let (record, rest) = snapshot::read::<Record>(OF, bytes)?;
+        snapshot::end(rest)?;
+        match record.unfit(self.ledger.seed, record.episodes.len()) {
+            Some(why) => Err(SnapshotError::Unfit(why)),
+            None => Ok(record),
+        }
+    }
+}
+
 impl Environments for GymEnvs {
+    fn first(&self) -> u32 {
+        self.ledger.first
+    }
+
+    fn set_first(&mut self, first: u32) -> bool {
+        self.ledger.first = first;
+        true
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.ledger.spec
     }
@@ -287,13 +318,9 @@ impl Environments for GymEnvs {
 
     /// Takes over what keys the starts of episodes.
     fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        let (record, rest) = snapshot::read::<Record>(OF, bytes)?;
-        snapshot::end(rest)?;
-        let stored = record.episodes.len();
-        if let Some(why) = record.unfit(self.ledger.seed, stored) {
-            return Err(SnapshotError::Unfit(why));
-        }
-        self.ledger.take_over(&record, stored.min(self.seeds.len()));
+        let record = self.read(bytes)?;
+        let n = record.episodes.len().min(self.seeds.len());
+        self.ledger.take_over(&record, 0..n);
         Ok(())
     }
 
@@ -303,7 +330,8 @@ impl Environments for GymEnvs {
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
-        self.restore(bytes)?;
+        let record = self.read(bytes)?;
+        self.ledger.take_over(&record, self.ledger.part(&record));
         let begun = self.begin(spread, obs);
         begun.map_err(|e| SnapshotError::Unfit(e.to_string()))?;
         Ok(0)

@@ -14,5 +14,6 @@ mod config;
 mod worker;
 
 pub use batch::GymEnvs;
+pub(crate) use batch::{OF, join};
 pub use config::GymnasiumConfig;
 pub use worker::GymError;

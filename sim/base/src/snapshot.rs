@@ -70,6 +70,11 @@ pub fn write(
     append(of, record, out)
 }
 
+/// Whose record these bytes begin with, if they do.
+pub fn whose(bytes: &[u8]) -> Option<&str> {
+    postcard::take_from_bytes::<Head<'_>>(bytes).ok().map(|(head, _)| head.of)
+}
+
 /// Appends a value without a head.
 ///
 /// # Errors

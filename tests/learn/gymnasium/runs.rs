@@ -1,7 +1,7 @@
 //! Whole runs by the program.
 
 use crate::common::process::{kill, parent_of, trainer_of, wait};
-use crate::common::{Place, root};
+use crate::common::{Place, assert_same_bits, metrics, root};
 use crate::support::referee::referee_python;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -63,6 +63,36 @@ fn a_pendulum_of_gymnasium_is_learnt_and_gone_on_with() {
     let said = place.ok(&more);
     assert!(said.contains("iteration 95"), "{said}");
     assert!(mean_return(&place, "a") > -700.0);
+}
+
+#[test]
+fn several_processes_learn_what_one_does() {
+    let Some(place) = place("env = \"Pendulum-v1\"") else {
+        return;
+    };
+    let train = |out: &str, more: &[&str]| {
+        let args = ["train", "task.toml", "--quiet", "--out", out, "log.curve=false", ALLOW];
+        place.ok(&[&args[..], more].concat());
+        metrics(&place.path(out))
+    };
+    let one = ["runner.max_iterations=1", "--nproc"];
+    let all = ["1", "2", "3"].map(|n| train(n, &[&one[..], &[n]].concat()).remove(0));
+    for tag in
+        ["Train/reward_per_step", "Loss/value_function", "Loss/grad_norm", "Loss/critic_grad_norm"]
+    {
+        let [alone, two, three] = all.each_ref().map(|record| record[tag].as_f64().unwrap());
+        let off = |several: f64| (several - alone).abs() / alone.abs();
+        assert!(off(two) < 1e-4 && off(three) < 1e-4, "{tag}: {alone} {two} {three}");
+    }
+    // Same bits, and on from a checkpoint with other processes: episodes begin anew there.
+    let four = ["runner.max_iterations=4", "--nproc", "2"];
+    train("a", &four);
+    train("b", &four);
+    assert_same_bits(&place.path("a"), &place.path("b"));
+    let more =
+        ["train", "--resume", "a", "--quiet", "--nproc", "3", "runner.max_iterations=6", ALLOW];
+    place.ok(&more);
+    assert_eq!(metrics(&place.path("a")).len(), 6);
 }
 
 #[test]

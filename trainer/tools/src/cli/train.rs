@@ -123,8 +123,10 @@ pub(super) fn divide_threads(options: &mut Options, here: usize) {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let config = &loaded.config;
+    let workers = config.gymnasium.as_ref().map(|gym| ("gymnasium.workers", gym.workers));
     let open = [("sim.threads", config.sim.threads), ("learner.threads", config.learner.threads)];
-    for (key, _) in open.into_iter().filter(|(_, threads)| matches!(threads, Auto::Auto(_))) {
+    let open = open.into_iter().chain(workers);
+    for (key, _) in open.filter(|(_, threads)| matches!(threads, Auto::Auto(_))) {
         let threads = (cores / here).max(1);
         options.overrides.push(Override::flag("several processes", key, threads));
     }

@@ -29,7 +29,18 @@ pub fn build_envs(
     seed: u64,
 ) -> Result<Box<dyn Environments>, RunError> {
     match &loaded.foreign {
-        Some(foreign) => Ok(foreign.make(num_envs, seed)?),
+        Some(foreign) => {
+            let mut envs = foreign.make(num_envs, seed)?;
+            match envs.set_first(first as u32) {
+                true => Ok(envs),
+                false => Err(RunError::Usage(
+                    "these environments cannot be a part of a batch, as several processes need \
+                     them: `Environments::set_first` says that they can (CustomEnvs has it); one \
+                     process: --nproc 1"
+                        .into(),
+                )),
+            }
+        }
         None => Ok(Box::new(build_part(loaded, config, model, (first, num_envs), seed)?)),
     }
 }

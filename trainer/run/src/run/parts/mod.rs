@@ -237,8 +237,6 @@ fn in_one_process(loaded: &Loaded) -> Result<(), RunError> {
     let refused = alone_only(&[
         (config.gpu().is_some(), "device", "\"cpu\""),
         (config.is_async(), "collector.kind", "\"sync\": each process collects for itself"),
-        (config.gymnasium.is_some(), "gymnasium.env", "a robot"),
-        (config.custom.is_some(), "custom.env", "a robot"),
         (config.env.num_envs < Group::current().size(), "env.num_envs", "one for each process"),
     ]);
     refused.map_err(|e| loaded.places.explain(&e).into())

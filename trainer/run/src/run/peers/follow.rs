@@ -12,6 +12,7 @@ use crate::run::store::dir::CONFIG;
 use crate::run::store::hash::hash;
 use ostler_collector::peers::Group;
 use ostler_collector::replay::ReplayBuffer;
+use ostler_collector::transfer::host_number;
 use ostler_collector::{CollectError, Rollout, Snapshot};
 use ostler_learn::config::curriculum::with_files_of;
 use ostler_learn::config::{Config, Gpus, Loaded};
@@ -26,9 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use toml::Value;
 
 /// Keys in which the processes may differ: what a run decides on its way, and what a machine has.
-const MAY_DIFFER: [&str; 9] = [
+const MAY_DIFFER: [&str; 10] = [
     "back_off.",
     "env.num_envs",
+    "gymnasium.workers",
     "learner.threads",
     "log.",
     "replay.storage",
@@ -167,6 +169,10 @@ impl Follower<'_> {
             Order::Collect => {
                 collector.collect(learner.policy_mut())?;
                 collector.stats().write(&mut done.bytes).map_err(CollectError::from)?;
+                let sums = collector.rollout().rewards().map_err(LearnError::from)?;
+                for (to, sum) in done.rewards.iter_mut().zip(&sums) {
+                    *to = host_number(sum).map_err(LearnError::from)?;
+                }
             }
             Order::Capture { learner: false } => collector.capture(&mut self.start)?,
             Order::Capture { learner: true } => learner.capture()?,

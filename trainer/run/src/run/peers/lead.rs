@@ -162,6 +162,8 @@ pub(in crate::run) struct LeadCollector {
     /// Hidden states of the policy.
     hidden: i64,
     stats: EpisodeStats,
+    /// [`Collector::of_others`].
+    rewards: [f64; 2],
     /// The last [`capture`](Collector::capture) in place.
     start: Snapshot,
 }
@@ -183,6 +185,7 @@ impl LeadCollector {
             spec: spec.clone(),
             hidden,
             stats: EpisodeStats::with_room(spec)?,
+            rewards: [0.0; 2],
             start: Snapshot::in_place(),
         })
     }
@@ -217,6 +220,7 @@ impl Collector for LeadCollector {
         let collect = || counted(group, || own.collect(policy).map(drop));
         let ((), others) = all(&self.group, &Order::Collect, collect)?;
         self.gather(&others)?;
+        self.rewards = [0, 1].map(|k| others.iter().map(|done| done.rewards[k]).sum());
         Ok(self.own.rollout())
     }
 
@@ -238,6 +242,10 @@ impl Collector for LeadCollector {
 
     fn worker_stats(&self) -> Option<WorkerStats> {
         self.own.worker_stats()
+    }
+
+    fn of_others(&self) -> [f64; 2] {
+        self.rewards
     }
 
     fn forget_ahead(&mut self) -> Result<(), CollectError> {

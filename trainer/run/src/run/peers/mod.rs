@@ -108,6 +108,8 @@ struct Done {
     number: u64,
     /// Whether a signal asks this process to end.
     stop: bool,
+    /// Of collecting: sum of rewards, and of how many valid steps.
+    rewards: [f64; 2],
     /// Time that it took, without waiting for sums (s).
     seconds: f64,
     /// What was asked for: statistics of episodes, the environments' state.

@@ -6,12 +6,11 @@ use crate::run::evaluate::Evaluation;
 use crate::run::parts::Parts;
 use ostler_collector::peers::Group;
 use ostler_collector::transfer::host_number;
-use ostler_collector::{CollectCounts, Rollout};
+use ostler_collector::{CollectCounts, Collector};
 use ostler_machine::memory::resident_mib;
 use ostler_sim::EpisodeStats;
 use ostler_sim::device::Traffic;
 use ostler_sim::physics::fault;
-use tch::Kind;
 
 /// Replaces the record's numbers by those of the iteration that is `done`.
 pub(super) fn fill(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
@@ -51,7 +50,7 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
     r.put("Train/mean_episode_length", mean_length);
     r.put("Train/early_mean", f64::from(u8::from(run.early())));
     r.put("Train/episodes", stats.episodes as f64);
-    if let Some(mean) = reward_per_step(parts.collector.rollout()) {
+    if let Some(mean) = reward_per_step(&*parts.collector) {
         r.put("Train/reward_per_step", mean);
     }
     if stats.episodes > 0 {
@@ -177,12 +176,12 @@ fn speed(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
     }
 }
 
-/// Mean reward of the valid steps of a rollout, over all rows; `None` where none is valid,
-/// or no memory is left to count them.
-fn reward_per_step(rollout: &Rollout) -> Option<f64> {
+/// Mean reward of the valid steps of a rollout, over all rows of all processes; `None` where none
+/// is valid, or no memory is left to count them.
+fn reward_per_step(collector: &dyn Collector) -> Option<f64> {
     let mean = || -> Result<f64, tch::TchError> {
-        let rewards = rollout.reward.f_mul(&rollout.valid)?.f_sum(Kind::Double)?;
-        let steps = rollout.valid.f_sum(Kind::Double)?;
+        let ([rewards, steps], others) = (collector.rollout().rewards()?, collector.of_others());
+        let [rewards, steps] = [rewards.f_add_scalar(others[0])?, steps.f_add_scalar(others[1])?];
         // The one number that comes from the device; NaN where no step is valid.
         host_number(&rewards.f_div(&steps)?)
     };
