@@ -55,7 +55,7 @@
   X(nstartvalue, "components of the widest of them") \
   X(nuntil, "conditions that a start fulfils") \
   X(nrandom, "random numbers that expressions read where an episode begins") \
-  X(nclipped, "1 where rewards are clipped") \
+  X(nclipped, "agents whose rewards are clipped") \
   X(nshare, "agents' shares of reward terms: pairs of a term and an agent") \
   X(nterm, "termination terms") \
   X(nmetric, "metrics") \
@@ -104,7 +104,7 @@
   X(ret, real, 1, nagent, zero, no, "return so far of every agent") \
   X(sums, real, 1, nreward, zero, no, "weighted reward terms, summed so far") \
   X(metric, real, 1, nmetric, zero, no, "metrics so far: the sum of a mean's values") \
-  X(clipped, word, 1, nclipped, zero, no, "rewards so far that were clipped, of all agents") \
+  X(clipped, word, 1, nclipped, zero, no, "rewards so far that were clipped, of every agent") \
   X(last_policy, row, 1, nobs, kept, no, "last finite observations") \
   X(last_critic, row, 1, ncritic, kept, no, "last finite observations of the critics") \
   X(age, word, 1, one, own, yes, "age of the episode in control steps; random at the start of a spread batch") \

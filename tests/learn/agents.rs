@@ -253,6 +253,43 @@ fn separate_policies_have_replay_buffers_of_their_own() {
     assert!(said.contains("agents.policies"), "{said}");
 }
 
+/// Each agent's own reward under one name: none of them is meant by that name alone.
+#[test]
+fn rewards_of_one_name_are_told_apart() {
+    let place = place();
+    let own = |agent: &str, expr: &str| {
+        format!(
+            "[[task.reward]]\nname = \"own\"\nagents = [\"{agent}\"]\nexpr = \"{expr} + 0 * norm2(action)\"\n"
+        )
+    };
+    let two = std::fs::read_to_string(place.path("pole.toml")).unwrap();
+    let two = [two, own("left", "1"), own("right", "-1")].concat();
+    std::fs::write(place.path("two.toml"), &two).unwrap();
+    let said = place.fails(2, &["check", "two.toml", "--set", "task.reward.own.weight=2"]);
+    assert!(said.contains("several elements \"own\""), "{said}");
+    let at = two.matches("[[task.reward]]").count() - 1;
+    assert!(said.contains(&format!("task.reward[{}] or task.reward[{at}]", at - 1)), "{said}");
+    let weights = |file: &str, more: &[&str]| {
+        let out = place.path("run");
+        let _ = std::fs::remove_dir_all(&out);
+        let args = ["train", file, "--quiet", "--out", "run", "runner.max_iterations=1"];
+        place.ok(&[&args[..], more].concat());
+        let config = std::fs::read_to_string(out.join("config.toml")).unwrap();
+        let config: toml::Table = config.parse().unwrap();
+        let rewards = config["task"]["reward"].as_array().unwrap().clone();
+        rewards[at - 1..].iter().map(|r| r["weight"].as_float().unwrap()).collect::<Vec<_>>()
+    };
+    let set = format!("task.reward[{at}].weight=7");
+    assert_eq!(weights("two.toml", &["--set", &set]), [1.0, 7.0]);
+    let schedule = "[[curriculum]]\nkey = \"task.reward.own.weight\"\npoints = [[0, 0], [1, 5]]\n";
+    std::fs::write(place.path("moved.toml"), [two.as_str(), schedule].concat()).unwrap();
+    let said = place.fails(2, &["check", "moved.toml"]);
+    assert!(said.contains("several are called \"own\""), "{said}");
+    let child = "extends = \"two.toml\"\n[[task.reward]]\nname = \"own\"\nagents = [\"right\"]\nweight = 9\n";
+    std::fs::write(place.path("child.toml"), child).unwrap();
+    assert_eq!(weights("child.toml", &[]), [1.0, 9.0]);
+}
+
 #[test]
 fn a_task_with_agents_is_checked_and_shown() {
     let place = place();

@@ -55,10 +55,10 @@ OSTLER_FN void judge(const EnvArgs& a, const Block b, const Terms& terms) {
       OSTLER_EACH(l) gain[l] += term[l];
     }
   });
-  unsigned* clipped = a.clipped + e;
   const float limit = a.reward_limit[0], low = a.reward_low[0], high = a.reward_high[0];
   for (int m = 0; m < t.nagent; m++) {
     float* gain = a.gain + m * n + e;
+    unsigned* clipped = a.clipped + m * n + e;
     OSTLER_EACH(l) {
       const bool absurd = magnitude(gain[l]) > limit;
       if (t.nclipped > 0) clipped[l] += gain[l] < low || gain[l] > high;

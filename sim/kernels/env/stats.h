@@ -18,11 +18,11 @@
   X(starts, count, one, "Starts of episodes whose conditions were looked at: tasks with `[task.start]`.") \
   X(start_tries, count, one, "Draws that they took.") \
   X(level_sum, sum, one, "Sum of the terrain's levels on which episodes began that ended.") \
-  X(rewards_clipped, count, one, "Rewards of agents that `task.rewards.clip` changed.") \
   X(starts_gave_up, count, one, "Those in which a condition failed in every try, so that the last counts.") \
   X(reward_sums, sum, nreward, "Per reward term: sum of weighted values.") \
   X(metric_sums, sum, nmetric, "Per metric: sum of the episodes' values.") \
   X(agent_return_sums, sum, nteam, "Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.") \
+  X(rewards_clipped, count, nclipped, "Of every agent `[M]`: how many of its rewards `task.rewards.clip` changed.") \
   X(terminations, count, nend, "Per termination cause: how many episodes it ended.") \
   X(faults, count, nfault, "Broken environments, by the bit of `State::fault`.") \
   X(causes, count, ncause, "Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by what was wrong first. The host looks for it.") \

@@ -37,7 +37,7 @@ OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
   const double mean = sum / t.nagent;
   count(a, e, s.return_sum, 0, mean);
   count(a, e, s.length_sum, 0, (double)a.length[e]);
-  if (t.nclipped > 0) count(a, e, s.rewards_clipped, 0, a.clipped[e]);
+  for (int m = 0; m < t.nclipped; m++) count(a, e, s.rewards_clipped, m, a.clipped[m * n + e]);
   if (t.nground > 0) count(a, e, s.level_sum, 0, (double)a.stand[3 * n + e]);
   OSTLER_ROLLED for (int k = 0; k < t.nreward; k++) count(a, e, s.reward_sums, k, (double)a.sums[k * n + e]);
   OSTLER_ROLLED for (int k = 0; k < t.nmetric; k++) {

@@ -309,7 +309,7 @@ fn what_is_recommended_is_understood() {
                 continue;
             }
             // Parts of a text that is put together, and signatures, name functions only.
-            let vague = ["{", "...", "()", "*", "[", "\\", "LIST"];
+            let vague = ["{", "...", "()", "*", "[", "\\", "LIST", "each(expr)", "others(expr)"];
             if vague.iter().any(|v| call.contains(v)) {
                 continue;
             }

@@ -100,6 +100,7 @@ fn sizes(spec: &EnvSpec) -> StatSizes {
         nreward: spec.reward_names.len(),
         nmetric: spec.metrics.len(),
         nteam: spec.agents.len(),
+        nclipped: spec.agents.len().max(1),
         nend: spec.termination_names.len(),
         nfault: fault::COUNT,
         ncause: spec.cause_names.len(),
@@ -206,11 +207,12 @@ impl EpisodeStats {
         self.causes.iter().sum()
     }
 
-    /// Share of the rewards of episodes that ended that `task.rewards.clip` changed, from 0 to 1;
-    /// nothing where none ended.
-    pub fn clipped_share(&self) -> Option<f64> {
-        let rewards = self.length_sum * self.agent_return_sums.len().max(1) as f64;
-        (rewards > 0.0).then(|| self.rewards_clipped as f64 / rewards)
+    /// The agent of whose rewards, in the episodes that ended, `task.rewards.clip` changed the
+    /// largest share, and that share, from 0 to 1; nothing where none ended.
+    pub fn most_clipped(&self) -> Option<(usize, f64)> {
+        let most = (0..self.rewards_clipped.len()).max_by_key(|&m| self.rewards_clipped[m])?;
+        let share = self.rewards_clipped[most] as f64 / self.length_sum;
+        share.is_finite().then_some((most, share))
     }
 
     /// Whether all finished episodes have their metrics: those that a device counted have none.

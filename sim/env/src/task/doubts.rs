@@ -4,6 +4,7 @@ use super::Task;
 use super::action::Law;
 use ostler_base::names::few;
 use ostler_engine::physics::{Overlap, Physics};
+use ostler_lang::draw::Distribution;
 use ostler_model::{Joint, JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
@@ -16,12 +17,12 @@ pub(crate) const INSIDE: f64 = 1e-3;
 const MOST: usize = 4;
 
 impl Task {
-    /// A default pose outside of limits, and outputs of 0 or of an untrained policy that are
-    /// clipped.
+    /// A default pose outside of limits, outputs of 0 or of an untrained policy that are clipped,
+    /// and noise of one sign.
     pub fn doubts(&self, model: &Model) -> Vec<String> {
         let beyond = out_of_reach(model, self);
         let beyond = beyond.or_else(|| narrow(model, self));
-        [out_of_limits(model, self), beyond].into_iter().flatten().collect()
+        [out_of_limits(model, self), beyond, one_sided(self)].into_iter().flatten().collect()
     }
 }
 
@@ -111,6 +112,24 @@ fn out_of_limits(model: &Model, task: &Task) -> Option<String> {
              another task.default_pose, or other values in [[task.reset]], lies within",
             task.pose.name,
             few(&beyond, MOST)
+        )
+    })
+}
+
+/// Noise that is never zero: two numbers are a range, and meant for two components.
+fn one_sided(task: &Task) -> Option<String> {
+    let told = task.observations.terms.iter().filter_map(|seen| {
+        let mut draws = seen.places().filter_map(|(_, _, sight)| sight.noise.as_ref());
+        let [low, high] =
+            draws.find(|d| d.distribution == Distribution::Uniform && d.range[0] > 0.0)?.range;
+        Some(format!("{} from {low} to {high}", seen.term.name))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "noise of observations is always positive: {}; a size for each component is \
+             noise = {{ each = [...] }}, an offset that stays is `bias`",
+            few(&told, MOST)
         )
     })
 }

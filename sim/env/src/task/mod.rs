@@ -157,7 +157,7 @@ impl Task {
         let lets = defined.rows(&scopes)?;
         let observations =
             observe::Observations::compile(&scope, &cfg.observation, &cfg.observations, &team)?;
-        actions.use_encoders(model, &cfg.action, &observations)?;
+        actions.use_encoders(model, &cfg.action, &observations, &team)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
         let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
         let mut ground = terrain::Ground::compile(&scope, cfg.terrain.as_ref(), &team)?;

@@ -6,11 +6,12 @@
 
 use super::read::{self, Names, Parts};
 use super::reset::Reset;
+use super::team::{AgentIndex, Team};
 use crate::config::ConfigError;
 use ostler_base::names::nearest;
 use ostler_lang::number;
 use ostler_model::arms::tendon_length;
-use ostler_model::{Actuator, JointKind, Keyframe, Model, Transmission};
+use ostler_model::{Actuator, Joint, JointKind, Keyframe, Model, Transmission};
 use std::ops::Range;
 
 /// Where the pose is named.
@@ -55,11 +56,14 @@ impl Pose {
             let own = team.fill(agent, text);
             let names = Names { agent, ..read };
             let key = named_keyframe(model, names, &own).map_err(|e| team.blame(agent, text, e))?;
-            for at in positions(model, key, agent.unwrap_or(0) == 0) {
+            for at in positions(model, key, team, agent) {
                 qpos[at] = f64::from(number(key.qpos[at], PATH)?);
             }
-            for (to, from) in ctrl.iter_mut().zip(&key.ctrl).filter(|c| *c.1 != 0.0) {
-                *to = f64::from(number(*from, PATH)?);
+            for (u, from) in key.ctrl.iter().enumerate().filter(|c| *c.1 != 0.0) {
+                let own = owner(team, &[&model.actuators[u].name]);
+                if agent.is_none() || own.is_none() || own == agent {
+                    ctrl[u] = f64::from(number(*from, PATH)?);
+                }
             }
         }
         let given = ctrl.iter().any(|c| *c != 0.0).then_some(&ctrl[..]);
@@ -194,20 +198,59 @@ pub(super) fn argument(target: &str) -> Option<&str> {
     Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
 }
 
-/// The positions that a keyframe sets: all of them, or (`all` false: one agent's, after
-/// another agent's) those of joints that it takes out of the initial pose, since the
-/// keyframe of an attached robot leaves the others' joints there.
-pub(super) fn positions(model: &Model, key: &Keyframe, all: bool) -> Vec<usize> {
-    let moved = |at: &Range<usize>| all || key.qpos[at.clone()] != model.qpos0[at.clone()];
-    let joints = model.joints.iter();
-    let own = joints.map(|j| j.qpos_adr..j.qpos_adr + j.kind.nq());
-    own.filter(moved).flatten().collect()
+/// The positions that a keyframe sets: all of them; of one agent's, those of joints that are
+/// called after it, and of the others' none. Joints that are called after nobody are the first
+/// agent's, or of later ones what their keyframes take out of the initial pose, since the keyframe
+/// of an attached robot leaves the others' joints there.
+pub(super) fn positions(
+    model: &Model,
+    key: &Keyframe,
+    team: &Team,
+    agent: AgentIndex,
+) -> Vec<usize> {
+    let moved = |at: Range<usize>| key.qpos[at.clone()] != model.qpos0[at];
+    let joints = model.joints.iter().filter(|joint| {
+        let own = sets(model, joint, team, agent);
+        own.unwrap_or_else(|| moved(joint.qpos_adr..joint.qpos_adr + joint.kind.nq()))
+    });
+    joints.flat_map(|j| j.qpos_adr..j.qpos_adr + j.kind.nq()).collect()
 }
 
-/// The velocities that a keyframe sets; `all` as for [`positions`].
-pub(super) fn velocities(key: &Keyframe, all: bool) -> Vec<usize> {
-    let each = key.qvel.iter().enumerate();
-    each.filter(|(_, v)| all || **v != 0.0).map(|(i, _)| i).collect()
+/// The velocities that a keyframe sets; as for [`positions`].
+pub(super) fn velocities(
+    model: &Model,
+    key: &Keyframe,
+    team: &Team,
+    agent: AgentIndex,
+) -> Vec<usize> {
+    let joints = model.joints.iter();
+    let each = joints.flat_map(|j| (j.dof_adr..j.dof_adr + j.kind.nv()).map(move |v| (j, v)));
+    let set = |&(joint, v): &(&Joint, usize)| {
+        let moved = |v: &f64| sets(model, joint, team, agent).unwrap_or(*v != 0.0);
+        key.qvel.get(v).is_some_and(moved)
+    };
+    each.filter(set).map(|(_, v)| v).collect()
+}
+
+/// Whether a keyframe of this agent, or of the world, sets a joint; nothing where that depends on
+/// whether it moves it.
+fn sets(model: &Model, joint: &Joint, team: &Team, agent: AgentIndex) -> Option<bool> {
+    let Some(agent) = agent else { return Some(true) };
+    match owner(team, &[&joint.name, &model.bodies[joint.body].name]) {
+        Some(own) => Some(own == agent),
+        None => (agent == 0).then_some(true),
+    }
+}
+
+/// The agent that something with these names is called after: `red` in `red_knee`, `red/knee`.
+fn owner(team: &Team, names: &[&str]) -> Option<usize> {
+    let called = |text: &&str, own: &str| {
+        text.strip_prefix(own).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    let all = team.names().iter().enumerate();
+    // Of `red` and `red_2` the longer name counts.
+    let fits = all.filter(|(_, own)| names.iter().any(|text| called(text, own)));
+    fits.max_by_key(|(_, own)| own.len()).map(|(agent, _)| agent)
 }
 
 #[cfg(test)]

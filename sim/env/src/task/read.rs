@@ -236,6 +236,11 @@ pub(super) fn unique(
         let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
         return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
+    if name.contains(['{', '}']) {
+        let why = format!("the name \"{name}\" has braces in it");
+        let help = "{agent} stands for a name where a term is made for each agent of [agents]";
+        return Err(ConfigError::new(path, why).help(help));
+    }
     if !seen.insert(name.to_string()) {
         return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
     }

@@ -73,13 +73,13 @@ fn instances<'a>(
         for agent in team.agents_of(&[&term.name]) {
             let name = team.fill(agent, &term.name);
             for (entries, name) in scope.defined.spelled(&name) {
-                unique(&mut seen, &name, format!("{path}.name"))?;
                 if !name_fits(&name) {
                     let why = format!("\"{name}\" cannot be a state's name");
                     return Err(ConfigError::new(format!("{path}.name"), why).help(
                         "letters, digits and _, no digit first; {agent} or a list in braces",
                     ));
                 }
+                unique(&mut seen, &name, format!("{path}.name"))?;
                 let unit = term.unit.as_deref();
                 let unit = unit.map(|text| Unit::known(text, &format!("{path}.unit")));
                 all.push(One {

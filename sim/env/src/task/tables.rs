@@ -49,7 +49,7 @@ impl Task {
             nstartvalue: self.reset.widest(),
             nuntil: self.start.conditions.len(),
             nrandom: self.start.random.len(),
-            nclipped: usize::from(score.clip.is_some()),
+            nclipped: score.clip.map_or(0, |_| self.team.count()),
             nshare: score.rewards.iter().map(|r| r.term.agents.len()).sum(),
             nterm: score.terminations.len(),
             nmetric: self.metrics.len(),
@@ -290,7 +290,7 @@ fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
 
 impl Observed {
     /// All its places in rows: in a critics' row or a policies', where, and how it is seen.
-    fn places(&self) -> impl Iterator<Item = (bool, Spot, &Sight)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (bool, Spot, &Sight)> {
         let policy = self.policy_at.iter().map(|&spot| (false, spot));
         let critic = self.critic_at.iter().map(|&spot| (true, spot));
         let sight = |critic| if critic { &self.critic } else { &self.policy };

@@ -44,6 +44,7 @@ impl Checker<'_> {
             "{each}" => (self.place.meant.each.or(any), "it stands inside each(...)"),
             _ => (self.place.meant.other.or(any), "it stands inside others(...)"),
         };
+        self.by_name |= placeholder != "{agent}";
         match agent.and_then(|a| agents.names.get(a)) {
             Some(name) => Ok(name.clone()),
             None => {
@@ -73,7 +74,7 @@ impl Checker<'_> {
                 span.clone(),
                 "each(...) and others(...) cannot stand in one another",
             )
-            .help("put them side by side, as in [each(a), others(b)]"));
+            .help("put them side by side, as in [each(pos({each})), others(pos({other}))]"));
         }
         let each = name == "each";
         let all: Vec<usize> = match each {
@@ -84,6 +85,7 @@ impl Checker<'_> {
             }
         };
         let mut values = Vec::with_capacity(all.len());
+        let before = std::mem::take(&mut self.by_name);
         for agent in all {
             self.place.meant = match each {
                 true => AgentNames { each: Some(agent), other: None },
@@ -92,6 +94,17 @@ impl Checker<'_> {
             let value = self.check(of);
             self.place.meant = AgentNames::default();
             values.push(value?);
+        }
+        if !std::mem::replace(&mut self.by_name, before) {
+            let (who, name) = if each { ("agent", "{each}") } else { ("other agent", "{other}") };
+            let why = format!(
+                "`{name}(...)` of what is the same for every {who}",
+                name = if each { "each" } else { "others" }
+            );
+            return Err(ExprError::new(span.clone(), why).help(format!(
+                "{name} stands for the {who}'s name in it, as in pos({name}); `action` and what \
+                 belongs to it are this agent's own: an other's are ctrl(\"{name}_*\")"
+            )));
         }
         self.concat(values, span.clone())
     }

@@ -40,7 +40,9 @@ pub struct Checker<'a> {
     /// The text that is being checked.
     pub(super) place: Place<'a>,
     /// Values of named expressions that were used.
-    pub(super) values: HashMap<Known, Value>,
+    pub(super) values: HashMap<Known, (Value, bool)>,
+    /// Whether `{each}` or `{other}` was read.
+    pub(super) by_name: bool,
     /// The named expression that is being checked by itself, if it is one.
     pub(super) trying: Option<usize>,
     /// Lists of which such an expression takes an entry.
@@ -67,6 +69,7 @@ impl<'a> Checker<'a> {
             remembered: HashMap::new(),
             place: Place::new(text, tree),
             values: HashMap::new(),
+            by_name: false,
             trying: None,
             free: BTreeSet::new(),
             steps: Steps::Mean,

@@ -22,11 +22,14 @@ impl<'a> Checker<'a> {
             return Err(error.help(format!("write {}({})", own.name, parameters.join(", "))));
         }
         let key = (index, Rc::clone(&self.place.entries), self.place.meant);
-        if let Some(known) = self.values.get(&key) {
+        if let Some((known, by_name)) = self.values.get(&key) {
+            self.by_name |= by_name;
             return Ok(known.clone());
         }
+        let before = std::mem::take(&mut self.by_name);
         let value = self.inside(index, Rc::from([]), None)?;
-        self.values.insert(key, value.clone());
+        self.values.insert(key, (value.clone(), self.by_name));
+        self.by_name |= before;
         Ok(value)
     }
 

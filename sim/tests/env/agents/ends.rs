@@ -23,7 +23,7 @@ name = "team"
 expr = "0.25 + 0 * time"
 [[task.reward]]
 name = "share"
-expr = "1 / (1 - others(action[0] * 0 + 0) - 4 * action[1])"
+expr = "1 / (1 - others(height({other})) * 0 - 4 * action[1])"
 [task.rewards]
 clip = [-2, 8]
 max_abs = 20
@@ -37,7 +37,7 @@ fn taken(env: &mut ostler_sim::BatchEnv) -> EpisodeStats {
 
 #[test]
 fn each_agents_sum_is_limited_by_itself() {
-    let text = TASK.replace("others(action[0] * 0 + 0)", "0");
+    let text = TASK.replace("others(height({other})) * 0", "0");
     let end = "[[task.termination]]\nname = \"end\"\nexpr = \"step_count >= 2\"";
     let mut env = built(SMALL, &format!("{text}\n{end}"));
     let mut out = Out::new(env.spec());
@@ -48,16 +48,17 @@ fn each_agents_sum_is_limited_by_itself() {
     // Red: 1 / (1 + 4) = 0.2; blue: -3 + 0.25 + 0.2 is clipped.
     out.step(&mut env, &[0.0, -1.0].repeat(6));
     assert_eq!(out.reward, [3.45, -2.0].repeat(3));
-    // One of an episode's four.
+    // One of an episode's two of blue.
     let stats = taken(&mut env);
-    assert_eq!((stats.episodes, stats.rewards_clipped, stats.clipped_share()), (3, 3, Some(0.25)));
+    assert_eq!((stats.episodes, &stats.rewards_clipped[..]), (3, &[0, 3][..]));
+    assert_eq!(stats.most_clipped(), Some((1, 0.5)));
 }
 
 #[test]
 fn what_breaks_one_agent_breaks_its_world_and_is_named() {
     // Blue's share is infinite in world 0; beyond the limit in world 1 for red; its
     // observation is no number in world 2.
-    let text = TASK.replace("others(action[0] * 0 + 0)", "0");
+    let text = TASK.replace("others(height({other})) * 0", "0");
     let mut env = built(SMALL, &text);
     let mut out = Out::new(env.spec());
     out.reset(&mut env, false);

@@ -39,6 +39,15 @@ fn mistakes_name_their_path_and_a_remedy() {
         ),
         (replaced(agents, "names = [\"red\", \"red\"]"), "agents.names[1]", "twice", ""),
         (
+            term(
+                "event",
+                "name = \"{agent}_hit\"\nwhen = \"reset\"\nset = \"mass(red)\"\nrange = [0.5, 1]",
+            ),
+            "task.event[0].name",
+            "\"{agent}_hit\" has braces in it",
+            "made for each agent",
+        ),
+        (
             replaced(agents, "names = [\"red\", \"b-lue\"]"),
             "agents.names[1]",
             "\"b-lue\" cannot be an agent's name",
@@ -171,6 +180,8 @@ fn expressions_are_underlined_as_they_were_written() {
         ),
         ("sum(«each()»)", "`each` takes 1 argument, this is 0", "each(expr)"),
         ("«others»", "`others` needs its arguments", "others(expr)"),
+        ("sum(«others(action)»)", "the same for every other agent", "{other} stands for"),
+        ("sum(«each(height(red))»)", "the same for every agent", "{each} stands for"),
         ("sum(each(height(«{each}_»)))", "called \"red_\"", "did you mean"),
     ];
     for (marked, message, help) in cases {

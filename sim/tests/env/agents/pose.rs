@@ -60,9 +60,13 @@ expr = "1"
 }
 
 fn build(cfg: &TaskConfig, backend: Backend) -> Result<BatchEnv, EnvError> {
+    build_in(WORLD, cfg, backend)
+}
+
+fn build_in(world: &str, cfg: &TaskConfig, backend: Backend) -> Result<BatchEnv, EnvError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("world.xml");
-    std::fs::write(&path, WORLD).unwrap();
+    std::fs::write(&path, world).unwrap();
     std::fs::write(dir.path().join("stick.xml"), STICK).unwrap();
     let sim = SimConfig {
         backend,
@@ -98,6 +102,30 @@ fn every_agents_keyframe_is_part_of_the_pose() {
         out.reset(&mut env, false);
         assert_eq!(out.policy[2..4], [0.0, 0.0]);
         assert_eq!(out.policy[8..10], [1.0, 0.0]);
+    }
+}
+
+/// Keyframes of a file of its own have all joints in them.
+#[test]
+fn every_agents_keyframe_sets_the_joints_that_are_called_after_it() {
+    let keys = r#"</worldbody><keyframe><key name="red_all" qpos="0.1 0.2 0.3 0.4" qvel="1 2 3 4"/>
+        <key name="blue_all" qpos="0.5 0.6 0.7 0.8" qvel="5 6 7 8"/></keyframe>"#;
+    let world = WORLD.replace("</worldbody>", keys);
+    for head in [
+        "default_pose = \"keyframe({agent}_all)\"",
+        "[[task.reset]]\ntarget = \"keyframe({agent}_all)\"",
+    ] {
+        let cfg = sticks(head);
+        let env = build_in(&world, &cfg, Backend::Native).unwrap();
+        assert_eq!(
+            env.compiled().pose.qpos,
+            [0.1, 0.2, 0.7, 0.8].map(|x| f64::from(x as f32)),
+            "{head}"
+        );
+        let mut env = build_in(&world, &cfg, Backend::Native).unwrap();
+        let mut out = Out::new(env.spec());
+        out.reset(&mut env, false);
+        assert_eq!((&out.policy[2..4], &out.policy[8..10]), (&[0.1, 0.2][..], &[0.7, 0.8][..]));
     }
 }
 

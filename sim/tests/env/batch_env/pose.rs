@@ -258,6 +258,22 @@ fn what_the_first_step_meets_is_told() {
     assert!(said[0].contains("turn by 2") && said[0].contains("angles are in rad"), "{said:?}");
 }
 
+/// Two numbers are a range, and one of them may be meant for each of two components.
+#[test]
+fn noise_of_one_sign_is_told() {
+    let doubts = |noise: &str| {
+        let mut cfg = seen("", SERVO);
+        let term = format!("[[observation]]\nname = \"q\"\nexpr = \"qpos[:2]\"\nnoise = {noise}");
+        cfg.observation = task(&term).observation;
+        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
+    };
+    for fine in ["0.1", "[-0.1, 0.2]", "{ each = [0.01, 0.02] }", "[0, 0.1]"] {
+        assert_eq!(doubts(fine), [""; 0], "{fine}");
+    }
+    let said = doubts("[0.01, 0.02]");
+    assert!(said.len() == 1 && said[0].contains("positive: q from 0.01 to 0.02; "), "{said:?}");
+}
+
 /// Outputs have no range of their own, and the actuator takes little of what a policy gives.
 #[test]
 fn outputs_that_their_actuators_cut_short_are_told() {

@@ -216,8 +216,13 @@ fn name(v: &Value) -> Option<&str> {
 }
 
 fn element(items: &[Value], part: &str) -> Option<usize> {
-    let named = items.iter().position(|v| name(v) == Some(part));
-    named.or_else(|| part.parse().ok().filter(|i| *i < items.len()))
+    let mut named = items.iter().enumerate().filter(|(_, v)| name(v) == Some(part));
+    match (named.next(), named.next()) {
+        // Of different agents: a number says which.
+        (Some((_, item)), Some(_)) if item.get("agents").is_some() => None,
+        (Some((at, _)), _) => Some(at),
+        (None, _) => part.parse().ok().filter(|i| *i < items.len()),
+    }
 }
 
 /// What a part of a key leads to.
@@ -250,7 +255,14 @@ fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String
                 Value::Array(items) => items.iter().filter_map(name).collect(),
                 _ => Vec::new(),
             };
+            let several = (0..known.len()).filter(|i| known[*i] == part);
+            let several: Vec<String> = several.map(|i| format!("[{i}]")).collect();
             let help = match nearest(part, known.iter().copied()) {
+                _ if several.len() > 1 => {
+                    let which = several.join(" or ");
+                    let why = format!("{key}: several are called \"{part}\"");
+                    return (why, Some(format!("write {which} in place of .{part}")));
+                }
                 Some(near) => Some(format!("did you mean \"{near}\"?")),
                 None if known.is_empty() => None,
                 None => Some(format!("there are {}", known.join(", "))),

@@ -1,6 +1,7 @@
 //! Encoders that are off: position targets are meant in what they say.
 
 use super::super::observe::{Observations, Observed};
+use super::super::team::Team;
 use super::{Actions, Encoder, Law};
 use crate::config::{ActionTerm, ConfigError, ObservationGroup};
 use ostler_lang::expr::ElementKind;
@@ -14,6 +15,7 @@ impl Actions {
         model: &Model,
         terms: &[ActionTerm],
         observations: &Observations,
+        team: &Team,
     ) -> Result<(), ConfigError> {
         for (t, term) in terms.iter().enumerate() {
             let Some(name) = &term.encoders else { continue };
@@ -24,8 +26,9 @@ impl Actions {
                     return Err(ConfigError::new(path, message).help("leave it out"));
                 };
                 let agent = self.own.iter().position(|own| own.contains(&drive.output));
+                let name = &*team.fill(agent.filter(|_| team.is_several()), name);
                 let named = |o: &(usize, &Observed)| {
-                    o.1.term.name == *name
+                    o.1.term.name == name
                         && Some(o.1.agent) == agent
                         && o.1.group == ObservationGroup::Policy
                 };

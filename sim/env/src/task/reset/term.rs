@@ -39,8 +39,7 @@ pub(super) fn add(
         builder.value = Some(value::compile(scope, (team, agent), expr, &units, &path)?);
     }
     if let Target::Keyframes = meant {
-        let first = agent.unwrap_or(0) == 0;
-        let done = builder.keyframes(&text, first, *draws).map_err(blame)?;
+        let done = builder.keyframes(&text, *draws).map_err(blame)?;
         let chosen = |op: &Operation| op.draw.is_some();
         *draws += u32::from(done.iter().any(chosen));
         reset.operations.extend(done);
@@ -440,8 +439,8 @@ impl Builder<'_> {
     }
 
     /// The coordinates of `keyframe(NAME)`, or of one of `keyframe([A, B])`. Where every agent
-    /// has a keyframe of its own, those after the `first` leave alone what they do not move.
-    fn keyframes(&self, text: &str, first: bool, word: u32) -> Result<Vec<Operation>, ConfigError> {
+    /// has a keyframe of its own, each sets its own joints.
+    fn keyframes(&self, text: &str, word: u32) -> Result<Vec<Operation>, ConfigError> {
         let path = self.at("target");
         let t = self.term;
         if self.has_numbers() || t.within_limits.is_some() || !t.choice.is_empty() {
@@ -461,8 +460,9 @@ impl Builder<'_> {
         let mut positions = Vec::new();
         let mut velocities = Vec::new();
         for key in &keys {
-            positions.extend(pose::positions(self.model, key, first));
-            velocities.extend(pose::velocities(key, first));
+            let Names { team, agent, .. } = self.read;
+            positions.extend(pose::positions(self.model, key, team, agent));
+            velocities.extend(pose::velocities(self.model, key, team, agent));
         }
         let places = |mut of: Vec<usize>| {
             of.sort_unstable();

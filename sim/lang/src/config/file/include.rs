@@ -264,15 +264,26 @@ pub(super) fn merge(base: &mut Node, over: Node) {
         (Value::Array(base), Value::Array(over))
             if !base.is_empty() && !over.is_empty() && named(base) && named(&over) =>
         {
-            let own = |n: &Node| identity(n).map(|(a, b)| (a.to_string(), b.to_string()));
+            let name = |n: &Node| identity(n).map(|(a, b)| (a.to_string(), b.to_string()));
+            // Terms of one name are of different agents; one alone is meant without them, too.
             let mut places = HashMap::new();
+            let mut of_name: HashMap<_, Vec<usize>> = HashMap::new();
             for (i, item) in base.iter().enumerate() {
-                places.entry(own(item)).or_insert(i);
+                places.entry((name(item), agents(item))).or_insert(i);
+                of_name.entry(name(item)).or_default().push(i);
             }
+            let mut over_of_name: HashMap<_, usize> = HashMap::new();
+            over.iter().for_each(|item| *over_of_name.entry(name(item)).or_default() += 1);
             for item in over {
-                match places.entry(own(&item)) {
-                    Entered::Occupied(at) => merge(&mut base[*at.get()], item),
-                    Entered::Vacant(place) => {
+                let name = name(&item);
+                let alone = match of_name.get(&name).map(Vec::as_slice) {
+                    Some(&[one]) if over_of_name.get(&name) == Some(&1) => Some(one),
+                    _ => None,
+                };
+                match (places.entry((name, agents(&item))), alone) {
+                    (Entered::Occupied(at), _) => merge(&mut base[*at.get()], item),
+                    (_, Some(one)) => merge(&mut base[one], item),
+                    (Entered::Vacant(place), None) => {
                         place.insert(base.len());
                         base.push(item);
                     }
@@ -293,6 +304,18 @@ fn identity(node: &Node) -> Option<(&str, &str)> {
     };
     let group = text("group").filter(|g| *g != "policy");
     Some((text("name").or_else(|| text("key"))?, group.unwrap_or("")))
+}
+
+/// The agents that an element is of, where it says so: two may then have one name.
+fn agents(node: &Node) -> Vec<String> {
+    let Some(Value::Array(all)) = node.get("agents").map(|e| &e.node.value) else {
+        return Vec::new();
+    };
+    let text = |n: &Node| match &n.value {
+        Value::Str(s) => Some(s.clone()),
+        _ => None,
+    };
+    all.iter().filter_map(text).collect()
 }
 
 /// Drops elements of lists with `enabled = false`, and the key from the others.

@@ -64,6 +64,7 @@ pub(crate) fn apply(
             let message = match &e {
                 NoStep::Leaf(kind) => format!("{what} is {kind}, it has no \"{segment}\""),
                 NoStep::Element(_) => format!("{what} has no element \"{segment}\""),
+                NoStep::Several(_) => format!("{what} has several elements \"{segment}\""),
             };
             let d = Diagnostic::at(sources, &here, message);
             match e {
@@ -75,6 +76,10 @@ pub(crate) fn apply(
                         "{near}elements are named {} or numbered from 0",
                         names.join(", ")
                     ))
+                }
+                NoStep::Several(at) => {
+                    let at = at.iter().map(|i| format!("{what}[{i}]"));
+                    d.help(format!("write {}", at.collect::<Vec<_>>().join(" or ")))
                 }
                 _ => d,
             }
@@ -136,6 +141,8 @@ fn value(sources: &Sources, source: usize, offset: usize) -> Node {
 enum NoStep {
     Leaf(String),
     Element(Vec<String>),
+    /// Their places.
+    Several(Vec<usize>),
 }
 
 fn step<'a>(node: &'a mut Node, segment: &str, here: &Origin) -> Result<&'a mut Node, NoStep> {
@@ -164,11 +171,13 @@ fn step<'a>(node: &'a mut Node, segment: &str, here: &Origin) -> Result<&'a mut 
                 _ => None,
             };
             let names: Vec<String> = items.iter().filter_map(name).collect();
-            let at = items
-                .iter()
-                .position(|n| name(n).as_deref() == Some(segment))
-                .or_else(|| segment.parse().ok().filter(|i| *i < items.len()));
-            match at {
+            let called = |n: &Node| name(n).as_deref() == Some(segment);
+            let all: Vec<usize> = (0..items.len()).filter(|&i| called(&items[i])).collect();
+            if all.len() > 1 && all.iter().any(|&i| items[i].get("agents").is_some()) {
+                return Err(NoStep::Several(all));
+            }
+            let number = || segment.parse().ok().filter(|i| *i < items.len());
+            match all.first().copied().or_else(number) {
                 Some(at) => Ok(&mut items[at]),
                 None => Err(NoStep::Element(names)),
             }

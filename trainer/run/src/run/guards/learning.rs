@@ -2,6 +2,7 @@
 
 use ostler_learn::learner::UpdateStats;
 use ostler_sim::EpisodeStats;
+use ostler_sim::env::AgentSpec;
 
 /// Share of the standard deviation at the start below which a policy hardly explores.
 const COLLAPSED: f64 = 0.15;
@@ -32,14 +33,15 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    /// Looks at one iteration of a policy whose standard deviation began at `init_std`; what is to
-    /// be said for the first time.
+    /// Looks at one iteration of a policy whose standard deviation began at `init_std`, and of these
+    /// `agents`, where there are several; what is to be said for the first time.
     pub(super) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
         init_std: f64,
+        agents: &[AgentSpec],
     ) -> Vec<String> {
         let mut said = Vec::new();
         if stats.episodes > 0 {
@@ -66,11 +68,13 @@ impl Learning {
                  help (docs/not-learning.md)"
             ));
         }
-        if let Some(share) = stats.clipped_share().filter(|_| self.clipped_for < CLIPPED_FOR) {
+        let most = stats.most_clipped().filter(|_| self.clipped_for < CLIPPED_FOR);
+        if let Some((agent, share)) = most {
             self.clipped_for = if share > CLIPPED { self.clipped_for + 1 } else { 0 };
             if self.clipped_for == CLIPPED_FOR {
+                let whose = agents.get(agent).map_or(String::new(), |a| format!(" of {}", a.name));
                 said.push(format!(
-                    "task.rewards.clip changes {:.0} % of the rewards, and has changed most of them \
+                    "task.rewards.clip changes {:.0} % of the rewards{whose}, and has changed most of them \
                      for {CLIPPED_FOR} iterations: the policy cannot learn from what is clipped. \
                      Smaller penalties or wider limits help; Train/clipped_rewards counts on",
                     100.0 * share
@@ -109,7 +113,7 @@ mod tests {
         for i in 1..=500 {
             // Rises until 150.
             let stats = iteration(i.min(150) as f64);
-            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0);
+            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0, &[]);
             said.extend(lines.into_iter().map(|line| (i, line)));
         }
         assert_eq!(said.len(), 1, "{said:?}");
@@ -123,44 +127,43 @@ mod tests {
         let mut learning = Learning::default();
         for i in 1..=500 {
             let ret = i as f64;
-            assert_eq!(learning.look(i, &update(0.01), &iteration(ret), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(0.01), &iteration(ret), 1.0, &[]), [""; 0]);
         }
         for i in 501..=900 {
-            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0), 1.0), [""; 0]);
-            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0), 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0), 1.0, &[]), [""; 0]);
+            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0), 1.0, &[]), [""; 0]);
         }
     }
 
     #[test]
     fn noise_that_grows_is_told() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0), 1.0), [""; 0]);
-        let said = learning.look(2, &update(3.1), &iteration(1.0), 1.0);
+        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0), 1.0, &[]), [""; 0]);
+        let said = learning.look(2, &update(3.1), &iteration(1.0), 1.0, &[]);
         assert!(said[0].contains("up to 3.10 from 1"), "{said:?}");
-        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0), 1.0), [""; 0]);
+        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0), 1.0, &[]), [""; 0]);
     }
 
     #[test]
     fn rewards_that_stay_clipped_are_told_once() {
         let mut learning = Learning::default();
+        // Two agents; the other's are never clipped.
         let mut look = |i, clipped| {
-            // Two agents, 100 steps each.
-            let agent_return_sums = vec![1.0; 2];
-            let own = EpisodeStats { agent_return_sums, ..iteration(1.0) };
-            let stats = EpisodeStats { length_sum: 100.0, rewards_clipped: clipped, ..own };
-            learning.look(i, &update(1.0), &stats, 1.0)
+            let rewards_clipped = vec![0, clipped];
+            let stats = EpisodeStats { length_sum: 100.0, rewards_clipped, ..iteration(1.0) };
+            learning.look(i, &update(1.0), &stats, 1.0, &[])
         };
         // An iteration with fewer of them begins anew.
         for i in 1..=19 {
-            assert_eq!(look(i, 120), [""; 0]);
+            assert_eq!(look(i, 60), [""; 0]);
         }
         for i in 20..=39 {
-            assert_eq!(look(i, if i == 20 { 100 } else { 120 }), [""; 0]);
+            assert_eq!(look(i, if i == 20 { 50 } else { 60 }), [""; 0]);
         }
-        let said = look(40, 140);
+        let said = look(40, 70);
         assert!(said[0].contains("changes 70 % of the rewards"), "{said:?}");
         for i in 41..=80 {
-            assert_eq!(look(i, 140), [""; 0]);
+            assert_eq!(look(i, 70), [""; 0]);
         }
     }
 
@@ -169,7 +172,7 @@ mod tests {
         let mut learning = Learning::default();
         let none = EpisodeStats::default();
         for i in 1..=50 {
-            assert_eq!(learning.look(i, &update(1.0), &none, 1.0), [""; 0]);
+            assert_eq!(learning.look(i, &update(1.0), &none, 1.0, &[]), [""; 0]);
         }
     }
 }

@@ -57,7 +57,8 @@ impl Watch {
         (steps, spec): (u64, &EnvSpec),
         config: &Config,
     ) {
-        for line in self.learning.look(iteration, update, stats, config.actor.init_std) {
+        let init_std = config.actor.init_std;
+        for line in self.learning.look(iteration, update, stats, init_std, &spec.agents) {
             tracing::warn!("iteration {iteration}: {line}");
         }
         self.causes.resize(spec.cause_names.len(), 0);
@@ -143,6 +144,8 @@ fn causes(names: &[String], counts: &[u64]) -> String {
 
 /// A remedy for the most frequent of such causes.
 fn advice(causes: &str) -> &'static str {
+    // The most frequent of those that were looked at.
+    let causes = causes.split(", ").find(|c| !c.starts_with("unexamined/")).unwrap_or(causes);
     let of = |what: &str| causes.split('/').nth(1) == Some(what);
     if of("reward") || of("observation") || of("native") {
         "That term is not a number there: look for a division by zero, a root or a logarithm"
@@ -152,6 +155,9 @@ fn advice(causes: &str) -> &'static str {
          [[task.observation]]"
     } else if of("action") {
         "The policy's output is not a number: see Guard/non_finite_params and the learning rate"
+    } else if causes.starts_with("position/") || causes.starts_with("speed/") {
+        "That is beyond sim.max_position, sim.max_speed or a [[sim.limit]]: where the motion is \
+         wanted, a wider one; else a smaller sim.dt, weaker actions or a gentler reset"
     } else {
         "A smaller sim.dt, weaker actions or a gentler reset may help"
     }

@@ -64,8 +64,8 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
         for (agent, sum) in spec.agents.iter().zip(&stats.agent_return_sums) {
             r.put_in("Train/agent_reward/", &agent.name, sum / n);
         }
-        if let (Some(_), Some(share)) =
-            (run.setup.config().task.rewards.clip, stats.clipped_share())
+        if let (Some(_), Some((_, share))) =
+            (run.setup.config().task.rewards.clip, stats.most_clipped())
         {
             r.put("Train/clipped_rewards", share);
         }
