@@ -73,7 +73,7 @@ fn instances<'a>(
         for agent in team.agents_of(&[&term.name]) {
             let name = team.fill(agent, &term.name);
             for (entries, name) in scope.defined.spelled(&name) {
-                if !name_fits(&name) {
+                if !name.is_empty() && !name_fits(&name) {
                     let why = format!("\"{name}\" cannot be a state's name");
                     return Err(ConfigError::new(format!("{path}.name"), why).help(
                         "letters, digits and _, no digit first; {agent} or a list in braces",
