@@ -91,6 +91,15 @@ fn connections(pid: u32) -> usize {
     names.filter(|name| name.trim() == "serve one").count()
 }
 
+/// Raises a flag when it goes.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn floods_take_neither_memory_nor_the_turns_of_others() {
     let dir = odd();
@@ -133,6 +142,8 @@ fn floods_take_neither_memory_nor_the_turns_of_others() {
             let (served, stop) = (&served, &stop);
             threads.spawn(move || flood(served, begin, again, stop));
         }
+        // Whatever fails here: the floods end, too.
+        let _end = Ends(&stop);
         let mut rows = 0;
         while rows < 60 || began.elapsed() < ATTACK {
             looker.row();
@@ -148,7 +159,6 @@ fn floods_take_neither_memory_nor_the_turns_of_others() {
             late.heard(|s| s["speed"] == 0.25);
             served.page().data["live"] == true
         };
-        stop.store(true, Ordering::Relaxed);
         assert!(rows >= 60 && late, "{rows} rows in {:?}", began.elapsed());
     });
     let grown = peak(served.pid()).saturating_sub(before);

@@ -223,6 +223,9 @@ pub(super) fn spread(
     }
 }
 
+/// What stands for agents' names in texts.
+const PLACEHOLDERS: [&str; 4] = ["{agent}", "{agents}", "{each}", "{other}"];
+
 /// Refuses an empty or repeated name.
 pub(super) fn unique(
     seen: &mut HashSet<String>,
@@ -236,8 +239,9 @@ pub(super) fn unique(
         let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
         return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
-    if name.contains(['{', '}']) {
-        let why = format!("the name \"{name}\" has braces in it");
+    if let Some(placeholder) = PLACEHOLDERS.iter().find(|p| name.contains(**p)) {
+        let why =
+            format!("the name \"{name}\" has {placeholder} in it, which stands for nobody here");
         let help = "{agent} stands for a name where a term is made for each agent of [agents]";
         return Err(ConfigError::new(path, why).help(help));
     }

@@ -44,7 +44,7 @@ fn mistakes_name_their_path_and_a_remedy() {
                 "name = \"{agent}_hit\"\nwhen = \"reset\"\nset = \"mass(red)\"\nrange = [0.5, 1]",
             ),
             "task.event[0].name",
-            "\"{agent}_hit\" has braces in it",
+            "\"{agent}_hit\" has {agent} in it",
             "made for each agent",
         ),
         (
