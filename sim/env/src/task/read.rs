@@ -5,7 +5,7 @@ use super::team::{AgentIndex, Team};
 use crate::config::{ConfigError, OneOrMany};
 use ostler_base::names::{few, listed, matches, select};
 use ostler_base::text::obeyed;
-use ostler_lang::expr::Definitions;
+use ostler_lang::expr::{Definitions, PLACEHOLDERS};
 use ostler_lang::number;
 use ostler_model::{JointKind, Model};
 use std::collections::{BTreeSet, HashSet};
@@ -223,9 +223,6 @@ pub(super) fn spread(
     }
 }
 
-/// What stands for agents' names in texts.
-const PLACEHOLDERS: [&str; 4] = ["{agent}", "{agents}", "{each}", "{other}"];
-
 /// Refuses an empty or repeated name.
 pub(super) fn unique(
     seen: &mut HashSet<String>,
@@ -239,7 +236,8 @@ pub(super) fn unique(
         let why = format!("the name {name:?} holds U+{:04X}, which is not shown", c as u32);
         return Err(ConfigError::new(path, why).help("leave out what nobody can see"));
     }
-    if let Some(placeholder) = PLACEHOLDERS.iter().find(|p| name.contains(**p)) {
+    let mut known = PLACEHOLDERS.into_iter().chain(["{agents}"]);
+    if let Some(placeholder) = known.find(|p| name.contains(p)) {
         let why =
             format!("the name \"{name}\" has {placeholder} in it, which stands for nobody here");
         let help = "{agent} stands for a name where a term is made for each agent of [agents]";

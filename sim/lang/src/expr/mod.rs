@@ -55,6 +55,7 @@ pub use inputs::{Column, Columns};
 pub use looks::{Look, LookOf, Looks};
 pub use ops::Op;
 pub use ostler_engine::phases::BLOCK;
+pub use place::PLACEHOLDERS;
 pub use program::{Code, Program, Scratch, Step};
 pub use readings::{Readings, Scan, ScanKind};
 pub use scope::{Agents, Scope};

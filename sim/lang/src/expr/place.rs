@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
 }
 
 /// Placeholder of an agent's name.
-pub(crate) const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
+pub const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
 
 /// Which agents `{each}` and `{other}` stand for now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -185,6 +185,9 @@ mod tests {
         assert_eq!(causes(&names, &[0; 5]), "");
         assert!(advice("nan/reward/track 3, nan/joint/knee 1").contains("division by zero"));
         assert!(advice("nan/joint/knee 3, nan/reward/track 1").contains("sim.dt"));
+        let unexamined = "unexamined/others 9, nan/reward/track 3";
+        assert!(advice(unexamined).contains("division by zero"));
+        assert!(advice("position/joint/knee 3").contains("[[sim.limit]]"));
         assert!(advice("").contains("sim.dt"));
     }
 }

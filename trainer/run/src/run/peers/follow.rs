@@ -2,7 +2,7 @@
 
 use super::lead::{is_cut_short, magnitude, version};
 use super::{ANSWERS, Answer, Done, ORDERS, Order, written};
-use crate::run::engine::{build_envs, demonstrations, kernel, one_env, reflection};
+use crate::run::engine::{demonstrations, kernel, one_env, reflection};
 use crate::run::error::{FAILED, LOST, OK, RunError};
 use crate::run::find;
 use crate::run::parts::Parts;
@@ -306,10 +306,8 @@ impl Follower<'_> {
         let _kernel = kernel::settle(loaded, model, true, None).map_err(|e| {
             RunError::Usage(format!("process {rank} cannot have the kernel of process 0: {e}"))
         })?;
-        let mut spec: EnvSpec = match loaded.foreign {
-            Some(_) => build_envs(loaded, &loaded.config, model, (0, 1), loaded.config.seed)?
-                .spec()
-                .clone(),
+        let mut spec: EnvSpec = match &loaded.foreign {
+            Some(foreign) => foreign.facts()?.spec.clone(),
             None => one_env(loaded, model)?.spec().clone(),
         };
         spec.reflection = reflection(loaded, model)?.map(Arc::new);
