@@ -190,6 +190,23 @@ fn earlier_versions_play_and_are_kept() {
     }
 }
 
+/// Who acts instead has learnt with this robot.
+#[test]
+fn another_robots_policy_acts_for_no_agent() {
+    let place = place();
+    place.train("a", 1, &[]);
+    std::fs::write(place.path("robots/other.xml"), CARTS.replacen("model=\"", "model=\"other_", 1))
+        .unwrap();
+    place.train("b", 1, &["task.robot=robots/other.xml"]);
+    place.ok(&["eval", "a", "--episodes", "2", "--instead", "left=a"]);
+    let said = place.fails(2, &["eval", "a", "--episodes", "2", "--instead", "left=b"]);
+    let [theirs, ours] = ["it is of robot \"other_", "here it is robot \""].map(|t| said.find(t));
+    assert!(
+        theirs < ours && theirs.is_some() && !said.contains("here it is robot \"other"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_failure_is_replayed() {
     let place = place();

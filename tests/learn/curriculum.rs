@@ -202,6 +202,23 @@ points = [[0, 1.5], [40, 3.0]]"#,
     assert_eq!(err.matches(said).count(), 1, "{err}");
 }
 
+/// Its last value is what the file wants, and no iteration has it.
+#[test]
+fn a_schedule_that_ends_after_the_run_is_told() {
+    let place = place(
+        r#"[[curriculum]]
+key = "task.reward.alive.weight"
+points = [[0, 1], [40, 3]]"#,
+    );
+    let said = "note: task.reward.alive.weight comes to 2.95 in the run's 40 iterations, and would \
+                be 3 only at iteration 40: ";
+    let checked = |n: u32| place.ok(&["check", "pole.toml", &format!("runner.max_iterations={n}")]);
+    assert!(checked(40).contains(said), "{}", checked(40));
+    assert!(!checked(41).contains("only at iteration"));
+    let out = text(&place.run(&["train", "pole.toml", "--out", "a", "runner.max_iterations=2"]));
+    assert_eq!(out.matches("comes to 1.05 in the run's 2 iterations").count(), 1, "{out}");
+}
+
 #[test]
 fn the_summary_says_what_was_survived() {
     let place = Place::new();

@@ -322,6 +322,9 @@ fn mistakes_in_arguments_forge_no_line() {
         &["train", "--episodes", odd],
         &["eval", "runs/x", "--episodes", odd],
         &["bench", "cartpole", "--seconds", odd],
+        &["check", odd],
+        &["eval", odd],
+        &["report", odd],
     ] {
         let said = place.fails(2, args);
         let forged = |line: &str| line.trim_start().starts_with("::error");

@@ -10,12 +10,21 @@ const STARTS: usize = 16;
 /// Causes of one line.
 const MOST: usize = 4;
 
+/// What [`BatchEnv::rehearse`] met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rehearsal {
+    /// What no task wants, a line a kind.
+    pub notes: Vec<String>,
+    /// Every environment broke in its first step: nothing can be learnt.
+    pub hopeless: bool,
+}
+
 impl BatchEnv {
     /// Draws some starts, makes one step with outputs of 0 from each, and says in lines what no
     /// task wants: shapes inside each other, joints far beyond their limits, episodes that are
-    /// over after that step, numbers that are none. The environments stand at the last of them
+    /// over after that step, numbers that are none, starts that fulfil no `until`. The environments stand at the last of them
     /// then. It takes some steps' time.
-    pub fn rehearse(&mut self) -> Vec<String> {
+    pub fn rehearse(&mut self) -> Rehearsal {
         let (nq, n) = (self.model.nq, self.spec.num_envs);
         let actions = vec![0.0; n * self.task.actions.raw_width()];
         let mut results = Results::new(&self.spec);
@@ -59,7 +68,15 @@ impl BatchEnv {
         });
         let beyond = doubts::starts_beyond(&self.model, &starts);
         let inside = doubts::overlaps(&self.model, &*self.physics, &starts);
-        [inside, beyond, over, broken].into_iter().flatten().collect()
+        let vain = (all.starts > 0 && all.starts_gave_up == all.starts).then(|| {
+            format!(
+                "none of {} starts fulfils task.start.until, for it failed in every try: a weaker \
+                 condition, wider [[task.reset]] terms or more `tries`",
+                all.starts
+            )
+        });
+        let notes = [inside, beyond, vain, over, broken].into_iter().flatten().collect();
+        Rehearsal { notes, hopeless: all.broken() as usize >= starts.len() }
     }
 }
 

@@ -90,6 +90,14 @@ impl Commands {
             let frame = term.frame.as_deref().unwrap_or_default();
             for agent in team.agents_of(&[&term.name, &term.unit, frame]) {
                 let name = team.fill(agent, &term.name);
+                if agent.is_some_and(|agent| agent > 0) && name == term.name {
+                    let why = format!(
+                        "\"{name}\" would be every agent's: `frame` or `unit` names {{agent}}, the \
+                         name does not"
+                    );
+                    return Err(ConfigError::new(format!("{path}.name"), why)
+                        .help(format!("name = \"{{agent}}_{name}\"")));
+                }
                 unique(&mut seen, &name, format!("{path}.name"))?;
                 let when = match timing {
                     Timing::Every(steps) => When::Every(steps),

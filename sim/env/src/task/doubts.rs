@@ -18,11 +18,20 @@ const MOST: usize = 4;
 
 impl Task {
     /// A default pose outside of limits, outputs of 0 or of an untrained policy that are clipped,
-    /// and noise of one sign.
+    /// outputs that reach far beyond a joint's range, noise of one sign, observations that are
+    /// always the same, agents whose names begin alike.
     pub fn doubts(&self, model: &Model) -> Vec<String> {
         let beyond = out_of_reach(model, self);
         let beyond = beyond.or_else(|| narrow(model, self));
-        [out_of_limits(model, self), beyond, one_sided(self)].into_iter().flatten().collect()
+        let said = [
+            out_of_limits(model, self),
+            beyond,
+            wide(model, self),
+            one_sided(self),
+            constant(self),
+            of_two_agents(self.team.names()),
+        ];
+        said.into_iter().flatten().collect()
     }
 }
 
@@ -134,6 +143,62 @@ fn one_sided(task: &Task) -> Option<String> {
     })
 }
 
+/// Observations that a scale of 0 or a clip without width makes the same number whatever happens.
+fn constant(task: &Task) -> Option<String> {
+    let told = task.observations.terms.iter().filter_map(|seen| {
+        let clipped = seen.clip.is_some_and(|[low, high]| low == high);
+        let why = match seen.scale.contains(&0.0) {
+            true => "scale = 0",
+            false if clipped => "a clip of no width",
+            false => return None,
+        };
+        Some(format!("{} ({why})", seen.term.name))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "observations that are always the same tell a policy nothing: {}; leave the term or \
+             the key out",
+            few(&told, MOST)
+        )
+    })
+}
+
+/// Agents of whose parts a pattern of another one's has some: `red_*` fits `red_b_hip`.
+fn of_two_agents(names: &[String]) -> Option<String> {
+    let longer = |short: &String| {
+        let begins = format!("{short}_");
+        names.iter().find(|name| name.starts_with(&begins)).map(|long| (short.clone(), long))
+    };
+    let (short, long) = names.iter().find_map(longer)?;
+    Some(format!(
+        "the name of agent {long} begins with that of {short}: a pattern {{agent}}_* has parts of \
+         both for {short}; another name keeps them apart"
+    ))
+}
+
+/// Joint targets that an output of 1 moves by more than the whole range of their joint.
+fn wide(model: &Model, task: &Task) -> Option<String> {
+    let told = task.actions.drives.iter().filter_map(|drive| {
+        let Law::Affine { scale, position: true, .. } = drive.law else { return None };
+        let actuator = &model.actuators[drive.actuator];
+        let joint = &model.joints[actuator.joint()?];
+        let ([low, high], unit) = (joint.range?, joint.kind.scalar_unit()?);
+        let by = f64::from(scale.abs()) / actuator.gear[0].abs();
+        let name = &actuator.name;
+        (by > high - low)
+            .then(|| format!("{name} by {by:.3} {unit} in a range of {:.3}", high - low))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "an output of 1 moves targets by more than their joints can move: {}; angles are in \
+             rad, `scale` is theirs for an output of 1",
+            few(&told, MOST)
+        )
+    })
+}
+
 fn out_of_reach(model: &Model, task: &Task) -> Option<String> {
     let clipped = task.actions.drives.iter().filter_map(|drive| {
         let Law::Affine { offset, position: true, .. } = drive.law else { return None };
@@ -172,4 +237,26 @@ fn narrow(model: &Model, task: &Task) -> Option<String> {
             few(&clipped, MOST)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_whose_names_begin_alike_are_told() {
+        let said = |names: &[&str]| {
+            of_two_agents(&names.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        for fine in [&["red", "blue"][..], &["red", "redder"], &["re", "red"], &[]] {
+            assert_eq!(said(fine), None, "{fine:?}");
+        }
+        for told in [["red", "red_b"], ["red_b", "red"]] {
+            let said = said(&told).unwrap();
+            assert!(
+                said.starts_with("the name of agent red_b begins with that of red: "),
+                "{said}"
+            );
+        }
+    }
 }

@@ -108,7 +108,9 @@ impl Task {
         let commands = command::Commands::compile(model, &cfg.command, names, step_dt)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
-            params.push(open(value, &format!("task.params.{name}"))? as f32);
+            let path = format!("task.params.{name}");
+            read::readable(name, &path)?;
+            params.push(open(value, &path)? as f32);
         }
         let of_params: Vec<String> = cfg.params.keys().cloned().collect();
         let (none, readings) = (HistoryBuilder::default(), Readings::default());

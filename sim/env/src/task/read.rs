@@ -229,6 +229,15 @@ pub(super) fn unique(
     name: &str,
     path: String,
 ) -> Result<(), ConfigError> {
+    readable(name, &path)?;
+    if !seen.insert(name.to_string()) {
+        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
+    }
+    Ok(())
+}
+
+/// Refuses an empty name, one that cannot be seen, and one with a placeholder.
+pub(super) fn readable(name: &str, path: &str) -> Result<(), ConfigError> {
     if name.is_empty() {
         return Err(ConfigError::new(path, "the name is empty"));
     }
@@ -242,9 +251,6 @@ pub(super) fn unique(
             format!("the name \"{name}\" has {placeholder} in it, which stands for nobody here");
         let help = "{agent} stands for a name where a term is made for each agent of [agents]";
         return Err(ConfigError::new(path, why).help(help));
-    }
-    if !seen.insert(name.to_string()) {
-        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
     }
     Ok(())
 }

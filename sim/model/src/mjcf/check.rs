@@ -18,6 +18,7 @@ pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> 
             notes.push(Note { at: e.at, what, why });
             return Ok(());
         }
+        Role::Apart => return Ok(()),
         Role::Read => {}
     }
     if let Some(at) = e.stray {

@@ -48,6 +48,18 @@ fn mistakes_name_their_path_and_a_remedy() {
             "made for each agent",
         ),
         (
+            format!("{GOOD}\n[task.params]\n\"{{agent}}_far\" = 1.0\n"),
+            "task.params.{agent}_far",
+            "\"{agent}_far\" has {agent} in it",
+            "made for each agent",
+        ),
+        (
+            term("command", "name = \"to\"\nunit = \"m\"\nrange = [[0, 1]]\nframe = \"{agent}\""),
+            "task.command[0].name",
+            "\"to\" would be every agent's",
+            "name = \"{agent}_to\"",
+        ),
+        (
             replaced(agents, "names = [\"red\", \"b-lue\"]"),
             "agents.names[1]",
             "\"b-lue\" cannot be an agent's name",

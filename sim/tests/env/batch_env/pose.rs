@@ -172,6 +172,7 @@ fn shapes_inside_each_other_are_told_with_their_depth() {
         BatchEnv::new(Arc::new(model), &sim, &size, &cfg, 1)
             .unwrap()
             .rehearse()
+            .notes
             .into_iter()
             .find(|line| line.contains("inside each other"))
     };
@@ -227,7 +228,9 @@ fn what_the_first_step_meets_is_told() {
         Arc::make_mut(&mut robot).joints[1].range = Some([-1.0, 1.0]);
         let size = EnvConfig { num_envs: 3, ..EnvConfig::default() };
         let cfg = seen("", &format!("{SERVO}\n{more}"));
-        BatchEnv::new(robot, &sim, &size, &cfg, 1).unwrap().rehearse()
+        let met = BatchEnv::new(robot, &sim, &size, &cfg, 1).unwrap().rehearse();
+        assert_eq!(met.hopeless, met.notes.iter().any(|n| n.contains(" 18 break")), "{met:?}");
+        met.notes
     };
     let end = |expr: &str| told(&format!("[[termination]]\nname = \"over\"\nexpr = \"{expr}\""));
     for expr in ["time > 3", "false", "1 > 2"] {
@@ -256,6 +259,12 @@ fn what_the_first_step_meets_is_told() {
     let said = start("[-30, 30]");
     assert!(said.len() == 1 && said[0].contains("far beyond their limits"), "{said:?}");
     assert!(said[0].contains("turn by 2") && said[0].contains("angles are in rad"), "{said:?}");
+    let drawn = "[[reset]]\ntarget = \"joint_pos(turn)\"\nuniform = [-0.5, 0.5]\n[start]\nuntil = ";
+    for never in ["\"false\"", "\"joint_pos(turn) > 1\""] {
+        let said = told(&format!("{drawn}{never}"));
+        assert!(said.len() == 1 && said[0].starts_with("none of 18 starts fulfils"), "{said:?}");
+    }
+    assert_eq!(told(&format!("{drawn}\"joint_pos(turn) > 0\"")), [""; 0]);
 }
 
 /// Two numbers are a range, and one of them may be meant for each of two components.
@@ -287,4 +296,46 @@ fn outputs_that_their_actuators_cut_short_are_told() {
     let said = doubts("scale = 8");
     assert!(said.len() == 1 && said[0].contains("servo to -0.250 .. 0.250; "), "{said:?}");
     assert_eq!(doubts("scale = 8\nclip = [-inf, inf]"), [""; 0]);
+}
+
+/// Degrees, mostly.
+#[test]
+fn targets_that_reach_far_beyond_their_joints_are_told() {
+    let doubts = |scale: &str| {
+        let mut cfg = seen("", SERVO);
+        let action = format!(
+            "[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{scale}\nclip = [-9, 9]"
+        );
+        cfg.action = task(&action).action;
+        let mut robot = model();
+        Arc::make_mut(&mut robot).joints[1].range = Some([-1.0, 1.0]);
+        Task::compile(&robot, &cfg, 0.02).unwrap().doubts(&robot)
+    };
+    assert_eq!(doubts("scale = 1.5"), [""; 0]);
+    let said = doubts("scale = -45");
+    assert!(
+        said.len() == 1 && said[0].contains("servo by 45.000 rad in a range of 2.000"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn observations_that_never_change_are_told() {
+    let doubts = |key: &str| {
+        let mut cfg = seen("", SERVO);
+        let term = format!("[[observation]]\nname = \"q\"\nexpr = \"qpos[:2]\"\n{key}");
+        cfg.observation = task(&term).observation;
+        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
+    };
+    for fine in ["scale = 2", "scale = [-1, 0.5]", "clip = [0, 1]"] {
+        assert_eq!(doubts(fine), [""; 0], "{fine}");
+    }
+    for (key, why) in [
+        ("scale = 0", "q (scale = 0)"),
+        ("scale = [1, 0]", "q (scale = 0)"),
+        ("clip = [1, 1]", "q (a clip of no width)"),
+    ] {
+        let said = doubts(key);
+        assert!(said.len() == 1 && said[0].contains(why), "{key} {said:?}");
+    }
 }

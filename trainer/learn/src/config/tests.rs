@@ -165,6 +165,11 @@ fn wrong_kinds_say_what_is_allowed() {
         ("seed = 99999999999999999999", "a/c.toml:1:8: this whole number does not fit in 64 bits"),
         ("[env\nnum_envs = 2", "a/c.toml:1:"),
         ("seed = 1\nseed = 2", "a/c.toml:2:1: not valid TOML: seed is given twice"),
+        (
+            "[[task.reward]]\nname = 'a'\n[ task.reward ] # one more\nname = 'b'",
+            "not valid TOML: [task.reward] stands beside [[task.reward]]: an entry of a list has",
+        ),
+        ("[env]\n[task]\n[env]", "not valid TOML: env is given twice"),
         ("name = '../x'\n[task]\nrobot='a'", "a/c.toml:1:8: name: \"../x\" cannot name a folder"),
         ("seed = 1979-05-27", "seed takes a whole number, this is a date or time"),
     ] {

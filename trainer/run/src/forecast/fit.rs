@@ -101,7 +101,7 @@ fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> 
     let mut state = Vec::new();
     env.capture(&mut state).map_err(ostler_collector::CollectError::Snapshot)?;
     let mut spec = env.spec().clone();
-    spec.doubts.extend(env.rehearse());
+    spec.doubts.extend(env.rehearse().notes);
     Ok((spec, state.len() as u64))
 }
 

@@ -253,11 +253,20 @@ impl LoadedRun {
     /// # Errors
     /// The checkpoint is of another robot, task or network.
     pub fn policy(&self, spec: &EnvSpec) -> Result<Box<dyn TrainedPolicy>, RunError> {
-        fits(
-            &self.checkpoint.meta.task,
-            &mark(&self.model, spec, &self.config.task.action),
-            &self.file,
-        )?;
+        self.policy_in(&self.model, spec, &self.config.task.action)
+    }
+
+    /// The same in the environments of another run, of whose robot and actions `spec` is.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn policy_in(
+        &self,
+        model: &Model,
+        spec: &EnvSpec,
+        actions: &[ActionTerm],
+    ) -> Result<Box<dyn TrainedPolicy>, RunError> {
+        fits(&self.checkpoint.meta.task, &mark(model, spec, actions), &self.file)?;
         self.policy_on(spec, tch::Device::Cpu)
     }
 

@@ -135,7 +135,8 @@ impl Schedules {
         if !self.looked_at {
             self.looked_at = true;
             let schedules = &setup.config().curriculum;
-            for line in over_nothing(schedules, record, &setup.spec, evaluated) {
+            let unlogged = over_nothing(schedules, record, &setup.spec, evaluated);
+            for line in unlogged.into_iter().chain(beyond_the_run(setup.config())) {
                 tracing::warn!("{line}");
             }
         }
@@ -226,14 +227,33 @@ fn of_task(spec: &EnvSpec) -> Vec<String> {
     all.map(|(group, name)| format!("{group}/{name}")).collect()
 }
 
-/// A sentence for each schedule of a task over a term that the task lacks.
-pub fn without_term(schedules: &[Schedule], spec: &EnvSpec) -> Vec<String> {
-    let tags = of_task(spec);
+/// A sentence for each schedule that a run never follows to its end: over a term that the task
+/// lacks, or over more iterations than there are.
+pub fn in_vain(config: &Config, spec: &EnvSpec) -> Vec<String> {
+    let (schedules, tags) = (&config.curriculum, of_task(spec));
     let of_terms = |s: &&Schedule| {
         TERMS.iter().any(|group| s.over.starts_with(&format!("{group}/")))
             && !tags.contains(&s.over)
     };
-    schedules.iter().filter(of_terms).map(|s| stays(s, &tags)).collect()
+    let unlogged = schedules.iter().filter(of_terms).map(|s| stays(s, &tags));
+    unlogged.chain(beyond_the_run(config)).collect()
+}
+
+/// A sentence for each schedule whose last points come after the run's last iteration.
+fn beyond_the_run(config: &Config) -> impl Iterator<Item = String> {
+    let end = config.runner.max_iterations;
+    let of_iterations = config.curriculum.iter().filter(|s| s.over == ITERATION);
+    of_iterations.filter_map(move |s| {
+        let [last, full] = *s.points.last()?;
+        let reached = s.at(end.saturating_sub(1) as f64);
+        (last >= end as f64 && reached != full).then(|| {
+            format!(
+                "{} comes to {reached} in the run's {end} iterations, and would be {full} only at \
+                 iteration {last}: more runner.max_iterations, or earlier points",
+                s.key
+            )
+        })
+    })
 }
 
 fn stays(s: &Schedule, tags: &[String]) -> String {

@@ -152,6 +152,17 @@ fn as_shown(mistake: clap::Error) -> clap::Error {
     mistake
 }
 
+/// A message with the arguments in it as [`as_shown`] has them.
+fn on_one_line(message: String) -> String {
+    std::env::args_os().fold(message, |message, arg| {
+        let arg = arg.to_string_lossy();
+        match text::line(&arg) {
+            shown if shown != arg => message.replace(&*arg, &shown),
+            _ => message,
+        }
+    })
+}
+
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
     let cli = match Cli::try_parse() {
@@ -199,8 +210,9 @@ pub fn run() -> i32 {
         Ok(OK) if !training && !all_written() => FAILED,
         Ok(code) => code,
         Err(e) => {
-            errln!("error: {e}");
-            e.exit_code()
+            let code = e.exit_code();
+            errln!("error: {}", on_one_line(e.to_string()));
+            code
         }
     }
 }

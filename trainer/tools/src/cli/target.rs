@@ -127,7 +127,10 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
     let by = match &instead.who {
         Who::Zero => Agent::Zero,
         Who::Random => Agent::Random(target.seed ^ 1 << 32),
-        Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?.into()),
+        Who::Run(path) => {
+            let actions = &target.loaded.config.task.action;
+            Agent::Policy(load_run(path)?.policy_in(&target.model, spec, actions)?.into())
+        }
         Who::File(path) => file(&target, path, Some(&instead.agent))?,
     };
     target.agent = Agent::Instead { by: Box::new(by), of, rest: Box::new(target.agent) };

@@ -190,7 +190,14 @@ impl Sources {
             "duplicate key" => {
                 let text = self.0.get(source).map_or("", |s| s.text.as_str());
                 let key = text.get(origin.span.clone()).unwrap_or("a key");
-                format!("{key} is given twice here; each key and each [table] may be written once")
+                match entry_of_list(text, origin.span.start) {
+                    Some(path) => format!(
+                        "[{path}] stands beside [[{path}]]: an entry of a list has double brackets"
+                    ),
+                    None => format!(
+                        "{key} is given twice here; each key and each [table] may be written once"
+                    ),
+                }
             }
             other => other.replace('\n', ", "),
         };
@@ -259,4 +266,16 @@ impl Sources {
         };
         Ok(Node { origin, value })
     }
+}
+
+/// The table at byte `at` of `text`, if it has a header with single brackets and one with double.
+fn entry_of_list(text: &str, at: usize) -> Option<&str> {
+    fn header(line: &str) -> Option<(bool, &str)> {
+        let line = line.split('#').next()?.trim().strip_prefix('[')?.strip_suffix(']')?;
+        let inner = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
+        Some((inner.is_some(), inner.unwrap_or(line).trim()))
+    }
+    let begin = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+    let (double, path) = header(text[begin..].lines().next()?)?;
+    text.lines().filter_map(header).any(|other| other == (!double, path)).then_some(path)
 }

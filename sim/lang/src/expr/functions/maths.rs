@@ -282,6 +282,11 @@ fn exp_kernel(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let error = values[0].ids();
     let norm2 = c.dag.dot(&error, &error);
     let std = values[1].ids()[0];
+    if c.dag.value(std) == Some(0.0) {
+        return Err(ExprError::new(call.span_of(1), "a standard deviation of 0").help(
+            "exp_kernel is 0.37 at an error of `std`: give it the error that is still good",
+        ));
+    }
     let std2 = c.dag.mul(std, std);
     let ratio = c.dag.div(norm2, std2);
     let minus = c.dag.one(Op::Neg, ratio);

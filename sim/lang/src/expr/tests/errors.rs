@@ -268,6 +268,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "arguments have no names here",
         "they go by place: exp_kernel(x, 0.5)",
     ),
+    (
+        "exp_kernel(qvel, «0»)",
+        "a standard deviation of 0",
+        "exp_kernel is 0.37 at an error of `std`: give it the error that is still good",
+    ),
     ("«2x» + 1", "`2x` is not a number", "for a product write 2 * x"),
     ("«1e99»", "1e99 is too large", "numbers are 32-bit floats, at most 3.4e38"),
     ("pos(«\"torso»", "this quoted name does not end", "close it with \""),

@@ -341,7 +341,17 @@ impl<'a> Assets<'a> {
 /// The bytes of a file, which `left` is lessened by.
 fn bytes(path: &Path, left: &mut u64) -> Result<Vec<u8>, String> {
     let read = read_bytes(path);
-    let bytes = read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let bytes = read.map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "there is no such file; names count from the folder of the file, or from `meshdir` \
+                 or `texturedir` of its <compiler>"
+                    .to_string()
+            }
+            _ => error.to_string(),
+        };
+        format!("cannot read {}: {why}", path.display())
+    })?;
     *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
         let most = MAX_BYTES >> 20;
         let path = path.display();

@@ -16,7 +16,6 @@ use body::*;
 use node::{AWAKE, DRAWING, LEAF, NAMED, USER};
 pub(super) use node::{Node, Role};
 
-const SENSING: &str = "tasks read sensor(NAME) or the state itself";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap adhesion";
@@ -29,7 +28,7 @@ nodes! {
     CUSTOM "custom" Role::Ignored(USER);
     TEXTURE "texture" Role::Ignored(DRAWING);
     SKIN "skin" Role::Ignored(DRAWING);
-    SENSOR "sensor" Role::Ignored(SENSING);
+    SENSOR "sensor" Role::Apart;
     EQUALITY_FLEX "flex" Role::Refused("only rigid bodies are supported");
     FLEXVERT "flexvert" Role::Refused("only rigid bodies are supported");
     FLEXSTRAIN "flexstrain" Role::Refused("only rigid bodies are supported");

@@ -6,6 +6,8 @@ pub(crate) enum Role {
     Read,
     /// Accepted with everything in it and listed, with the reason.
     Ignored(&'static str),
+    /// Accepted with everything in it: tasks read it, the dynamics do not.
+    Apart,
     /// Not supported, with the reason or remedy.
     Refused(&'static str),
 }

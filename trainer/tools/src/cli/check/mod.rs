@@ -68,6 +68,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     observations(spec);
     robot::actions(config, &model, &env).map_err(ExportError::from)?;
     robot::pose(&model, env.pose());
+    robot::limits(&config.sim, &model).map_err(|e| loaded.places.explain(&e))?;
     if let Some(found) = reflection(&loaded, &model)? {
         outln!("\nsymmetry");
         for line in found.lines(&model) {
@@ -120,8 +121,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
         }
     }
     let met = env.rehearse();
-    let unlogged = ostler_run::run::without_term(&config.curriculum, env.spec());
-    for note in notes.iter().chain(&env.spec().doubts).chain(&met).chain(&unlogged) {
+    let curriculum = ostler_run::run::in_vain(config, env.spec());
+    for note in notes.iter().chain(&env.spec().doubts).chain(&met.notes).chain(&curriculum) {
         outln!("note: {note}");
     }
     for file in &loaded.files {
@@ -129,6 +130,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     if let Some(path) = &args.terrain {
         terrain::picture(&model, path)?;
+    }
+    if met.hopeless {
+        let why = format!("{}: every episode breaks in its first step", file.display());
+        return Err(RunError::Usage(why));
     }
     outln!("{} is sound", file.display());
     Ok(0)

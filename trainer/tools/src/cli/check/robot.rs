@@ -4,11 +4,11 @@ use super::one_line;
 use ostler_learn::config::Config;
 use ostler_run::log::outln;
 use ostler_sim::Model;
-use ostler_sim::config::{ActionKind, DelayConfig, Ranges};
+use ostler_sim::config::{ActionKind, ConfigError, DelayConfig, Ranges, SimConfig};
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::model::summary::short;
 use ostler_sim::model::{Delay, Geom, GeomKind};
-use ostler_sim::names::few;
+use ostler_sim::names::{few, select};
 use ostler_sim::physics::native;
 use ostler_sim::task::deploy::{DeployError, Deployment, Row, aligned};
 use ostler_sim::task::pose::Pose;
@@ -243,6 +243,25 @@ pub(super) fn events(env: &BatchEnv) {
     for line in &warnings {
         outln!("  {}", one_line(line));
     }
+}
+
+/// Joints with limits of their own, an entry a line.
+pub(super) fn limits(sim: &SimConfig, model: &Model) -> Result<(), ConfigError> {
+    for (i, limit) in sim.limit.iter().enumerate() {
+        if i == 0 {
+            outln!("\nlimits beyond which joints have broken their world");
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for (p, pattern) in limit.joints.iter().enumerate() {
+            let all = model.joints.iter().map(|j| j.name.as_str()).enumerate();
+            let found = select(pattern, "joint", all, &format!("sim.limit[{i}].joints[{p}]"))?;
+            names.extend(found.iter().map(|&j| model.joints[j].name.as_str()));
+        }
+        let said = [("speed", limit.max_speed), ("position", limit.max_position)];
+        let said = said.iter().filter_map(|(of, most)| Some(format!("{of} {}", (*most)?)));
+        outln!("  {}: {}", said.collect::<Vec<_>>().join(", "), few(&names, 8));
+    }
+    Ok(())
 }
 
 /// The pose that position targets and `joint_pos_rel` are relative to.
