@@ -22,9 +22,14 @@ pub struct Rehearsal {
 impl BatchEnv {
     /// Draws some starts, makes one step with outputs of 0 from each, and says in lines what no
     /// task wants: shapes inside each other, joints far beyond their limits, episodes that are
-    /// over after that step, numbers that are none, starts that fulfil no `until`. The environments stand at the last of them
-    /// then. It takes some steps' time.
+    /// over after that step, numbers that are none, starts that fulfil no `until`. The environments
+    /// stand at the last of them then. It takes some steps' time.
     pub fn rehearse(&mut self) -> Rehearsal {
+        let natives = &self.task.natives;
+        if !natives.is_empty() && !natives.runs() {
+            // Described alone, they give no numbers.
+            return Rehearsal::default();
+        }
         let (nq, n) = (self.model.nq, self.spec.num_envs);
         let actions = vec![0.0; n * self.task.actions.raw_width()];
         let mut results = Results::new(&self.spec);

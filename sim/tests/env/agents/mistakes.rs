@@ -54,7 +54,10 @@ fn mistakes_name_their_path_and_a_remedy() {
             "made for each agent",
         ),
         (
-            term("command", "name = \"to\"\nunit = \"m\"\nrange = [[0, 1]]\nframe = \"{agent}\""),
+            term(
+                "command",
+                "name = \"to\"\nkind = \"velocity\"\nlin_vel_x = [-1, 1]\nframe = \"{agent}\"",
+            ),
             "task.command[0].name",
             "\"to\" would be every agent's",
             "name = \"{agent}_to\"",
