@@ -20,9 +20,11 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     cargo::run(place, &clippy)?;
     // What the launcher builds, with the kernels of one instruction set: clippy has read it.
     without_warnings(place, &["check", "--quiet", "--workspace", "--no-default-features"])?;
-    let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    // Of the same features: it reads what that check has left.
+    let args = ["doc", "--quiet", "--workspace", "--no-default-features", "--no-deps"];
     let status = cargo::command(place)
         .args(args)
+        .arg("--document-private-items")
         .env("RUSTDOCFLAGS", "-D warnings")
         .status()
         .map_err(SetupError::io("start", "cargo"))?;
