@@ -177,14 +177,17 @@ fn of_two_agents(names: &[String]) -> Option<String> {
     ))
 }
 
-/// Joint targets that an output of 1 moves by more than the whole range of their joint.
+/// Joint targets that an output of 1, or the largest that passes its clip, moves by more than the
+/// whole range of their joint.
 fn wide(model: &Model, task: &Task) -> Option<String> {
     let told = task.actions.drives.iter().filter_map(|drive| {
         let Law::Affine { scale, position: true, .. } = drive.law else { return None };
         let actuator = &model.actuators[drive.actuator];
         let joint = &model.joints[actuator.joint()?];
         let ([low, high], unit) = (joint.range?, joint.kind.scalar_unit()?);
-        let by = f64::from(scale.abs()) / actuator.gear[0].abs();
+        let [least, most] = *task.actions.clip.get(drive.output)?;
+        let output = most.min(1.0).max(-least.max(-1.0));
+        let by = f64::from(scale.abs() * output) / actuator.gear[0].abs();
         let name = &actuator.name;
         (by > high - low)
             .then(|| format!("{name} by {by:.3} {unit} in a range of {:.3}", high - low))

@@ -301,18 +301,17 @@ fn outputs_that_their_actuators_cut_short_are_told() {
 /// Degrees, mostly.
 #[test]
 fn targets_that_reach_far_beyond_their_joints_are_told() {
-    let doubts = |scale: &str| {
+    let doubts = |keys: &str| {
         let mut cfg = seen("", SERVO);
-        let action = format!(
-            "[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{scale}\nclip = [-9, 9]"
-        );
+        let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{keys}");
         cfg.action = task(&action).action;
         let mut robot = model();
         Arc::make_mut(&mut robot).joints[1].range = Some([-1.0, 1.0]);
         Task::compile(&robot, &cfg, 0.02).unwrap().doubts(&robot)
     };
-    assert_eq!(doubts("scale = 1.5"), [""; 0]);
-    let said = doubts("scale = -45");
+    assert_eq!(doubts("scale = 1.5\nclip = [-9, 9]"), [""; 0]);
+    assert_eq!(doubts("scale = 45\nclip = [-0.02, 0.04]"), [""; 0]);
+    let said = doubts("scale = -45\nclip = [-9, 9]");
     assert!(
         said.len() == 1 && said[0].contains("servo by 45.000 rad in a range of 2.000"),
         "{said:?}"
