@@ -50,6 +50,8 @@ pub struct Reflection {
     /// Observation terms with components that stay the same in all states that were tried and read
     /// what has no known reflection: they are their own.
     pub untold: Vec<(String, Vec<usize>)>,
+    /// Commands that are drawn from other ranges than their reflections, in words.
+    pub commands: Vec<String>,
     /// Events that do not draw the same for both sides, and what they set.
     pub events: Vec<(String, String)>,
     /// Rewards and conditions of ends, and how much of their spread they differ in reflected
@@ -79,6 +81,7 @@ impl Reflection {
             differences: Vec::new(),
             terms: Vec::new(),
             untold: Vec::new(),
+            commands: Vec::new(),
             events: Vec::new(),
             rewards: Vec::new(),
         }
@@ -118,6 +121,11 @@ impl Reflection {
                 "note: observation \"{name}\": component {}{more} stayed the same in all states that \
                  were tried, and what it reads tells no side: it is taken for its own reflection",
                 which.join(", ")
+            ));
+        }
+        for command in self.commands.iter().take(shown) {
+            lines.push(format!(
+                "note: command {command}: reflected samples show commands that are never drawn"
             ));
         }
         for (name, set) in self.events.iter().take(shown) {

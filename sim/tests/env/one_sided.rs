@@ -220,6 +220,37 @@ fn events_that_prefer_a_side_have_their_names() {
 }
 
 #[test]
+fn commands_of_one_side_are_told() {
+    let twist = |x: &str, y: &str| {
+        format!(
+            "[[command]]\nname = \"twist\"\nkind = \"velocity\"\nlin_vel_x = {x}\nlin_vel_y = {y}\n\
+             ang_vel_z = [-1, 1]\n[[observation]]\nname = \"wish\"\nexpr = \"command.twist\""
+        )
+    };
+    let drift = |range: &str| {
+        format!(
+            "[[command]]\nname = \"drift\"\nrange = [{range}]\nunit = \"m/s\"\n\
+             [[observation]]\nname = \"wish\"\nexpr = \"command.drift - lin_vel(trunk).y\""
+        )
+    };
+    for even in [twist("[0, 1]", "[-0.5, 0.5]"), drift("[-0.2, 0.2]")] {
+        let (found, lines) = find(NAMES[0], true, &even).unwrap();
+        assert!(found.commands.is_empty() && !lines.contains("note: command"), "{lines}");
+    }
+    for (one, of) in [
+        (twist("[0, 1]", "[0.1, 0.5]"), "\"twist\": component 1"),
+        (drift("[0.1, 0.5]"), "\"drift\": component 0"),
+    ] {
+        let (found, lines) = find(NAMES[0], true, &one).unwrap();
+        assert_eq!(found.commands.len(), 1, "{lines}");
+        let said = format!(
+            "note: command {of} is drawn from 0.1 to 0.5, reflected from -0.5 to -0.1: reflected"
+        );
+        assert!(lines.contains(&said), "{lines}");
+    }
+}
+
+#[test]
 fn numbers_of_events_are_reflected_where_they_are_seen() {
     let events = r#"
         [[event]]

@@ -14,7 +14,7 @@ use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, Stage, wit
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::EnvSpec;
-use ostler_sim::names::nearest;
+use ostler_sim::names::{few, nearest};
 
 /// Where each schedule of the configuration is: the value of its `over`, where there
 /// is one already.
@@ -239,20 +239,23 @@ pub fn in_vain(config: &Config, spec: &EnvSpec) -> Vec<String> {
     unlogged.chain(beyond_the_run(config)).collect()
 }
 
-/// A sentence for each schedule whose last points come after the run's last iteration.
-fn beyond_the_run(config: &Config) -> impl Iterator<Item = String> {
+/// Schedules whose last points come after the run's last iteration.
+fn beyond_the_run(config: &Config) -> Option<String> {
     let end = config.runner.max_iterations;
     let of_iterations = config.curriculum.iter().filter(|s| s.over == ITERATION);
-    of_iterations.filter_map(move |s| {
+    let told = of_iterations.filter_map(|s| {
         let [last, full] = *s.points.last()?;
         let reached = s.at(end.saturating_sub(1) as f64);
-        (last >= end as f64 && reached != full).then(|| {
-            format!(
-                "{} comes to {reached} in the run's {end} iterations, and would be {full} only at \
-                 iteration {last}: more runner.max_iterations, or earlier points",
-                s.key
-            )
-        })
+        let later = last >= end as f64 && reached != full;
+        later.then(|| format!("{} comes to {reached}, and to {full} at {last}", s.key))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "the curriculum goes on after the run's {end} iterations: {}; more \
+             runner.max_iterations, or earlier points",
+            few(&told, 4)
+        )
     })
 }
 

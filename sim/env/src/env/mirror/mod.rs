@@ -145,6 +145,7 @@ impl Reflection {
         let models = grounds(&Arc::new(parted), sides.axis, 0.05);
         let mut pair = Pair::new(&config, models, &mirror, &action)?;
         let command = pair.commands(&sides.pairs)?;
+        let commands = pair.one_sided(&command);
         let seen = pair.watch(&command)?;
         let spec = pair.spec().clone();
         if seen.policy.rows() < ENVS {
@@ -224,6 +225,7 @@ impl Reflection {
             differences,
             terms,
             untold,
+            commands,
             events,
             rewards,
         })

@@ -159,6 +159,32 @@ impl<'a> Pair<'a> {
         Ok(best.map(|(found, _)| found).unwrap_or_default())
     }
 
+    /// Components of commands that are drawn from another range than their reflections, in words.
+    pub(super) fn one_sided(&self, command: &Signed) -> Vec<String> {
+        let all: Vec<[f32; 2]> = self.commands.iter().flat_map(|c| c.ranges.clone()).collect();
+        let mut told = Vec::new();
+        for spec in &self.commands {
+            for (k, own) in spec.ranges.iter().enumerate() {
+                let from = command.0.get(spec.first + k);
+                let Some((other, sign)) =
+                    from.and_then(|&(index, sign)| Some((*all.get(index as usize)?, sign)))
+                else {
+                    continue;
+                };
+                let other = if sign < 0.0 { [-other[1], -other[0]] } else { other };
+                let apart = own.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                if apart > 1e-3 * (own[1] - own[0]).abs().max(f32::MIN_POSITIVE) {
+                    let [[a, b], [c, d]] = [*own, other];
+                    told.push(format!(
+                        "\"{}\": component {k} is drawn from {a} to {b}, reflected from {c} to {d}",
+                        spec.name
+                    ));
+                }
+            }
+        }
+        told
+    }
+
     /// Turns signs of the `open` entries over where that fits better, and how well the result does.
     fn signs(&mut self, mut signs: Signed, open: &[usize]) -> Result<(Signed, f64), EnvError> {
         let mut least = self.unlike(&signs)?;
