@@ -30,6 +30,11 @@ fn build() -> Result<(), String> {
         println!("cargo:rerun-if-changed={file}");
     }
     let libtorch = libtorch::link()?;
+    // As in `sim/build/units.rs`: what is only read is never linked.
+    println!("cargo:rerun-if-env-changed=OSTLER_ONLY_READ");
+    if std::env::var_os("OSTLER_ONLY_READ").is_some_and(|value| value == "1") {
+        return Ok(());
+    }
     cc::Build::new()
         .cpp(true)
         .std("c++17")

@@ -5,7 +5,7 @@ use crate::need::{self, Need};
 use crate::place::{Place, REFEREE};
 use crate::{SetupError, cargo, libtorch, proofs, reads, referee};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Format, lints and documentation; warnings are errors.
@@ -17,21 +17,36 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     reads::check(&place.root)?;
     libtorch::ensure(place)?;
     let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    cargo::run(place, &clippy)?;
-    // What the launcher builds, with the kernels of one instruction set: clippy has read it.
-    without_warnings(place, &["check", "--quiet", "--workspace", "--no-default-features"])?;
+    succeeds(read_only(place).args(clippy))?;
+    // What the launcher builds: clippy has read it.
+    let check = ["check", "--quiet", "--workspace", "--no-default-features"];
+    without_warnings(read_only(place).args(check))?;
     // Of the same features: it reads what that check has left.
-    let args = ["doc", "--quiet", "--workspace", "--no-default-features", "--no-deps"];
-    let status = cargo::command(place)
-        .args(args)
-        .arg("--document-private-items")
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .status()
-        .map_err(SetupError::io("start", "cargo"))?;
-    if status.success() {
-        return Ok(());
+    let doc = ["doc", "--quiet", "--workspace", "--no-default-features", "--no-deps"];
+    let doc = [&doc[..], &["--document-private-items"]].concat();
+    succeeds(read_only(place).args(doc).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// cargo whose build scripts compile no kernels (`sim/build/units.rs`): nothing is linked.
+fn read_only(place: &Place) -> Command {
+    let mut command = cargo::command(place);
+    command.env("OSTLER_ONLY_READ", "1");
+    command
+}
+
+/// What was started, for an error.
+fn said(command: &Command) -> String {
+    command.get_args().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn succeeds(command: &mut Command) -> Result<(), SetupError> {
+    let status = command.status().map_err(SetupError::io("start", "cargo"))?;
+    match status.success() {
+        true => Ok(()),
+        false => {
+            Err(SetupError::Cargo { command: said(command), code: status.code().unwrap_or(101) })
+        }
     }
-    Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
 }
 
 /// Features of the simulation; `ostler-sim` hands them on to its crates.
@@ -48,25 +63,23 @@ pub fn features(place: &Place) -> Result<(), SetupError> {
         let list = on.map(|(_, feature)| *feature).collect::<Vec<_>>().join(",");
         println!("features: {}", if list.is_empty() { "none" } else { &list });
         let check = ["check", "--quiet", "-p", "ostler-sim", "--no-default-features"];
-        without_warnings(place, &[&check[..], &["--features", &list]].concat())?;
+        let args = [&check[..], &["--features", &list]].concat();
+        without_warnings(cargo::command(place).args(args))?;
     }
     Ok(())
 }
 
 /// cargo, whose warnings are errors.
-fn without_warnings(place: &Place, args: &[&str]) -> Result<(), SetupError> {
-    let checked = cargo::command(place)
-        .args(args)
-        .stdout(Stdio::inherit())
-        .output()
-        .map_err(SetupError::io("start", "cargo"))?;
-    let said = String::from_utf8_lossy(&checked.stderr);
-    eprint!("{said}");
-    if checked.status.success() && !said.contains("warning: ") {
+fn without_warnings(command: &mut Command) -> Result<(), SetupError> {
+    let checked =
+        command.stdout(Stdio::inherit()).output().map_err(SetupError::io("start", "cargo"))?;
+    let printed = String::from_utf8_lossy(&checked.stderr);
+    eprint!("{printed}");
+    if checked.status.success() && !printed.contains("warning: ") {
         return Ok(());
     }
     let code = checked.status.code().filter(|code| *code != 0).unwrap_or(101);
-    Err(SetupError::Cargo { command: args.join(" "), code })
+    Err(SetupError::Cargo { command: said(command), code })
 }
 
 /// Every test of the workspace, from nothing: libtorch and the referees are set
@@ -170,10 +183,7 @@ pub(crate) fn test_with(
 }
 
 /// Runs to the end; what is said on standard output is passed on and counted.
-fn run(
-    command: &mut std::process::Command,
-    counts: &mut Counts,
-) -> Result<std::process::ExitStatus, SetupError> {
+fn run(command: &mut Command, counts: &mut Counts) -> Result<std::process::ExitStatus, SetupError> {
     let mut child = command.spawn().map_err(SetupError::io("start", "cargo"))?;
     if let Some(output) = child.stdout.take() {
         count(output, std::io::stdout(), counts);
