@@ -14,6 +14,7 @@ use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, Stage, wit
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::env::EnvSpec;
+use ostler_sim::model::summary::short;
 use ostler_sim::names::{few, nearest};
 
 /// Where each schedule of the configuration is: the value of its `over`, where there
@@ -247,7 +248,7 @@ fn beyond_the_run(config: &Config) -> Option<String> {
         let [last, full] = *s.points.last()?;
         let reached = s.at(end.saturating_sub(1) as f64);
         let later = last >= end as f64 && reached != full;
-        later.then(|| format!("{} comes to {reached}, and to {full} at {last}", s.key))
+        later.then(|| format!("{} comes to {}, and to {full} at {last}", s.key, short(reached)))
     });
     let told: Vec<_> = told.collect();
     (!told.is_empty()).then(|| {
