@@ -57,7 +57,7 @@ pub const AVX512: &[&str] = &[
 
 /// Whether what is built is only read, as by `cargo xtask lint`, and never linked: under clippy
 /// cargo runs every build script once more, and kernels are most of what they do.
-fn only_read() -> bool {
+pub fn only_read() -> bool {
     println!("cargo:rerun-if-env-changed=OSTLER_ONLY_READ");
     std::env::var_os("OSTLER_ONLY_READ").is_some_and(|value| value == "1")
 }

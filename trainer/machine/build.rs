@@ -2,6 +2,8 @@
 
 #[path = "../build/libtorch.rs"]
 mod libtorch;
+#[path = "../../sim/build/units.rs"]
+mod units;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,14 +27,18 @@ fn main() -> ExitCode {
 }
 
 fn build() -> Result<(), String> {
-    let others = ["build.rs", "../build/libtorch.rs", "src/torch/guarded.h", GLOO];
+    let others = [
+        "build.rs",
+        "../build/libtorch.rs",
+        "../../sim/build/units.rs",
+        "src/torch/guarded.h",
+        GLOO,
+    ];
     for file in SHIMS.iter().chain(&others) {
         println!("cargo:rerun-if-changed={file}");
     }
     let libtorch = libtorch::link()?;
-    // As in `sim/build/units.rs`: what is only read is never linked.
-    println!("cargo:rerun-if-env-changed=OSTLER_ONLY_READ");
-    if std::env::var_os("OSTLER_ONLY_READ").is_some_and(|value| value == "1") {
+    if units::only_read() {
         return Ok(());
     }
     cc::Build::new()

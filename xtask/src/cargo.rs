@@ -57,11 +57,25 @@ pub fn command(place: &Place) -> Command {
 /// # Errors
 /// It cannot be started, or fails.
 pub fn run(place: &Place, args: &[&str]) -> Result<(), SetupError> {
-    let status = command(place).args(args).status().map_err(SetupError::io("start", "cargo"))?;
-    if status.success() {
-        return Ok(());
+    succeeds(command(place).args(args))
+}
+
+/// The same of a [`command`] with its arguments.
+///
+/// # Errors
+/// Likewise.
+pub fn succeeds(command: &mut Command) -> Result<(), SetupError> {
+    let status = command.status().map_err(SetupError::io("start", "cargo"))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(failed(command, status.code().unwrap_or(101))),
     }
-    Err(SetupError::Cargo { command: args.join(" "), code: status.code().unwrap_or(101) })
+}
+
+/// A command that ended with this code.
+pub fn failed(command: &Command, code: i32) -> SetupError {
+    let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    SetupError::Cargo { command: args.join(" "), code }
 }
 
 /// Builds `ostler` in release mode, with these of its features or all, and returns where it is.

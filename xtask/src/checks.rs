@@ -17,14 +17,14 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     reads::check(&place.root)?;
     libtorch::ensure(place)?;
     let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    succeeds(read_only(place).args(clippy))?;
+    cargo::succeeds(read_only(place).args(clippy))?;
     // What the launcher builds: clippy has read it.
     let check = ["check", "--quiet", "--workspace", "--no-default-features"];
     without_warnings(read_only(place).args(check))?;
     // Of the same features: it reads what that check has left.
     let doc = ["doc", "--quiet", "--workspace", "--no-default-features", "--no-deps"];
     let doc = [&doc[..], &["--document-private-items"]].concat();
-    succeeds(read_only(place).args(doc).env("RUSTDOCFLAGS", "-D warnings"))
+    cargo::succeeds(read_only(place).args(doc).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// cargo whose build scripts compile no kernels (`sim/build/units.rs`): nothing is linked.
@@ -32,21 +32,6 @@ fn read_only(place: &Place) -> Command {
     let mut command = cargo::command(place);
     command.env("OSTLER_ONLY_READ", "1");
     command
-}
-
-/// What was started, for an error.
-fn said(command: &Command) -> String {
-    command.get_args().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
-}
-
-fn succeeds(command: &mut Command) -> Result<(), SetupError> {
-    let status = command.status().map_err(SetupError::io("start", "cargo"))?;
-    match status.success() {
-        true => Ok(()),
-        false => {
-            Err(SetupError::Cargo { command: said(command), code: status.code().unwrap_or(101) })
-        }
-    }
 }
 
 /// Features of the simulation; `ostler-sim` hands them on to its crates.
@@ -79,7 +64,7 @@ fn without_warnings(command: &mut Command) -> Result<(), SetupError> {
         return Ok(());
     }
     let code = checked.status.code().filter(|code| *code != 0).unwrap_or(101);
-    Err(SetupError::Cargo { command: said(command), code })
+    Err(cargo::failed(command, code))
 }
 
 /// Every test of the workspace, from nothing: libtorch and the referees are set

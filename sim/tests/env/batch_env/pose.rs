@@ -267,15 +267,27 @@ fn what_the_first_step_meets_is_told() {
     assert_eq!(told(&format!("{drawn}\"joint_pos(turn) > 0\"")), [""; 0]);
 }
 
+/// What is said of an observation with these keys.
+fn doubts_of_seeing(keys: &str) -> Vec<String> {
+    let mut cfg = seen("", SERVO);
+    let term = format!("[[observation]]\nname = \"q\"\nexpr = \"qpos[:2]\"\n{keys}");
+    cfg.observation = task(&term).observation;
+    Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
+}
+
+/// What is said of position targets with these keys, for a joint of that range.
+fn doubts_of_driving(range: Option<[f64; 2]>, keys: &str) -> Vec<String> {
+    let (mut robot, mut cfg) = (model(), seen("", SERVO));
+    Arc::make_mut(&mut robot).joints[1].range = range;
+    let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{keys}");
+    cfg.action = task(&action).action;
+    Task::compile(&robot, &cfg, 0.02).unwrap().doubts(&robot)
+}
+
 /// Two numbers are a range, and one of them may be meant for each of two components.
 #[test]
 fn noise_of_one_sign_is_told() {
-    let doubts = |noise: &str| {
-        let mut cfg = seen("", SERVO);
-        let term = format!("[[observation]]\nname = \"q\"\nexpr = \"qpos[:2]\"\nnoise = {noise}");
-        cfg.observation = task(&term).observation;
-        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
-    };
+    let doubts = |noise: &str| doubts_of_seeing(&format!("noise = {noise}"));
     for fine in ["0.1", "[-0.1, 0.2]", "{ each = [0.01, 0.02] }", "[0, 0.1]"] {
         assert_eq!(doubts(fine), [""; 0], "{fine}");
     }
@@ -286,12 +298,7 @@ fn noise_of_one_sign_is_told() {
 /// Outputs have no range of their own, and the actuator takes little of what a policy gives.
 #[test]
 fn outputs_that_their_actuators_cut_short_are_told() {
-    let doubts = |scale: &str| {
-        let mut cfg = seen("", SERVO);
-        let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{scale}");
-        cfg.action = task(&action).action;
-        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
-    };
+    let doubts = |keys: &str| doubts_of_driving(None, keys);
     assert_eq!(doubts("scale = 1"), [""; 0]);
     let said = doubts("scale = 8");
     assert!(said.len() == 1 && said[0].contains("servo to -0.250 .. 0.250; "), "{said:?}");
@@ -301,14 +308,7 @@ fn outputs_that_their_actuators_cut_short_are_told() {
 /// Degrees, mostly.
 #[test]
 fn targets_that_reach_far_beyond_their_joints_are_told() {
-    let doubts = |keys: &str| {
-        let mut cfg = seen("", SERVO);
-        let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n{keys}");
-        cfg.action = task(&action).action;
-        let mut robot = model();
-        Arc::make_mut(&mut robot).joints[1].range = Some([-1.0, 1.0]);
-        Task::compile(&robot, &cfg, 0.02).unwrap().doubts(&robot)
-    };
+    let doubts = |keys: &str| doubts_of_driving(Some([-1.0, 1.0]), keys);
     assert_eq!(doubts("scale = 1.5\nclip = [-9, 9]"), [""; 0]);
     assert_eq!(doubts("scale = 45\nclip = [-0.02, 0.04]"), [""; 0]);
     let said = doubts("scale = -45\nclip = [-9, 9]");
@@ -320,21 +320,15 @@ fn targets_that_reach_far_beyond_their_joints_are_told() {
 
 #[test]
 fn observations_that_never_change_are_told() {
-    let doubts = |key: &str| {
-        let mut cfg = seen("", SERVO);
-        let term = format!("[[observation]]\nname = \"q\"\nexpr = \"qpos[:2]\"\n{key}");
-        cfg.observation = task(&term).observation;
-        Task::compile(&model(), &cfg, 0.02).unwrap().doubts(&model())
-    };
     for fine in ["scale = 2", "scale = [-1, 0.5]", "clip = [0, 1]"] {
-        assert_eq!(doubts(fine), [""; 0], "{fine}");
+        assert_eq!(doubts_of_seeing(fine), [""; 0], "{fine}");
     }
     for (key, why) in [
         ("scale = 0", "q (scale = 0)"),
         ("scale = [1, 0]", "q (scale = 0)"),
         ("clip = [1, 1]", "q (a clip of no width)"),
     ] {
-        let said = doubts(key);
+        let said = doubts_of_seeing(key);
         assert!(said.len() == 1 && said[0].contains(why), "{key} {said:?}");
     }
 }

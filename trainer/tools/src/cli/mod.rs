@@ -210,9 +210,8 @@ pub fn run() -> i32 {
         Ok(OK) if !training && !all_written() => FAILED,
         Ok(code) => code,
         Err(e) => {
-            let code = e.exit_code();
             errln!("error: {}", on_one_line(e.to_string()));
-            code
+            e.exit_code()
         }
     }
 }

@@ -49,6 +49,17 @@ fn at_share([low, high]: [f32; 2], share: f32) -> f32 {
     }
 }
 
+/// Whether two ranges of a command are one.
+fn near(a: [f32; 2], b: [f32; 2]) -> bool {
+    let size = (a[1] - a[0]).abs().max(1e-6);
+    a.iter().zip(b).all(|(a, b)| *a == b || (a - b).abs() <= 1e-4 * size)
+}
+
+/// A range with its sign turned over.
+fn turned([low, high]: [f32; 2]) -> [f32; 2] {
+    [-high, -low]
+}
+
 /// The same with two blocks of as many entries in each other's places; none where the ranges of
 /// entries are not each other's under a sign.
 fn exchanged(
@@ -58,13 +69,9 @@ fn exchanged(
     if ranges.is_empty() || ranges.len() != others.len() {
         return None;
     }
-    let near = |a: [f32; 2], b: [f32; 2]| {
-        let size = (a[1] - a[0]).abs().max(1e-6);
-        a.iter().zip(b).all(|(a, b)| *a == b || (a - b).abs() <= 1e-4 * size)
-    };
     let mut made = plain.clone();
     for (k, (&[low, high], &other)) in ranges.iter().zip(others).enumerate() {
-        let sign = match (near([low, high], other), near([-high, -low], other)) {
+        let sign = match (near([low, high], other), near(turned([low, high]), other)) {
             (true, _) => 1.0,
             (false, true) => -1.0,
             (false, false) => return None,
@@ -164,20 +171,15 @@ impl<'a> Pair<'a> {
         let all: Vec<[f32; 2]> = self.commands.iter().flat_map(|c| c.ranges.clone()).collect();
         let mut told = Vec::new();
         for spec in &self.commands {
-            for (k, own) in spec.ranges.iter().enumerate() {
-                let from = command.0.get(spec.first + k);
-                let Some((other, sign)) =
-                    from.and_then(|&(index, sign)| Some((*all.get(index as usize)?, sign)))
-                else {
-                    continue;
-                };
-                let other = if sign < 0.0 { [-other[1], -other[0]] } else { other };
-                let apart = own.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-                if apart > 1e-3 * (own[1] - own[0]).abs().max(f32::MIN_POSITIVE) {
-                    let [[a, b], [c, d]] = [*own, other];
+            for ((k, own), &(index, sign)) in
+                spec.ranges.iter().enumerate().zip(command.0.iter().skip(spec.first))
+            {
+                let Some(&other) = all.get(index as usize) else { continue };
+                let other = if sign < 0.0 { turned(other) } else { other };
+                if !near(*own, other) {
+                    let ([a, b], [c, d], name) = (*own, other, &spec.name);
                     told.push(format!(
-                        "\"{}\": component {k} is drawn from {a} to {b}, reflected from {c} to {d}",
-                        spec.name
+                        "\"{name}\": component {k} is drawn from {a} to {b}, reflected from {c} to {d}"
                     ));
                 }
             }
