@@ -196,16 +196,20 @@ fn an_evaluation_that_was_cut_short_is_made_by_the_resume_and_the_rest_is_the_sa
 #[test]
 fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
     let place = endless();
-    for (run, kind) in [("a", "sync"), ("b", "async")] {
+    let runs = [("a", "sync"), ("b", "async")].map(|(run, kind)| {
         let kind = format!("collector.kind={kind}");
         let args = ["train", "pole.toml", "--out", run, &kind];
         // Minutes for a rollout, of which nothing is logged.
         let set = ["runner.num_steps_per_env=1000000", "env.num_envs=2"];
-        let mut child =
-            (place.ostler(&[&args[..], &set].concat())).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = place.ostler(&[&args[..], &set].concat());
+        (run, child.stderr(Stdio::piped()).spawn().unwrap())
+    });
+    for (run, child) in &runs {
         wait("the run", || place.path(run).join("meta.json").exists().then_some(()));
         std::thread::sleep(Duration::from_secs(1));
         kill(child.id() as i32, libc::SIGTERM);
+    }
+    for (run, mut child) in runs {
         wait("the end", || child.try_wait().unwrap());
         let out = child.wait_with_output().unwrap();
         let err = text(&out);

@@ -228,7 +228,7 @@ over = "last"
 #[test]
 fn the_kept_policy_of_the_go1_climbs_stairs() {
     let judge = |args: &[&str]| kept("go1_rough", "unitree_go1/xmls/go1.xml", STAIRS, args);
-    let Some(said) = judge(&["--episodes", "64", "--num-envs", "64"]) else {
+    let Some(said) = judge(&["--episodes", "24", "--num-envs", "24"]) else {
         return;
     };
     assert!(mean(&said, "climbed") > 0.6 && lasted(&said) > 0.8, "{said}");
@@ -245,7 +245,7 @@ fn the_kept_policy_of_the_go1_climbs_stairs() {
 fn the_kept_policy_of_the_g1_walks() {
     let task = "[sim]\nspecialize = \"off\"\n";
     let judge = |args: &[&str]| kept("g1_flat", "unitree_g1/xmls/g1.xml", task, args);
-    let Some(said) = judge(&["--episodes", "64", "--num-envs", "64"]) else {
+    let Some(said) = judge(&["--episodes", "24", "--num-envs", "24"]) else {
         return;
     };
     assert!(lasted(&said) > 0.9 && mean(&said, "error_vel_xy") < 0.35, "{said}");

@@ -106,7 +106,7 @@ fn mujoco_judges_a_policy_as_native_does() {
         .success();
     let python = python.to_str().unwrap();
     let asked = ["--backend", "native,mujoco", "--python", python];
-    let both = eval(&run, &[&asked[..], &["--episodes", "32"]].concat());
+    let both = eval(&run, &[&asked[..], &["--episodes", "8"]].concat());
     let number = |name: &str, key: &str| both[name][key].as_f64().unwrap();
     let kernel = both["mujoco"]["kernel"].as_str().unwrap();
     assert!(kernel.starts_with("mujoco-"), "{both}");

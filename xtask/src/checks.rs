@@ -34,6 +34,9 @@ fn read_only(place: &Place) -> Command {
     command
 }
 
+/// How many tests run at once: libtest's.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 /// Features of the simulation; `ostler-sim` hands them on to its crates.
 const FEATURES: [&str; 5] = ["rapier", "double", "portable", "avx2", "avx512"];
 
@@ -138,6 +141,11 @@ pub(crate) fn test_with(
     let mut command = cargo::command(place);
     command.args(&list).stdout(Stdio::piped());
     command.envs(env.iter().copied());
+    // Many tests wait for programs that they started: one more than there are cores.
+    if std::env::var_os(THREADS).is_none() {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        command.env(THREADS, (cores + 1).to_string());
+    }
     if let Some(python) = referee {
         command.env(REFEREE, python);
     }

@@ -184,7 +184,7 @@ fn a_quadruped_walks_by_the_c_policy_as_eval_says() {
     let iterations = share::of(200, "iterations of training", 40);
     let set = ["sim.specialize=off", "runner.eval_interval=0"];
     place.train("a", iterations as u64, &set);
-    let episodes = share::of(192, "episodes", 64);
+    let episodes = share::of(192, "episodes", 24);
     closes_the_loop(&place, "quadruped", robot, &["lin_vel"], episodes);
 }
 
@@ -195,6 +195,6 @@ fn a_robot_with_all_sorts_of_sensors_moves_by_the_c_policy_as_eval_says() {
     std::fs::write(place.path(robot), text("tests/tools/export/crab.xml")).unwrap();
     let iterations = share::of(200, "iterations of training", 40);
     place.train("a", iterations as u64, &[]);
-    let episodes = share::of(192, "episodes", 64);
+    let episodes = share::of(192, "episodes", 24);
     closes_the_loop(&place, "crab", robot, &["lin_vel"], episodes);
 }

@@ -331,5 +331,9 @@ fn mistakes_in_arguments_forge_no_line() {
         assert!(!said.lines().any(forged), "{args:?}: {said}");
         assert!(!said.chars().any(|c| "\u{1b}\u{2028}".contains(c)), "{args:?}: {said}");
         assert!(said.contains("error: "), "{args:?}: {said}");
+        // No line of the message is the name's.
+        let shown = said.contains("all is lost");
+        assert_eq!(said.contains("a\\u000a::error"), shown, "{args:?}: {said}");
+        assert!(shown || args.len() > 2, "{args:?}: {said}");
     }
 }

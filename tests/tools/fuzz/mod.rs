@@ -58,7 +58,7 @@ fn pictures() {
 
 #[test]
 fn models() {
-    fuzz("models", 300, bombs::models);
+    fuzz("models", 150, bombs::models);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn task() {
 
 #[test]
 fn lines() {
-    fuzz("lines", 1000, text::lines);
+    fuzz("lines", 500, text::lines);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn baselines() {
 
 #[test]
 fn curve() {
-    fuzz("curve", 100, runs::curve);
+    fuzz("curve", 50, runs::curve);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn checkpoint() {
 
 #[test]
 fn run_folder() {
-    fuzz("run_folder", 150, folder::run_folder);
+    fuzz("run_folder", 60, folder::run_folder);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run that is long enough to be measured, with more values set.
 fn long(set: &str, share: f64) -> String {
-    let text = swap("iterations = 3", "iterations = 1500");
+    let text = swap("iterations = 3", "iterations = 500");
     let more = format!("\"env.num_envs=16\", \"learner.threads=1\", \"sim.threads=1\"{set}");
     format!("{}throughput_share = {share}\n", text.replace("\"env.num_envs=16\"", &more))
 }

@@ -3,6 +3,7 @@
 use super::{browser, odd, ostler};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::LazyLock;
 
 fn run(dir: &Path, args: &[&str]) -> std::process::Output {
     ostler().args(args).current_dir(dir).output().unwrap()
@@ -14,8 +15,17 @@ fn ok(dir: &Path, args: &[&str]) {
     assert!(out.status.success(), "{args:?}: {err}");
 }
 
-/// The report of two seeds and of another learning rate.
-fn report(dir: &Path) -> (String, Value) {
+/// The report of two seeds and of another learning rate, and where it is; one for all tests.
+fn report() -> &'static (tempfile::TempDir, String, Value) {
+    static REPORT: LazyLock<(tempfile::TempDir, String, Value)> = LazyLock::new(|| {
+        let dir = odd();
+        let (text, data) = reported(dir.path());
+        (dir, text, data)
+    });
+    &REPORT
+}
+
+fn reported(dir: &Path) -> (String, Value) {
     for (name, more) in [("a1", "seed=1"), ("a2", "seed=2"), ("b", "ppo.learning_rate=0.0003")] {
         let long = "runner.max_iterations=4";
         let short = "env.episode_length_s=0.1";
@@ -33,8 +43,7 @@ fn report(dir: &Path) -> (String, Value) {
 
 #[test]
 fn a_report_has_what_the_runs_logged_and_in_what_they_differ() {
-    let dir = odd();
-    let (text, data) = report(dir.path());
+    let (dir, text, data) = report();
     assert_eq!(text.matches("<script").count(), 3);
     let runs = data["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 3);
@@ -77,8 +86,7 @@ fn a_browser_draws_a_report_and_asks_for_nothing() {
     let Some(mut browser) = browser::open(1200, 900) else {
         return;
     };
-    let dir = odd();
-    report(dir.path());
+    let (dir, _, _) = report();
     let url = format!("file://{}", dir.path().join("r.html").display());
     browser.show(&url);
     assert!(browser.eval("report.plots().length").as_u64().unwrap() > 10);

@@ -66,7 +66,7 @@ impl Shadow {
                     let p = frame.rot.inverse(floor.point(v3(u, v, 0.0)) - frame.pos);
                     // From far below, so that what has sunk into the floor counts.
                     let start = p - direction * (4.0 * shape.radius() + p.norm());
-                    if self.map[j * CELLS + i] == 0.0 && shape.hit(start, direction).is_some() {
+                    if self.map[j * CELLS + i] == 0.0 && shape.blocks(start, direction) {
                         self.map[j * CELLS + i] = 1.0;
                     }
                 }

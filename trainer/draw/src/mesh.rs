@@ -167,20 +167,25 @@ impl Mesh {
         self.touch(o, d).map(|touch| (touch.t, touch.normal))
     }
 
-    /// The same, with the texture coordinates there.
-    pub fn touch(&self, o: V3, d: V3) -> Option<Touch> {
+    /// Whether the ray meets any triangle.
+    pub fn blocks(&self, o: V3, d: V3) -> bool {
+        self.meet(o, d, true).is_some()
+    }
+
+    /// The first triangle on the ray, with the distance to it and the place on it, or `any`.
+    fn meet(&self, o: V3, d: V3, any: bool) -> Option<(f32, [f32; 2], &Triangle)> {
         let inverse = d.map(|x| 1.0 / x);
         let mut best: Option<(f32, [f32; 2], &Triangle)> = None;
-        let mut stack = [0_u32; DEPTH];
-        let mut open = 1;
+        // Nodes to look into, each with the distance to its box: the nearer of two comes first.
+        let mut stack = [(0_u32, 0.0_f32); DEPTH];
+        let mut open = usize::from(self.nodes.first()?.enters(o, inverse).is_some());
         while open > 0 {
             open -= 1;
-            let Some(node) = self.nodes.get(stack[open] as usize) else {
-                continue;
-            };
-            if !node.meets(o, inverse, best.map_or(f32::INFINITY, |b| b.0)) {
+            let (at, enter) = stack[open];
+            if best.is_some_and(|b| enter >= b.0) {
                 continue;
             }
+            let node = self.nodes[at as usize];
             if node.count > 0 {
                 let first = node.first as usize;
                 for triangle in &self.triangles[first..first + node.count as usize] {
@@ -190,13 +195,28 @@ impl Mesh {
                         best = Some((t, place, triangle));
                     }
                 }
-            } else if open + 2 <= DEPTH {
-                stack[open + 1] = stack[open] + 1;
-                stack[open] = node.first;
-                open += 2;
+                if any && best.is_some() {
+                    return best;
+                }
+                continue;
+            }
+            let below = [at + 1, node.first];
+            let below = below.map(|n| Some((n, self.nodes[n as usize].enters(o, inverse)?)));
+            let far_first = match below {
+                [Some(a), Some(b)] if a.1 <= b.1 => [below[1], below[0]],
+                _ => below,
+            };
+            for entry in far_first.into_iter().flatten().take(DEPTH - open) {
+                stack[open] = entry;
+                open += 1;
             }
         }
-        let (t, [u, v], triangle) = best?;
+        best
+    }
+
+    /// The same as [`Mesh::hit`], with the texture coordinates there.
+    pub fn touch(&self, o: V3, d: V3) -> Option<Touch> {
+        let (t, [u, v], triangle) = self.meet(o, d, false)?;
         let [a, b, c] = triangle.normals;
         let normal = (a * (1.0 - u - v) + b * u + c * v).unit();
         let [e, f] = triangle.edges;
@@ -236,14 +256,14 @@ impl Triangle {
 }
 
 impl Node {
-    /// A ray enters the box before it has gone `limit`.
-    fn meets(&self, o: V3, inverse: V3, limit: f32) -> bool {
+    /// Distance to where a ray enters the box, 0 from within; `None` if it misses.
+    fn enters(&self, o: V3, inverse: V3) -> Option<f32> {
         let a = (self.low - o).times(inverse);
         let b = (self.high - o).times(inverse);
         // min and max pass over what is not a number: a ray along a side of the box.
         let enter = a.x.min(b.x).max(a.y.min(b.y)).max(a.z.min(b.z)).max(0.0);
         let leave = a.x.max(b.x).min(a.y.max(b.y)).min(a.z.max(b.z));
-        enter <= leave * (1.0 + 1e-5) && enter < limit
+        (enter <= leave * (1.0 + 1e-5)).then_some(enter)
     }
 }
 
@@ -335,6 +355,7 @@ mod tests {
             let u = w.map(|x| 2.0 * ostler_sim::rng::unit(x) - 1.0);
             let o = v3(u[0], u[1], u[2]).unit() * 2.0;
             let d = v3(u[3], u[0] * u[1] * 3.0, u[2] * u[3] * 3.0) * 0.4 - o;
+            assert_eq!(mesh.blocks(o, d), mesh.hit(o, d).is_some());
             match (ball.hit(o, d), mesh.hit(o, d)) {
                 (Some((t, n)), Some((s, m))) => {
                     met += 1;

@@ -294,7 +294,7 @@ impl<'a> Renderer<'a> {
                 _ => 0.0,
             };
             let from = self.light * gap - c;
-            met.hit(rot.inverse(from), rot.inverse(self.light)).is_some()
+            met.blocks(rot.inverse(from), rot.inverse(self.light))
         })
     }
 

@@ -89,6 +89,14 @@ impl Shape {
         self.hit(o, d).map(|(t, normal)| Touch { t, normal, coords: None })
     }
 
+    /// Whether the ray `o + t d` enters it anywhere.
+    pub fn blocks(&self, o: V3, d: V3) -> bool {
+        match self {
+            Shape::Mesh(mesh) => mesh.blocks(o, d),
+            _ => self.hit(o, d).is_some(),
+        }
+    }
+
     /// Distance along the ray `o + t d` to where it enters, and the unit normal
     /// there. `d` need not be of unit length. `None` if it misses or starts inside.
     pub fn hit(&self, o: V3, d: V3) -> Option<(f32, V3)> {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 const WORLDS: usize = 8;
-const STEPS: usize = 60;
+const STEPS: usize = 30;
 
 fn robot(name: &str) -> Arc<Model> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

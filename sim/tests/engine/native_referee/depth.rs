@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 type V3 = [f64; 3];
 
-const STATES: usize = 150;
+const STATES: usize = 40;
 /// Cells along a side, of 1 m: a shape is rarely in two of them.
 const CELLS: usize = 4;
 const HEIGHT: f64 = 0.5;

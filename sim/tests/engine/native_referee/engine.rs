@@ -6,7 +6,7 @@ use ostler_sim::Model;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::native::generate::physics_hash;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use ostler_sim::physics::native::{self, EvalOptions};
+use ostler_sim::physics::native::{self, EvalOptions, Evaluator};
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,11 @@ pub fn evaluate(
     states: &States<'_>,
 ) -> Result<Evaluation, String> {
     native::evaluate(model, &EvalOptions::default(), precision, states).map_err(|e| e.to_string())
+}
+
+/// The same for many calls.
+pub fn evaluator(model: &Model, precision: Precision) -> Result<Evaluator<'_>, String> {
+    Evaluator::new(model, &EvalOptions::default(), precision).map_err(|e| e.to_string())
 }
 
 /// The gate, times `TOL_SCALE`.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 const STATES: usize = 24;
 /// Models with the other tests.
-const SHARE: usize = 100;
+const SHARE: usize = 40;
 /// Models that are shrunk and printed in full.
 const SHRUNK: usize = 1;
 /// Masses and shapes are random, so are condition numbers: times the gate of robots.

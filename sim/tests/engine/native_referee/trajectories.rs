@@ -1,11 +1,12 @@
 //! A thousand steps under recorded controls; energy and momentum of closed systems.
 
-use super::engine::{Findings, PRECISIONS, evaluate, files};
+use super::engine::{Findings, PRECISIONS, evaluator, files};
 use super::reference::{gymnasium, mujoco};
 use ostler_sim::Model;
 use ostler_sim::model::mjcf;
 use ostler_sim::npz::{Expected, Npz, NpzWriter};
 use ostler_sim::physics::evaluate::{Precision, States};
+use ostler_sim::physics::native::Evaluator;
 use ostler_sim::referee::mujoco::MuJoCo;
 use ostler_sim::referee::residual::Quantiles;
 use serde_json::json;
@@ -29,10 +30,10 @@ struct Walk {
 }
 
 impl Walk {
-    fn step(&mut self, model: &Model, precision: Precision, ctrl: &[f64]) -> Result<(), String> {
+    fn step(&mut self, engine: &Evaluator<'_>, ctrl: &[f64]) -> Result<(), String> {
         let states =
             States { qpos: &self.qpos, qvel: &self.qvel, ctrl, act: &self.act, varied: &[] };
-        let next = evaluate(model, precision, &states)?;
+        let next = engine.evaluate(&states, None).map_err(|e| e.to_string())?;
         (self.qpos, self.qvel, self.act) = (next.qpos_next, next.qvel_next, next.act_next);
         Ok(())
     }
@@ -54,6 +55,7 @@ fn distances(a: &[f64], b: &[f64], nq: usize) -> Vec<f64> {
 fn path(model: &Model, precision: Precision, file: &mut Npz) -> Result<Vec<f64>, String> {
     let (nq, nu, rows) = (model.nq, model.nu(), STEPS / HOLD);
     let ctrl = array(file, "ctrl", nu);
+    let engine = evaluator(model, precision)?;
     let mut walk = Walk {
         qpos: array(file, "qpos", nq),
         qvel: array(file, "qvel", model.nv),
@@ -65,7 +67,7 @@ fn path(model: &Model, precision: Precision, file: &mut Npz) -> Result<Vec<f64>,
             .flat_map(|t| ctrl[(t * rows + row) * nu..(t * rows + row + 1) * nu].to_vec())
             .collect();
         for _ in 0..HOLD {
-            walk.step(model, precision, &controls)?;
+            walk.step(&engine, &controls)?;
         }
         for (t, qpos) in walk.qpos.chunks_exact(nq).enumerate() {
             path[(t * rows + row) * nq..(t * rows + row + 1) * nq].copy_from_slice(qpos);
@@ -197,8 +199,9 @@ fn closed_systems_keep_energy_and_momentum_as_mujocos_do() {
                 &file,
                 &[Walk { qpos: walk.qpos.clone(), qvel: walk.qvel.clone(), ..start() }],
             );
+            let engine = evaluator(&model, precision).unwrap();
             for _ in 0..STEPS {
-                walk.step(&model, precision, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+                walk.step(&engine, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
             }
             let last = invariants(&mut mujoco, &model, &file, &[walk]);
             let floating = model.joints[0].kind == ostler_sim::model::JointKind::Free;

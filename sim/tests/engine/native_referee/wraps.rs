@@ -2,7 +2,7 @@
 //! ends on the surface, the middle. A number that rounds to the other side may move the force
 //! by as much as it rounded, not to another path.
 
-use super::engine::{PRECISIONS, evaluate};
+use super::engine::{PRECISIONS, evaluate, evaluator};
 use super::reference::mujoco;
 use ostler_sim::Model;
 use ostler_sim::model::mjcf;
@@ -88,6 +88,7 @@ fn a_tendon_that_just_begins_to_wrap_pulls_as_in_mujoco() {
 #[test]
 fn a_finger_moves_on_where_its_tendon_begins_to_wrap() {
     let model = model(FINGER);
+    let engine = evaluator(&model, Precision::F32).unwrap();
     let (worlds, steps) = (2048, 1000);
     let mut draw = Draw(7);
     let mut qpos: Vec<f64> = (0..2 * worlds).map(|_| draw.between(-0.3, 0.5)).collect();
@@ -99,7 +100,7 @@ fn a_finger_moves_on_where_its_tendon_begins_to_wrap() {
             ctrl.iter_mut().for_each(|c| *c = draw.between(-1.0, 1.0));
         }
         let states = States { qpos: &qpos, qvel: &qvel, ctrl: &ctrl, act: &[], varied: &[] };
-        let next = evaluate(&model, Precision::F32, &states).unwrap();
+        let next = engine.evaluate(&states, None).unwrap();
         // A newton on arms of 2 cm gives these links some 1,000 rad/s2 at most.
         let wild = next.qacc.iter().filter(|a| a.abs().is_nan() || a.abs() > 1e5);
         broken += wild.count() + next.fault.iter().filter(|f| **f != 0).count();

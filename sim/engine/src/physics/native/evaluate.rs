@@ -81,35 +81,84 @@ pub fn evaluate_from(
     states: &States<'_>,
     start: Option<&[f64]>,
 ) -> Result<Evaluation, PhysicsError> {
-    let plan = lower(model, &options.lower)?;
-    let ground = ground(model.terrain.as_deref());
-    match (precision, options.instruction_set) {
-        (Precision::F64, _) => {
-            let double = ffi::linked(Linked::Double).ok_or(PhysicsError::NoDouble)?;
-            run::<f64>(plan, ground, options, double, states, start)
-        }
-        (Precision::F32, Some(set)) => {
-            run::<f32>(plan, ground, options, set.generic()?, states, start)
-        }
-        (Precision::F32, None) => {
-            let config = SimConfig { specialize: options.specialize, ..SimConfig::default() };
-            let choice = choose(&plan, &config, &mut tell())?;
-            if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
-                return Err(unsupported(note));
+    Evaluator::new(model, options, precision)?.evaluate(states, start)
+}
+
+/// A model's tables, made once for many evaluations.
+#[derive(Debug)]
+pub struct Evaluator<'a> {
+    robot: Prepared,
+    ground: Ground,
+    options: EvalOptions,
+    /// Whose terrain `ground` reads.
+    model: std::marker::PhantomData<&'a Model>,
+}
+
+#[derive(Debug)]
+enum Prepared {
+    Single(Robot<f32>),
+    Double(Robot<f64>),
+}
+
+impl<'a> Evaluator<'a> {
+    /// # Errors
+    /// Something in the model is not supported, no memory.
+    pub fn new(
+        model: &'a Model,
+        options: &EvalOptions,
+        precision: Precision,
+    ) -> Result<Self, PhysicsError> {
+        let plan = lower(model, &options.lower)?;
+        let robot = match (precision, options.instruction_set) {
+            (Precision::F64, _) => {
+                let double = ffi::linked(Linked::Double).ok_or(PhysicsError::NoDouble)?;
+                Prepared::Double(robot(double, plan)?)
             }
-            run::<f32>(plan, ground, options, choice.functions, states, start)
+            (Precision::F32, Some(set)) => Prepared::Single(robot(set.generic()?, plan)?),
+            (Precision::F32, None) => {
+                let config = SimConfig { specialize: options.specialize, ..SimConfig::default() };
+                let choice = choose(&plan, &config, &mut tell())?;
+                if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
+                    return Err(unsupported(note));
+                }
+                Prepared::Single(robot(choice.functions, plan)?)
+            }
+        };
+        let ground = ground(model.terrain.as_deref());
+        Ok(Self { robot, ground, options: *options, model: std::marker::PhantomData })
+    }
+
+    /// As [`evaluate_from`].
+    ///
+    /// # Errors
+    /// Wrong lengths, no memory.
+    pub fn evaluate(
+        &self,
+        states: &States<'_>,
+        start: Option<&[f64]>,
+    ) -> Result<Evaluation, PhysicsError> {
+        match &self.robot {
+            Prepared::Single(robot) => run(robot, self.ground, &self.options, states, start),
+            Prepared::Double(robot) => run(robot, self.ground, &self.options, states, start),
         }
     }
 }
 
-fn run<T: Scalar + Zeroable + Into<f64>>(
+fn robot<T: Scalar>(
+    functions: impl Into<Functions>,
     plan: RobotTables,
+) -> Result<Robot<T>, PhysicsError> {
+    Robot::new(functions, plan).ok_or_else(|| unsupported("a kernel of another version".into()))
+}
+
+fn run<T: Scalar + Zeroable + Into<f64>>(
+    robot: &Robot<T>,
     ground: Ground,
     options: &EvalOptions,
-    functions: impl Into<Functions>,
     states: &States<'_>,
     start: Option<&[f64]>,
 ) -> Result<Evaluation, PhysicsError> {
+    let plan = robot.plan();
     let (nq, nv, nu, na, nvary) = (plan.nq, plan.nv, plan.nu, plan.na, plan.nvary);
     let k = states.qpos.len() / nq.max(1);
     let rest = vec![0.0; k * nv];
@@ -129,8 +178,6 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
             )));
         }
     }
-    let robot = Robot::<T>::new(functions, plan)
-        .ok_or_else(|| unsupported("a kernel of another version".into()))?;
     let mut work =
         robot.work().map_err(|bytes| MemoryError { what: "the physics kernel".into(), bytes })?;
     let columns = |name: &str, rows: &[f64], width: usize| -> Result<Vec<T>, MemoryError> {

@@ -115,7 +115,8 @@ fn what_the_broad_phase_leaves_out_does_not_touch() {
             };
             let generic = InstructionSet::detect().generic().unwrap();
             let both = [plan.clone(), everything(plan.clone())].map(|plan| {
-                run::<f32>(plan, Ground::zeroed(), &options, generic, &states, None).unwrap()
+                let robot = robot::<f32>(generic, plan).unwrap();
+                run(&robot, Ground::zeroed(), &options, &states, None).unwrap()
             });
             let bits = |e: &Evaluation| e.qacc.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(both[0].ncon, both[1].ncon, "{file}");
@@ -180,7 +181,8 @@ fn pairs_that_ranges_keep_apart_touch_beyond_them() {
         varied: &[],
     };
     let generic = InstructionSet::detect().generic().unwrap();
-    let found = run::<f32>(plan, Ground::zeroed(), &options, generic, &states, None).unwrap();
+    let robot = robot::<f32>(generic, plan).unwrap();
+    let found = run(&robot, Ground::zeroed(), &options, &states, None).unwrap();
     let expected: Vec<u32> = (0..STATES).map(|i| u32::from(i == 5)).collect();
     assert_eq!(found.ncon, expected);
 }
@@ -218,23 +220,31 @@ fn marked_kernels(folder: &Path) -> [PathBuf; 2] {
         PARTS.len()
     );
     std::fs::write(&head, marks).unwrap();
-    ["-DOSTLER_LANES=4", "-DOSTLER_DOUBLE"].map(|kind| {
-        let library = folder.join(format!("{kind}.so"));
-        let mut compiler = std::process::Command::new("g++");
-        compiler.args([
-            "-std=c++17",
-            "-O0",
-            "-fPIC",
-            "-shared",
-            "-w",
-            "-DOSTLER_NAME=marked",
-            kind,
-        ]);
-        compiler.arg("-include").arg(&head).arg(kernels.join("host.cpp")).arg("-o").arg(&library);
-        let out = compiler.output().unwrap();
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        library
-    })
+    ["-DOSTLER_LANES=4", "-DOSTLER_DOUBLE"]
+        .map(|kind| {
+            let library = folder.join(format!("{kind}.so"));
+            let mut compiler = std::process::Command::new("g++");
+            compiler.args([
+                "-std=c++17",
+                "-O0",
+                "-fPIC",
+                "-shared",
+                "-w",
+                "-DOSTLER_NAME=marked",
+                kind,
+            ]);
+            compiler
+                .arg("-include")
+                .arg(&head)
+                .arg(kernels.join("host.cpp"))
+                .arg("-o")
+                .arg(&library);
+            (library, compiler.spawn().unwrap())
+        })
+        .map(|(library, mut compiler)| {
+            assert!(compiler.wait().unwrap().success());
+            library
+        })
 }
 
 /// A part that is left out of a robot's hash does not run for it: an edit of the part proves
@@ -289,8 +299,9 @@ fn parts_run_only_for_the_robots_that_are_said_to_have_them() {
         };
         single.1.fill(0);
         double.1.fill(0);
-        run::<f32>(plan.clone(), Ground::zeroed(), &options, single.0, &states, None).unwrap();
-        run::<f64>(plan.clone(), Ground::zeroed(), &options, double.0, &states, None).unwrap();
+        let robots = (robot::<f32>(single.0, plan.clone()), robot::<f64>(double.0, plan.clone()));
+        run(&robots.0.unwrap(), Ground::zeroed(), &options, &states, None).unwrap();
+        run(&robots.1.unwrap(), Ground::zeroed(), &options, &states, None).unwrap();
         for (i, part) in PARTS.iter().enumerate() {
             let called = single.1[i] + double.1[i] > 0;
             assert!(!called || (part.runs)(&plan), "{} runs for {file:?}", part.file);

@@ -23,7 +23,7 @@ pub mod tape;
 
 pub use choose::{Settled, foresee, settle};
 pub use engine::{NativePhysics, new};
-pub use evaluate::{EvalOptions, evaluate, evaluate_from};
+pub use evaluate::{EvalOptions, Evaluator, evaluate, evaluate_from};
 pub use kernel::{InstructionSet, Unusable};
 pub use lower::vary;
 pub use solver::solver;
