@@ -211,10 +211,17 @@ key = "task.reward.alive.weight"
 points = [[0, 1], [40, 3]]"#,
     );
     let said = "note: the curriculum goes on after the run's 40 iterations: \
-                task.reward.alive.weight comes to 2.95, and to 3 at 40; ";
-    let checked = |n: u32| place.ok(&["check", "pole.toml", &format!("runner.max_iterations={n}")]);
-    assert!(checked(40).contains(said), "{}", checked(40));
-    assert!(!checked(41).contains("goes on after"));
+                task.reward.alive.weight comes to 1, and to 3 at 40; ";
+    let checked = |n: u32, steps: &str| {
+        place.ok(&["check", "pole.toml", &format!("runner.max_iterations={n}"), steps])
+    };
+    let [lines, steps] = ["curriculum[0].steps=false", "curriculum[0].steps=true"];
+    // A line comes to within an iteration of its end, a step does not.
+    assert!(checked(40, steps).contains(said), "{}", checked(40, steps));
+    assert!(checked(39, lines).contains("weight comes to 2.9, and to 3 at 40"));
+    for (n, how) in [(40, lines), (41, steps)] {
+        assert!(!checked(n, how).contains("goes on after"), "{}", checked(n, how));
+    }
     let out = text(&place.run(&["train", "pole.toml", "--out", "a", "runner.max_iterations=2"]));
     assert_eq!(out.matches("weight comes to 1.05, and to 3 at 40").count(), 1, "{out}");
 }

@@ -4,7 +4,7 @@
 use super::counts::Counts;
 use super::transfer::Staging;
 use super::{Address, CompileError, Device, DeviceError, Kernels, MAX_ARGUMENTS, Program, Traffic};
-use crate::physics::native::specialize::{Function, SpecializeError, Specializer};
+use crate::physics::native::specialize::{Function, Optimise, SpecializeError, Specializer};
 use ostler_base::memory::zeroed;
 use std::ffi::c_void;
 use std::os::raw::c_longlong;
@@ -20,6 +20,7 @@ impl Host {
     fn loaded(&self, program: &Program) -> Result<Loaded, DeviceError> {
         let failed = |e: SpecializeError| DeviceError::Compile(explain(&e.to_string(), program));
         let specializer = Specializer::from_environment().map_err(failed)?;
+        let specializer = specializer.optimising(Optimise::Quickly);
         let kernel = specializer.load_text(program.text.clone()).map_err(failed)?;
         let mut entries = Vec::new();
         for name in &program.entries {

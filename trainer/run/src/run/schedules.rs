@@ -240,14 +240,16 @@ pub fn in_vain(config: &Config, spec: &EnvSpec) -> Vec<String> {
     unlogged.chain(beyond_the_run(config)).collect()
 }
 
-/// Schedules whose last points come after the run's last iteration.
+/// Schedules whose last points come after the run's last iteration. A line that ends where the
+/// run does is one of an iteration more, and is meant.
 fn beyond_the_run(config: &Config) -> Option<String> {
     let end = config.runner.max_iterations;
     let of_iterations = config.curriculum.iter().filter(|s| s.over == ITERATION);
     let told = of_iterations.filter_map(|s| {
         let [last, full] = *s.points.last()?;
         let reached = s.at(end.saturating_sub(1) as f64);
-        let later = last >= end as f64 && reached != full;
+        let later = if s.steps { last >= end as f64 } else { last > end as f64 };
+        let later = later && reached != full;
         later.then(|| format!("{} comes to {}, and to {full} at {last}", s.key, short(reached)))
     });
     let told: Vec<_> = told.collect();

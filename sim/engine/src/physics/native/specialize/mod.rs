@@ -22,7 +22,7 @@ mod tests;
 pub use background::Background;
 pub use cache::{Cache, SIZE_LIMIT};
 pub(crate) use cache::{ContentHash, Lock, root};
-pub use compiler::Compiler;
+pub use compiler::{Compiler, Optimise};
 pub use error::SpecializeError;
 pub use library::{Function, Library};
 
@@ -108,6 +108,14 @@ impl Specializer {
     /// `PATH`).
     pub fn new(cache: Cache, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         Self { cache, compiler: Compiler::find(variable) }
+    }
+
+    /// The same, whose compiler optimises so much.
+    pub fn optimising(mut self, optimise: Optimise) -> Self {
+        if let Ok(compiler) = &mut self.compiler {
+            compiler.optimise = optimise;
+        }
+        self
     }
 
     /// The compiler, or why there is none.
