@@ -2,6 +2,9 @@
 //! `trainer/learn/build.rs` compiles the learner's the same way.
 #![allow(dead_code, reason = "not every crate has kernels for several processors")]
 
+#[path = "../base/src/processor.rs"]
+mod processor;
+
 use std::path::Path;
 
 /// One file, compiled one way.
@@ -30,8 +33,9 @@ const SETS: [&str; 3] = ["portable", "avx2", "avx512"];
 pub fn sets() -> Vec<&'static str> {
     println!("cargo:rustc-check-cfg=cfg(instructions, values(\"portable\", \"avx2\", \"avx512\"))");
     let mut sets: Vec<_> = SETS.into_iter().filter(|set| feature(set)).collect();
-    if std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") && !here(SETS[2]) {
-        sets.retain(|set| *set != SETS[2]);
+    let development = std::env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    if development && processor::widest() != "avx512" {
+        sets.retain(|set| *set != "avx512");
     }
     if sets.is_empty() {
         sets.push(SETS[0]);
@@ -40,13 +44,6 @@ pub fn sets() -> Vec<&'static str> {
         println!("cargo:rustc-cfg=instructions=\"{set}\"");
     }
     sets
-}
-
-/// Whether the machine that compiles has `set`; one that does not say has it.
-fn here(set: &str) -> bool {
-    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = processor.lines().find(|line| line.starts_with("flags"));
-    flags.is_none_or(|flags| flags.split_whitespace().any(|flag| flag.starts_with(set)))
 }
 
 fn feature(name: &str) -> bool {
@@ -91,7 +88,10 @@ pub fn compile_all(
         let compiles: Vec<_> = units
             .iter()
             .filter(|unit| {
-                unit.of.is_none_or(|of| sets.contains(&of) || (!SETS.contains(&of) && feature(of)))
+                unit.of.is_none_or(|of| match SETS.contains(&of) {
+                    true => sets.contains(&of),
+                    false => feature(of),
+                })
             })
             .map(|unit| scope.spawn(move || compile(unit, prefix, include)))
             .collect();

@@ -222,6 +222,9 @@ points = [[0, 1], [40, 3]]"#,
     for (n, how) in [(40, lines), (41, steps)] {
         assert!(!checked(n, how).contains("goes on after"), "{}", checked(n, how));
     }
+    // The number of environments changes in steps, whatever the file says.
+    let environments = r#"curriculum=[{ key = "env.num_envs", points = [[0, 4], [40, 8]] }]"#;
+    assert!(checked(40, environments).contains("env.num_envs comes to 4, and to 8 at 40"));
     let out = text(&place.run(&["train", "pole.toml", "--out", "a", "runner.max_iterations=2"]));
     assert_eq!(out.matches("weight comes to 1.05, and to 3 at 40").count(), 1, "{out}");
 }

@@ -6,7 +6,7 @@ use ostler_sim::Model;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::native::generate::physics_hash;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use ostler_sim::physics::native::{self, EvalOptions, Evaluator};
+use ostler_sim::physics::native::{EvalOptions, Evaluator};
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn evaluate(
     precision: Precision,
     states: &States<'_>,
 ) -> Result<Evaluation, String> {
-    native::evaluate(model, &EvalOptions::default(), precision, states).map_err(|e| e.to_string())
+    evaluator(model, precision)?.evaluate(states, None).map_err(|e| e.to_string())
 }
 
 /// The same for many calls.

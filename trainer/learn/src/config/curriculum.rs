@@ -65,6 +65,11 @@ fn yes() -> bool {
 }
 
 impl Schedule {
+    /// Whether each value holds up to the next point.
+    pub fn in_steps(&self) -> bool {
+        self.steps || self.key == NUM_ENVS
+    }
+
     /// The value where `over` is `x`; before the first point it is the first value.
     pub fn at(&self, x: f64) -> f64 {
         let after = self.points.iter().position(|p| p[0] > x);
@@ -73,7 +78,7 @@ impl Schedule {
             None => self.points.last().map_or(f64::NAN, |p| p[1]),
             Some(i) => {
                 let ([x0, y0], [x1, y1]) = (self.points[i - 1], self.points[i]);
-                if self.steps || self.key == NUM_ENVS {
+                if self.in_steps() {
                     return y0;
                 }
                 y0 + (y1 - y0) * (x - x0) / (x1 - x0)

@@ -248,7 +248,7 @@ fn beyond_the_run(config: &Config) -> Option<String> {
     let told = of_iterations.filter_map(|s| {
         let [last, full] = *s.points.last()?;
         let reached = s.at(end.saturating_sub(1) as f64);
-        let later = if s.steps { last >= end as f64 } else { last > end as f64 };
+        let later = if s.in_steps() { last >= end as f64 } else { last > end as f64 };
         let later = later && reached != full;
         later.then(|| format!("{} comes to {}, and to {full} at {last}", s.key, short(reached)))
     });

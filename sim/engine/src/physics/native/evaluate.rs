@@ -87,11 +87,9 @@ pub fn evaluate_from(
 /// A model's tables, made once for many evaluations.
 #[derive(Debug)]
 pub struct Evaluator<'a> {
+    model: &'a Model,
     robot: Prepared,
-    ground: Ground,
     options: EvalOptions,
-    /// Whose terrain `ground` reads.
-    model: std::marker::PhantomData<&'a Model>,
 }
 
 #[derive(Debug)]
@@ -124,8 +122,7 @@ impl<'a> Evaluator<'a> {
                 Prepared::Single(robot(choice.functions, plan)?)
             }
         };
-        let ground = ground(model.terrain.as_deref());
-        Ok(Self { robot, ground, options: *options, model: std::marker::PhantomData })
+        Ok(Self { model, robot, options: *options })
     }
 
     /// As [`evaluate_from`].
@@ -137,9 +134,10 @@ impl<'a> Evaluator<'a> {
         states: &States<'_>,
         start: Option<&[f64]>,
     ) -> Result<Evaluation, PhysicsError> {
+        let ground = ground(self.model.terrain.as_deref());
         match &self.robot {
-            Prepared::Single(robot) => run(robot, self.ground, &self.options, states, start),
-            Prepared::Double(robot) => run(robot, self.ground, &self.options, states, start),
+            Prepared::Single(robot) => run(robot, ground, &self.options, states, start),
+            Prepared::Double(robot) => run(robot, ground, &self.options, states, start),
         }
     }
 }

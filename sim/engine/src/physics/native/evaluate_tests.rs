@@ -239,10 +239,11 @@ fn marked_kernels(folder: &Path) -> [PathBuf; 2] {
                 .arg(kernels.join("host.cpp"))
                 .arg("-o")
                 .arg(&library);
-            (library, compiler.spawn().unwrap())
+            (library, compiler.stderr(std::process::Stdio::piped()).spawn().unwrap())
         })
-        .map(|(library, mut compiler)| {
-            assert!(compiler.wait().unwrap().success());
+        .map(|(library, compiler)| {
+            let out = compiler.wait_with_output().unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
             library
         })
 }
