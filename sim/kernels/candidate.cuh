@@ -22,13 +22,14 @@ template<class R, class M> struct Sink {
 template<class R> struct Touch { static constexpr double value = 2e-6; };
 template<> struct Touch<double> { static constexpr double value = 1e-13; };
 template<class R, class M>
-OSTLER_FN void sphere_sphere(Sink<R, M>& out, const R* p1, double r1, const R* p2, double r2, const R* fallback) {
+OSTLER_FN void sphere_sphere(Sink<R, M>& out, const R* p1, typename Lane<R>::T r1, const R* p2, typename Lane<R>::T r2, const R* fallback) {
+  typedef typename Lane<R>::T T;
   R n[3], zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
   for (int k = 0; k < 3; k++) n[k] = p2[k] - p1[k];
   const R len2 = dot3(n, n);
   // Most of them end here; a little more, for rounding.
-  const double most = r1 + r2 + out.m.pair_reach[out.pair];
-  if (!any(len2 < bc<R>(1.0001 * most * most))) return;
+  const T most = r1 + r2 + out.m.pair_reach[out.pair];
+  if (!any(len2 < bc<R>(T(1.0001) * most * most))) return;
   const auto touch = len2 < bc<R>(Touch<R>::value * Touch<R>::value);
   const R len = sqrt_(len2);
   const R s = recip_(sel(touch, bc<R>(1), len));
@@ -107,8 +108,9 @@ OSTLER_FN_BIG void collide_lanes(Sink<R, M>& out, int first, int second, bool re
 template<class R, class M>
 OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, typename Lane<R>::Mask near, const R* c1, const R* c2) {
   const M& m = out.m;
-  const double h1 = m.cg_size[3 * g1 + 1], h2 = m.cg_size[3 * g2 + 1];
-  const double ma = h1 * h1, mc = h2 * h2;
+  typedef typename Lane<R>::T T;
+  const T h1 = m.cg_size[3 * g1 + 1], h2 = m.cg_size[3 * g2 + 1];
+  const T ma = h1 * h1, mc = h2 * h2;
   R a1[3], a2[3], dif[3];
   for (int k = 0; k < 3; k++) {
     a1[k] = out.w.gaxis[3 * g1 + k] * bc<R>(h1), a2[k] = out.w.gaxis[3 * g2 + k] * bc<R>(h2);
@@ -121,15 +123,15 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
   cross(a1, a2, across);
   const R det = dot3(across, across);
   // Squared sine of the angle below which MuJoCo takes them for parallel.
-  const auto parallel = !(det > bc<R>(1e-8 * ma * mc));
+  const auto parallel = !(det > bc<R>(T(1e-8) * ma * mc));
   const R id = recip_(sel(parallel, bc<R>(1), det));
   // Nearest on the first line, from there on the second segment, and back: where a
   // segment's end is nearest, that is the end.
   R aside[3];
   cross(dif, a2, aside);
   R x1 = clamp_(-dot3(aside, across) * id, -1, 1);
-  const R x2 = clamp_(fnma(mb, x1, v) * bc<R>(1 / mc), -1, 1);
-  x1 = clamp_(fnma(mb, x2, u) * bc<R>(1 / ma), -1, 1);
+  const R x2 = clamp_(fnma(mb, x1, v) * bc<R>(T(1) / mc), -1, 1);
+  x1 = clamp_(fnma(mb, x2, u) * bc<R>(T(1) / ma), -1, 1);
   R p1[3], p2[3];
   const R lost = sel(parallel, bc<R>(1e10), bc<R>(0));
   for (int k = 0; k < 3; k++) {
@@ -226,7 +228,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   const R *c1 = pair.c1, *c2 = pair.c2, *dif = pair.dif;
   const R* n = w.gaxis + 3 * g1;
   Sink<R, M> out = {m, w, c, c < m.nwpair ? b2 : -1, pair.shift};
-  const double r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
+  const typename Lane<R>::T r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
   const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
   const int kind = m.pair_kind[c];
   if (plane) {
@@ -271,7 +273,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   } else if (kind == pair_kind(Shape::sphere, Shape::capsule)) {
     const bool first = m.cg_type[g1] == Shape::capsule;
     const int cap = first ? g1 : g2;
-    const double half = m.cg_size[3 * cap + 1];
+    const typename Lane<R>::T half = m.cg_size[3 * cap + 1];
     const R* a = w.gaxis + 3 * cap;
     R p[3];
     const R along = first ? -dot3(a, dif) : dot3(a, dif);

@@ -116,7 +116,7 @@ template<class T> OSTLER_FN_BIG bool sticks_out(const Ground& g, const T* centre
 // Contacts of a ball whose centre is under the shared ground, or of a capsule by the ends and the
 // middle of its axis that are: in the lanes that are returned, of those of `deep`.
 template<class R, class M>
-OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool reversed, typename Lane<R>::Mask deep, const R* p, const R* a, const R* centre, double radius) {
+OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool reversed, typename Lane<R>::Mask deep, const R* p, const R* a, const R* centre, typename Lane<R>::T radius) {
   typedef typename Lane<R>::T T;
   const bool rod = out.m.cg_type[geom] == Shape::capsule;
   auto done = mask_of<typename Lane<R>::Mask>(false);
@@ -129,7 +129,7 @@ OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool re
       const T by = ground_way_out(*out.w.ground, at, way);
       if (!(by < T(0))) continue;
       lane_set(done, l, true);
-      lane_set(dist, l, by - T(radius));
+      lane_set(dist, l, by - radius);
       for (int k = 0; k < 3; k++) lane_set(n[k], l, way[k]);
     }
     const R back = sel(dist < bc<R>(1e9), fma(bc<R>(0.5), dist, bc<R>(radius)), bc<R>(0)), none[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
@@ -148,7 +148,7 @@ OSTLER_FN bool is_grid(int kind) { return Shape::surface(kind / Shape::count) ==
 // Looks at the halves of cells that are listed, and empties the list. `deep`: lanes of which all is
 // found elsewhere; `lost`: for want of room.
 template<class R>
-OSTLER_FN_BIG void look_at_halves(const GridCells<typename Lane<R>::T, typename Lane<R>::T>& cells, GridList<R>& list, bool ball, double radius, double reach,
+OSTLER_FN_BIG void look_at_halves(const GridCells<typename Lane<R>::T, typename Lane<R>::T>& cells, GridList<R>& list, bool ball, typename Lane<R>::T radius, typename Lane<R>::T reach,
                                   GridHits<R>& hits, typename Lane<R>::Mask& deep, typename Lane<R>::Mask& lost) {
   typedef typename Lane<R>::T T;
   enum { N = Lane<R>::N };
@@ -225,10 +225,10 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   if (!shared) field_of(m, m.cg_data[grid], field);
   const GridCells<T, T> cells(shared ? nullptr : &field, shared ? out.w.ground : nullptr);
   const int type = m.cg_type[geom];
-  const double reach = m.pair_reach[out.pair], radius = m.cg_size[3 * geom];
+  const T reach = m.pair_reach[out.pair], radius = m.cg_size[3 * geom];
   const R zero = bc<R>(0);
   // A little more, for rounding.
-  const double within = reach + 2e-5 * m.cg_bound[geom];
+  const T within = reach + T(2e-5) * m.cg_bound[geom];
   // In the grid's frame: the centre, and half a box along the axes.
   R axes[9], dif[3], p[3], half[3];
   if (!shared) geom_axes(m, out.w, grid, axes);
@@ -241,7 +241,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
     half[k] = reach_along(m, out.w, geom, n) + bc<R>(within);
   }
   const R bottom = p[2] - half[2];
-  near = near & (bottom <= bc<R>(cells.high)) & (p[2] + half[2] >= bc<R>(shared ? -1e20 : (double)cells.low));
+  near = near & (bottom <= bc<R>(cells.high)) & (p[2] + half[2] >= bc<R>(shared ? T(-1e20) : cells.low));
   if (!any(near)) return;
   const bool ball = type == Shape::sphere, rod = type == Shape::capsule;
   R a[3] = {zero, zero, zero};
@@ -254,7 +254,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   GridHits<R> hits;
   GridList<R> list;
   B deep = mask_of<B>(false), lost = deep, met = deep;
-  const T far = T(radius + within + 1e-6 * (double)(cells.dx + cells.dy));
+  const T far = radius + within + T(1e-6) * (cells.dx + cells.dy);
   const T by_x = T(1) / cells.dx, by_y = T(1) / cells.dy;
   T own[3][3][Lane<R>::N];
   for (int k = 0; k < 3; k++) store(own[0][k], p[k]), store(own[1][k], a[k]), store(own[2][k], half[k]);

@@ -20,8 +20,14 @@
 // A loop whose turns do not depend on each other.
 #define OSTLER_SIDE_BY_SIDE
 #else
+#ifdef OSTLER_SMALL
+// Compiled in half the time, for programs that run for seconds.
+#define OSTLER_FN inline
+#define OSTLER_INLINE
+#else
 #define OSTLER_FN inline __attribute__((always_inline))
 #define OSTLER_INLINE __attribute__((always_inline))  // of a lambda
+#endif
 #define OSTLER_FN_BIG inline __attribute__((noinline))
 // Called from several places, or long: in one piece, compilers take minutes.
 #define OSTLER_FN_PART __attribute__((noinline))  // templates

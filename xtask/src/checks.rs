@@ -3,7 +3,7 @@
 use crate::counts::Counts;
 use crate::need::{self, Need};
 use crate::place::{Place, REFEREE};
-use crate::{SetupError, cargo, libtorch, proofs, reads, referee};
+use crate::{SetupError, cargo, libtorch, proofs, reads, referee, share};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,6 +36,9 @@ fn read_only(place: &Place) -> Command {
 
 /// How many tests run at once: libtest's.
 const THREADS: &str = "RUST_TEST_THREADS";
+
+/// How much robots' own kernels are optimised (`Optimise` of the engine).
+const OPTIMISE: &str = "OSTLER_OPTIMISE";
 
 /// Features of the simulation; `ostler-sim` hands them on to its crates.
 const FEATURES: [&str; 5] = ["rapier", "double", "portable", "avx2", "avx512"];
@@ -145,6 +148,13 @@ pub(crate) fn test_with(
     if std::env::var_os(THREADS).is_none() {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         command.env(THREADS, (cores + 1).to_string());
+    }
+    // Nearly all of what tests compile runs for seconds; proofs in full are of what users have.
+    let told = |name: &str| {
+        std::env::var_os(name).is_some() || env.iter().any(|(of_these, _)| *of_these == name)
+    };
+    if !told(share::FULL) && !told(OPTIMISE) {
+        command.env(OPTIMISE, "little");
     }
     if let Some(python) = referee {
         command.env(REFEREE, python);

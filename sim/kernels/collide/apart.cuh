@@ -7,7 +7,9 @@
 #pragma once
 
 // A rod's half length and radius.
-template<class M> OSTLER_FN double rod_length(const M& m, int g) { return m.cg_type[g] == Shape::sphere ? 0.0 : m.cg_size[3 * g + 1]; }
+template<class R, class M> OSTLER_FN typename Lane<R>::T rod_length(const M& m, int g) {
+  return m.cg_type[g] == Shape::sphere ? 0 : m.cg_size[3 * g + 1];
+}
 OSTLER_FN bool is_rod(int type) { return type == Shape::sphere || type == Shape::capsule || type == Shape::cylinder; }
 
 // A brick's coordinates of a vector, from its axes as columns.
@@ -24,7 +26,7 @@ template<class R, class M> OSTLER_FN R reach_along(const M& m, const Work<R, M>&
   if (is_rod(m.cg_type[g])) {
     R z[3];
     geom_third(m, w, g, z);
-    return fma(abs_(dot3(z, n)), bc<R>(rod_length(m, g)), bc<R>(m.cg_size[3 * g]));
+    return fma(abs_(dot3(z, n)), bc<R>(rod_length<R>(m, g)), bc<R>(m.cg_size[3 * g]));
   }
   R a[3];
   along_axes(w.gmat + 9 * m.cg_brick[g], n, a);
@@ -36,10 +38,10 @@ template<class R, class M> OSTLER_FN R reach_along(const M& m, const Work<R, M>&
 // A brick and a rod, `dif` between their centres: the brick's faces, its edges with the
 // rod's axis.
 template<class R, class M>
-OSTLER_FN typename Lane<R>::Mask brick_rod(const M& m, const Work<R, M>& w, int brick, int rod, const R* dif, double reach) {
+OSTLER_FN typename Lane<R>::Mask brick_rod(const M& m, const Work<R, M>& w, int brick, int rod, const R* dif, typename Lane<R>::T reach) {
   const auto* half = m.cg_half + 3 * brick;
   const R* mat = w.gmat + 9 * m.cg_brick[brick];
-  const double length = rod_length(m, rod), thick = m.cg_size[3 * rod] + reach;
+  const typename Lane<R>::T length = rod_length<R>(m, rod), thick = m.cg_size[3 * rod] + reach;
   R z[3], t[3], a[3], h[3];
   along_axes(mat, dif, t);
   // The rod's bounding sphere; most end here.
@@ -66,7 +68,7 @@ OSTLER_FN typename Lane<R>::Mask brick_rod(const M& m, const Work<R, M>& w, int 
 // Two bricks: their faces, and their edges with each other. The axes between edges are no
 // unit vectors, which makes distances along them seem shorter.
 template<class R, class M>
-OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach) {
+OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, typename Lane<R>::T reach) {
   const auto* s1 = m.cg_half + 3 * g1;
   const auto* s2 = m.cg_half + 3 * g2;
   const R* mat1 = w.gmat + 9 * m.cg_brick[g1];
@@ -138,9 +140,9 @@ template<class R, class M> OSTLER_FN_BIG void farthest(const M& m, const Work<R,
 // and where this one begins: nothing but its length depends on it. Zero: there was none.
 // Source: Chung, Wang, Quick collision detection of polytopes in virtual environments, 1996.
 template<class R, class M>
-OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach, typename Lane<R>::Mask near, R* kept) {
+OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, typename Lane<R>::T reach, typename Lane<R>::Mask near, R* kept) {
   enum { FEW = 4, ALL = 4 };
-  double over = 0;
+  typename Lane<R>::T over = 0;
   for (int i = 0; i < 2; i++) {
     const int g = i ? g2 : g1;
     if (m.cg_type[g] == Shape::mesh) over += m.core_over[m.cg_data[g]];
@@ -179,11 +181,11 @@ OSTLER_FN_BIG typename Lane<R>::Mask hulls_near(const M& m, const Work<R, M>& w,
 // Lanes in which the geoms of a pair may be within its reach; c1, c2 are their centres.
 template<class R, class M>
 OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, Work<R, M>& w, int pair, int g1, int g2, const R* c1, const R* c2) {
-  double reach = m.pair_reach[pair];
+  typedef typename Lane<R>::T T;
+  T reach = m.pair_reach[pair];
   const int k1 = m.cg_type[g1], k2 = m.cg_type[g2];
   // A little more, for rounding.
-  const double bound = m.cg_bound[g1] + m.cg_bound[g2];
-  reach += 2e-5 * bound;
+  reach += T(2e-5) * (m.cg_bound[g1] + m.cg_bound[g2]);
   R dif[3];
   for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
   if (k1 == Shape::plane) return dot3(w.gaxis + 3 * g1, dif) < reach_along(m, w, g2, w.gaxis + 3 * g1) + bc<R>(reach);

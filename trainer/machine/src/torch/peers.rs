@@ -669,6 +669,28 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_past_the_close_before_all_have_come_to_it() {
+        if !alone("nobody_is_past_the_close_before_all_have_come_to_it") {
+            return;
+        }
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let arrived = AtomicUsize::new(0);
+        let seen = together(3, |group| {
+            let each = |round: usize| {
+                // Another one is late each time.
+                if group.rank() == round % 3 {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                arrived.fetch_add(1, Ordering::SeqCst);
+                group.close().unwrap();
+                arrived.load(Ordering::SeqCst) >= 3 * (round + 1)
+            };
+            (0..6).map(each).collect::<Vec<_>>()
+        });
+        assert_eq!(seen, vec![vec![true; 6]; 3]);
+    }
+
+    #[test]
     fn who_cannot_go_on_says_so_and_the_next_sum_is_whole() {
         if !alone("who_cannot_go_on_says_so_and_the_next_sum_is_whole") {
             return;

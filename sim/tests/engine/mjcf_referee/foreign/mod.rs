@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 const ROBOTS: usize = 500;
 /// With the other tests.
-const SHARE: usize = 250;
+const SHARE: usize = 100;
 const STATES: usize = 12;
 /// Of a robot that differs in those: of twelve states one is a large share.
 const MORE_STATES: usize = 96;

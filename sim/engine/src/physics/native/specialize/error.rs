@@ -25,6 +25,12 @@ pub enum SpecializeError {
         /// The event.
         reason: String,
     },
+    /// `OSTLER_OPTIMISE` has an unknown value.
+    #[error("OSTLER_OPTIMISE=`{value}` is neither full nor little")]
+    Optimise {
+        /// As given.
+        value: String,
+    },
     /// The compiler lacks a feature that kernels need.
     #[error(
         "{version} lacks C++17 or GNU vector extensions; set OSTLER_CXX to g++ 9, clang++ 12 \

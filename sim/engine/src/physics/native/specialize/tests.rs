@@ -284,6 +284,23 @@ fn without_a_compiler_the_reason_says_what_to_do() {
 }
 
 #[test]
+fn how_much_is_optimised_is_a_variable() {
+    let flags = |value: &str| {
+        let compiler = Compiler::find(&|name| match name {
+            "OSTLER_OPTIMISE" => Some(value.into()),
+            "PATH" => std::env::var_os("PATH"),
+            _ => None,
+        });
+        compiler.map(|c| c.flags(InstructionSet::Portable))
+    };
+    for (value, level) in [("", "-O3"), ("full", "-O3"), ("little", "-Og")] {
+        assert!(flags(value).unwrap().contains(&level), "{value}");
+    }
+    let said = flags("fast").unwrap_err().to_string();
+    assert!(said.contains("OSTLER_OPTIMISE=`fast`"), "{said}");
+}
+
+#[test]
 fn off_means_off() {
     let place = Place::new().script("echo called >&2; exit 1");
     let specializer = place.specializer();
