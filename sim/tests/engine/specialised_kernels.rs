@@ -16,7 +16,7 @@ use std::path::Path;
 
 const STATES: usize = 10_000;
 /// With the other tests: states, and every so many-th model.
-const SHARE: usize = 2000;
+const SHARE: usize = 500;
 const EVERY: usize = 4;
 /// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
 /// Jacobians; forces that depend on contacts.

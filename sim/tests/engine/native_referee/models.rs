@@ -8,7 +8,7 @@ use ostler_sim::referee::states::Reference;
 
 const STATES: usize = 10_000;
 /// With the other tests.
-const SHARE: usize = 2000;
+const SHARE: usize = 500;
 
 #[test]
 fn shipped_robots_agree_with_the_kept_answers() {
