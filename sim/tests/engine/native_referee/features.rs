@@ -8,7 +8,7 @@ use ostler_sim::referee::states::Reference;
 
 const STATES: usize = 400;
 /// With the other tests.
-const SHARE: usize = 100;
+const SHARE: usize = 40;
 
 #[test]
 fn features_agree_with_the_kept_answers() {

@@ -15,7 +15,7 @@ const STATES: usize = 1000;
 /// Of a feature's model: as many as of its own numbers (`features`).
 const FEATURE_STATES: usize = 400;
 /// With the other tests.
-const SHARE: usize = 100;
+const SHARE: usize = 40;
 
 /// Elements of a model whose field can differ.
 fn elements(model: &Model, field: Field) -> Vec<Varied> {
