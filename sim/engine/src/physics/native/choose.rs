@@ -288,8 +288,8 @@ fn again(
         .map_err(|error| format!("it cannot be compiled again: {error}"))?;
     if same != hash {
         return Err(
-            "the robot, the time step, the compiler or this program is another than when it was \
-             compiled"
+            "the robot, the time step, the compiler, OSTLER_OPTIMISE or this program is another than \
+             when it was compiled"
                 .into(),
         );
     }
