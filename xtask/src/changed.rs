@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use std::process::Command;
 
 /// The variable with the programs that [`run_chosen`] runs.
-const CHOSEN: &str = "OSTLER_CHOSEN";
+pub(crate) const CHOSEN: &str = "OSTLER_CHOSEN";
 /// cargo starts tests through the program that this names.
 const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 /// The command of `xtask` that cargo starts tests through.

@@ -1,5 +1,6 @@
 //! The checks of a change: format, lints, documentation, tests.
 
+use crate::changed::CHOSEN;
 use crate::counts::Counts;
 use crate::need::{self, Need};
 use crate::place::{Place, REFEREE};
@@ -156,6 +157,13 @@ pub(crate) fn test_with(
     if !told(share::FULL) && !told(OPTIMISE) {
         command.env(OPTIMISE, "little");
     }
+    let proved = std::env::temp_dir().join(format!("ostler-known-{}", std::process::id()));
+    let chosen = env.iter().any(|(name, _)| *name == CHOSEN);
+    if (args.is_empty() || chosen) && !told(share::FULL) && !told(share::PROVED) {
+        let known = proofs::proved(&place.root)?;
+        std::fs::write(&proved, known).map_err(SetupError::io("write", &proved))?;
+        command.env(share::PROVED, &proved);
+    }
     if let Some(python) = referee {
         command.env(REFEREE, python);
     }
@@ -172,7 +180,9 @@ pub(crate) fn test_with(
     let mut counts = Counts::default();
     let ran = run(&mut command, &mut counts);
     let skips = std::fs::read_to_string(&record).map_err(SetupError::io("read", &record));
-    let _ = std::fs::remove_file(&record);
+    for file in [&record, &proved] {
+        let _ = std::fs::remove_file(file);
+    }
     let status = ran?;
     counts.skipped(&skips?);
     if args.is_empty() {

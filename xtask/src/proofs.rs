@@ -212,9 +212,8 @@ pub fn nightly(place: &Place, all: bool, names: &[String]) -> Result<(), SetupEr
                 BTreeMap::new()
             }
         };
-        let lines = known.iter().map(|((test, model), hash)| format!("{test}\t{model}\t{hash}\n"));
         let file = std::env::temp_dir().join(format!("ostler-proved-{}", std::process::id()));
-        fs::write(&file, lines.collect::<String>()).map_err(SetupError::io("write", &file))?;
+        fs::write(&file, lines(&known)).map_err(SetupError::io("write", &file))?;
         let module = format!("{}::", proof.name);
         let mut args = ["--workspace", "--test", proof.program, "--"].map(str::to_owned).to_vec();
         if known.is_empty() {
@@ -257,23 +256,50 @@ pub fn nightly(place: &Place, all: bool, names: &[String]) -> Result<(), SetupEr
     failed.map_or(Ok(()), Err)
 }
 
+/// As tests read them (`share::PROVED`).
+fn lines(programs: &BTreeMap<Model, String>) -> String {
+    programs.iter().map(|((test, model), hash)| format!("{test}\t{model}\t{hash}\n")).collect()
+}
+
+/// What is proved in full with these sources, as tests read it: with every change they compare
+/// only what is not.
+///
+/// # Errors
+/// A source or the record cannot be read.
+pub(crate) fn proved(root: &Path) -> Result<String, SetupError> {
+    let (record, mut all) = (read(root)?, String::new());
+    for proof in &PROOFS {
+        if let State::Proved(p) = state(&record, proof, &hash(root, proof.sources)?) {
+            all += &lines(&p.programs);
+        }
+    }
+    Ok(all)
+}
+
 /// One line: which proofs are due, if any. `programs`: those of the tests that have run.
 ///
 /// # Errors
 /// A source or the record cannot be read.
 pub fn due(root: &Path, programs: &BTreeMap<Model, String>) -> Result<String, SetupError> {
     let record = read(root)?;
-    let mut due = Vec::new();
+    let (mut due, mut same) = (Vec::new(), 0);
     for proof in &PROOFS {
         let sources = hash(root, proof.sources)?;
         match state(&record, proof, &sources) {
-            State::Proved(p) => due.extend(changed(proof, p, programs)),
+            State::Proved(p) => {
+                same += programs.iter().filter(|(m, hash)| p.programs.get(m) == Some(hash)).count();
+                due.extend(changed(proof, p, programs));
+            }
             state => due.push(format!("{} ({state})", proof.name)),
         }
     }
-    Ok(match due.is_empty() {
+    let said = match due.is_empty() {
         true => "proved in full with these sources: all".to_owned(),
         false => format!("to be proved in full by `cargo xtask nightly`: {}", due.join(", ")),
+    };
+    Ok(match same {
+        0 => said,
+        _ => format!("compared in full before, with the same programs: {same} models\n{said}"),
     })
 }
 
@@ -526,6 +552,18 @@ mod tests {
         assert!(proved());
         let line = |programs: &BTreeMap<Model, String>| due(dir.path(), programs).unwrap();
         assert!(line(&programs).ends_with(": all"), "{}", line(&programs));
+        // With every change tests compare none of these.
+        assert!(line(&programs).starts_with(&format!(
+            "compared in full before, with the same programs: {} models",
+            programs.len()
+        )));
+        let known = || super::proved(dir.path()).unwrap();
+        assert_eq!(known().lines().count(), programs.len());
+        assert!(
+            known().contains("native_referee::models::agree\tant\t0000000000000000\n"),
+            "{}",
+            known()
+        );
         // What did not run says nothing of its programs.
         assert!(line(&BTreeMap::new()).contains("nvrtc (its tests did not run here)"));
         // One robot's program.
@@ -545,6 +583,7 @@ mod tests {
         assert!(proved());
         write(&format!("{source}/b.rs"), "fn b() {}");
         assert!(!proved());
+        assert!(!known().contains("native_referee"), "{}", known());
         let line = line(&programs);
         assert!(line.contains("`cargo xtask nightly`: native_referee (its sources"), "{line}");
         write(&format!("{source}/b.rs"), "fn a() {}");

@@ -8,6 +8,7 @@ use crate::support::nvrtc::nvrtc_folder;
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::transfer::Reader;
 use ostler_sim::device::{Device, Program};
+use std::path::Path;
 
 /// Each block's sum of `7 i mod 1000` over its threads, and how many of these are odd.
 const SUMS: &str = r#"
@@ -97,8 +98,9 @@ fn sums() {
     assert_eq!(numbers(reader.bytes())[..blocks], expected);
 }
 
-fn under(schedule: &str, program: &str) -> Option<(bool, String)> {
-    let fake = Fake::of("lanes::sums")?.with_ptx(&nvrtc_folder()?);
+/// `cache`: for both schedules, which have the same code.
+fn under(schedule: &str, program: &str, cache: &Path) -> Option<(bool, String)> {
+    let fake = Fake::of("lanes::sums")?.with_ptx(&nvrtc_folder()?).env("OSTLER_CACHE", cache);
     // Blocks of 128 threads.
     let fake = fake.env("FAKE_MULTIPROCESSORS", "1").env("FAKE_SCHEDULE", schedule);
     Some(fake.env("TEST_PROGRAM", program).end())
@@ -106,12 +108,14 @@ fn under(schedule: &str, program: &str) -> Option<(bool, String)> {
 
 #[test]
 fn lanes_meet_and_mistakes_are_found_under_both_schedules() {
+    let cache = tempfile::tempdir().unwrap();
     for schedule in ["lockstep", "alone"] {
-        let Some((succeeded, text)) = under(schedule, SUMS) else { return };
+        let Some((succeeded, text)) = under(schedule, SUMS, cache.path()) else { return };
         assert!(succeeded && text.contains("1 passed"), "{schedule}: {text}");
         for (what, from, to, says) in MISTAKES {
             assert_eq!(SUMS.matches(from).count(), 1, "{what}");
-            let (succeeded, text) = under(schedule, &SUMS.replace(from, to)).unwrap();
+            let program = SUMS.replace(from, to);
+            let (succeeded, text) = under(schedule, &program, cache.path()).unwrap();
             assert!(!succeeded, "{schedule}: {what}: nothing was found");
             assert!(text.contains(says) && text.contains("line "), "{schedule}: {what}: {text}");
         }

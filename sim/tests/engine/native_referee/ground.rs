@@ -1,7 +1,7 @@
 //! Spheres and capsules on a height field beside MuJoCo, and the ground that environments share
 //! beside the same height field.
 
-use super::engine::{PRECISIONS, evaluate};
+use super::engine::{PRECISIONS, due, evaluate};
 use super::generator::dice::Dice;
 use super::reference::{mujoco, reference};
 use ostler_sim::Model;
@@ -80,6 +80,9 @@ fn round_geoms_on_a_field_agree_with_mujoco() {
         ("capsules_turned", &ROUND[2..], "euler=\"10 -7 30\" pos=\"0.1 0 0\""),
     ] {
         let (path, model) = load(folder.path(), name, &text(geoms, slope));
+        if !due(name, &model) {
+            continue;
+        }
         let answers = reference(&mut mujoco, &path, &model, STATES, 3);
         for (label, precision) in PRECISIONS {
             let ours = evaluate(&model, precision, &answers.states.view()).unwrap();

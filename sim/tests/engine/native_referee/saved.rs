@@ -1,7 +1,7 @@
 //! Models as MuJoCo saves them: with its own choice among the ways in which MJCF says a thing,
 //! which is what programs hand on that build or change their robots by MuJoCo.
 
-use super::engine::{Findings, files};
+use super::engine::{Findings, due, files};
 use super::reference::{gymnasium, mujoco, reference};
 use ostler_sim::model::mjcf;
 use serde_json::json;
@@ -40,8 +40,10 @@ fn models_that_mujoco_has_saved_are_the_same() {
             (m.nq, m.nv, m.na, m.actuators.len(), bodies, geoms)
         };
         assert_eq!(sizes(&model), sizes(&again), "{name}");
-        let answers = reference(&mut mujoco, &saved, &again, STATES, 3);
-        findings.check(&name, &again, &answers);
+        if due(&name, &again) {
+            let answers = reference(&mut mujoco, &saved, &again, STATES, 3);
+            findings.check(&name, &again, &answers);
+        }
     }
     findings.finish();
 }

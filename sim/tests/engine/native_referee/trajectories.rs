@@ -1,6 +1,6 @@
 //! A thousand steps under recorded controls; energy and momentum of closed systems.
 
-use super::engine::{Findings, PRECISIONS, evaluator, files};
+use super::engine::{Findings, PRECISIONS, due, evaluator, files};
 use super::reference::{gymnasium, mujoco};
 use ostler_sim::Model;
 use ostler_sim::model::mjcf;
@@ -78,6 +78,9 @@ fn path(model: &Model, precision: Precision, file: &mut Npz) -> Result<Vec<f64>,
 
 fn follow(mujoco: &mut MuJoCo, findings: &mut Findings, name: &str, file: &Path) {
     let model = mjcf::load(file).unwrap_or_else(|e| panic!("{e}"));
+    if !due(name, &model) {
+        return;
+    }
     let out = mujoco.scratch("trajectories.npz");
     mujoco
         .ask(&json!({

@@ -2,7 +2,7 @@
 //! ends on the surface, the middle. A number that rounds to the other side may move the force
 //! by as much as it rounded, not to another path.
 
-use super::engine::{PRECISIONS, evaluate, evaluator};
+use super::engine::{PRECISIONS, due, evaluate, evaluator};
 use super::reference::mujoco;
 use ostler_sim::Model;
 use ostler_sim::model::mjcf;
@@ -302,7 +302,7 @@ fn strings_near_a_branch_agree_with_mujoco_in_both_precisions() {
             // Double precision gives what MuJoCo gives, which ends its search for where a string
             // touches a ring some 1e-8 m off: all of a straight part whose end is on the ring.
             let Some(mujoco) = &mut mujoco else { continue };
-            if side == sides[2] && situation == "surface" {
+            if side == sides[2] && situation == "surface" || !due(&label, &scene.model) {
                 continue;
             }
             let path = folder.path().join("scene.xml");

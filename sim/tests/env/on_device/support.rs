@@ -1,9 +1,13 @@
 //! A batch on the host and one on the stand-in, side by side.
 
+use crate::support::share;
 use ostler_sim::config::{AgentsConfig, EnvConfig, Leave, Policies, SimConfig, TaskConfig};
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Address, HostMemory};
+use ostler_sim::env::on_device::program;
 use ostler_sim::env::{DeviceEnv, EnvSpec, PolicyNoise, StepAddresses};
+use ostler_sim::physics::native::generate::program_hash;
+use ostler_sim::physics::native::lower::{LowerOptions, lower};
 use ostler_sim::rng::{Purpose, fill_normal};
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, Model, StepOut};
 use std::path::{Path, PathBuf};
@@ -14,6 +18,16 @@ pub struct Setup {
     pub sim: SimConfig,
     pub env: EnvConfig,
     pub task: TaskConfig,
+}
+
+/// Whether the program of this setup, which the test calls `name`, is to be compared with the
+/// host: not where it was in full. `changing`: as a curriculum's.
+pub fn due(name: &str, s: &Setup, changing: bool) -> bool {
+    let dt = |model: &Model| s.sim.timestep(model) * s.env.decimation as f64;
+    let (model, _) = ostler_sim::task::prepare(&s.model, &s.task, dt).unwrap();
+    let plan = lower(&model, &LowerOptions::default()).unwrap();
+    let text = program(&model, &s.sim, &s.env, &s.task, changing).unwrap().text;
+    share::due(name, &program_hash(&plan, &text))
 }
 
 pub fn configs() -> PathBuf {
