@@ -266,8 +266,24 @@ fn separate_policies_have_replay_buffers_of_their_own() {
     let place = place();
     let said = place.ok(&["check", "pole.toml", SAC, SEPARATE]);
     assert!(said.contains("for each policy"), "{said}");
-    let said = place.fails(2, &["train", "pole.toml", SAC, SEPARATE, "--nproc", "2"]);
-    assert!(said.contains("agents.policies"), "{said}");
+    // Each of two processes has one for each policy.
+    let both = [SAC, SEPARATE, "replay.storage=memmap", "--nproc", "2"];
+    let whole = place.train("both", 4, &both);
+    let last = metrics(&whole).pop().unwrap();
+    assert_eq!(last["Replay/size"], 2 * 640);
+    assert_ne!(last["Loss/q_mean/left"], last["Loss/q_mean/right"]);
+    for home in ["replay/right/replay", "process-1/replay/right/replay"] {
+        assert!(whole.join(home).join("rows.bin").is_file(), "{home}");
+    }
+    let parts = place.train("both-parts", 2, &both);
+    let resume = ["train", "--resume", "both-parts", "--quiet"];
+    place.ok(&[&resume[..], &["--nproc", "2", "runner.max_iterations=4"]].concat());
+    assert_same_bits(&whole, &parts);
+    let out = place.run(&[&resume[..], &["--nproc", "1", "runner.max_iterations=5"]].concat());
+    let said = crate::common::text(&out);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    let log = std::fs::read_to_string(parts.join("log.txt")).unwrap();
+    assert!(log.contains("the run had 2 processes with replay buffers of their own"), "{log}");
 }
 
 /// Each agent's own reward under one name: none of them is meant by that name alone.

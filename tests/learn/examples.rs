@@ -243,7 +243,7 @@ fn the_kept_policy_of_the_go1_climbs_stairs() {
 
 #[test]
 fn the_kept_policy_of_the_g1_walks() {
-    let task = "[sim]\nspecialize = \"off\"\n";
+    let task = "[sim]\nspecialize = \"off\"\n[env]\nepisode_length_s = 10.0\n";
     let judge = |args: &[&str]| kept("g1_flat", "unitree_g1/xmls/g1.xml", task, args);
     let Some(said) = judge(&["--episodes", "24", "--num-envs", "24"]) else {
         return;

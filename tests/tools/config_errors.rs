@@ -12,6 +12,14 @@ fn what_is_no_configuration_is_said_to_be_something_else() {
     std::fs::write(place.path("pole.toml"), plural).unwrap();
     let said = place.fails(2, &["check", "pole.toml"]);
     assert!(said.contains("did you mean [[task.observation]]"), "{said}");
+    let case = "config = \"pole.toml\"\nseeds = [1]\n[budget]\niterations = 2\n[expect]\n";
+    std::fs::write(place.path("case.toml"), case).unwrap();
+    for command in ["check", "train"] {
+        let said = place.fails(2, &[command, "case.toml"]);
+        assert!(said.contains("case.toml is a case of `ostler regress`"), "{said}");
+        assert!(said.contains("its configuration is pole.toml"), "{said}");
+        assert!(!said.contains("unknown key"), "{said}");
+    }
 }
 
 #[test]

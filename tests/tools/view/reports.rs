@@ -1,6 +1,6 @@
 //! `ostler report`.
 
-use super::{browser, odd, ostler};
+use super::{browser, configs, odd, ostler};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ fn ok(dir: &Path, args: &[&str]) {
 /// The report of two seeds and of another learning rate, and where it is; one for all tests.
 fn report() -> &'static (tempfile::TempDir, String, Value) {
     static REPORT: LazyLock<(tempfile::TempDir, String, Value)> = LazyLock::new(|| {
-        let dir = odd();
+        let dir = tempfile::tempdir().unwrap();
         let (text, data) = reported(dir.path());
         (dir, text, data)
     });
@@ -26,12 +26,16 @@ fn report() -> &'static (tempfile::TempDir, String, Value) {
 }
 
 fn reported(dir: &Path) -> (String, Value) {
+    // Little to draw: pictures are others' tests.
+    let config = configs().join("cartpole.toml");
     for (name, more) in [("a1", "seed=1"), ("a2", "seed=2"), ("b", "ppo.learning_rate=0.0003")] {
         let long = "runner.max_iterations=4";
         let short = "env.episode_length_s=0.1";
         // An evaluation is longer than the whole run: it is not made unasked.
         let judged = "runner.eval_interval=4";
-        ok(dir, &["train", "odd.toml", "--quiet", "--out", name, more, long, short, judged]);
+        let few = "env.num_envs=16";
+        let args = ["train", config.to_str().unwrap(), "--quiet", "--out", name];
+        ok(dir, &[&args[..], &[more, few, long, short, judged]].concat());
     }
     let evil = "</script><script>document.body.remove()</script>=b";
     ok(dir, &["report", "two seeds=a1", "two seeds=a2", evil, "--html", "r.html"]);

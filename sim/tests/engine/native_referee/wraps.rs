@@ -146,7 +146,9 @@ impl Scene {
             body("b", ""),
             body("middle", &drum),
         );
-        Self { model: model(&text), text, cylinder }
+        // It is of no file.
+        let model = Model { sources: Vec::new(), ..model(&text) };
+        Self { model, text, cylinder }
     }
 
     /// Positions for ends given in the geom's frame: in the plane of the circle, where `x`

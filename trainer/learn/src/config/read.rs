@@ -3,7 +3,7 @@
 use super::{Config, leave, schema};
 use crate::environments::Foreign;
 use ostler_sim::Model;
-use ostler_sim::config::file::{self, ConfigErrors, Document, Override, Places};
+use ostler_sim::config::file::{self, ConfigErrors, Diagnostic, Document, Override, Places};
 use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::MjcfError;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,18 @@ impl Loaded {
 /// Every mistake that one pass can find, each with its place.
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     let text = file::read(path)?;
-    parse(&text, path, overrides)
+    parse(&text, path, overrides).map_err(|e| case(&text, path).unwrap_or(e))
+}
+
+/// What is said of a case of `ostler regress`, if the file is one.
+fn case(text: &str, path: &Path) -> Option<ConfigErrors> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let (config, _) = (table.get("config")?.as_str()?, table.get("expect")?.as_table()?);
+    let own = path.parent().unwrap_or(Path::new("")).join(config);
+    let (path, own) = (path.display(), own.display());
+    let said = format!("{path} is a case of `ostler regress`, and no configuration");
+    let help = format!("`ostler regress {path}` trains and judges it; its configuration is {own}");
+    Some(Diagnostic::plain(said).help(help).into())
 }
 
 /// [`load`] for text that was already read; `path` gives the name and the base of

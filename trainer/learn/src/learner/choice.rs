@@ -23,10 +23,7 @@ pub fn build(
     let method = config.runner.algorithm;
     let group = &Group::current();
     if !group.is_alone() {
-        alone_only(&[
-            (config.self_play.is_on(), "self_play.window", "leave it out"),
-            (method.off_policy() && team::wanted(spec), "agents.policies", "\"shared\""),
-        ])?;
+        alone_only(&[(config.self_play.is_on(), "self_play.window", "leave it out")])?;
     }
     let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
     let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {

@@ -301,11 +301,11 @@ fn open(
     // What is lost of the past is said.
     install_log(&earlier.dir, config)?;
     let mut earlier = earlier;
-    let same = parts.same_processes(earlier.checkpoint.meta.replay_buffers());
-    if !same {
-        leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta);
+    let others = parts.other_processes(earlier.checkpoint.meta.replay_buffers());
+    if let Some(before) = others {
+        leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta, before);
     }
-    let opened = parts.open(earlier.dir.path(), same)?;
+    let opened = parts.open(earlier.dir.path(), others.is_none())?;
     // What follows changes files that are there.
     stop.begun();
     let task = mark(model, &parts.spec, &config.task.action);

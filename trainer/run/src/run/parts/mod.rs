@@ -159,12 +159,12 @@ impl Parts {
         }
     }
 
-    /// Whether as many processes learnt until a checkpoint with `before` replay buffers, so that
-    /// each finds its own.
-    pub(super) fn same_processes(&mut self, before: usize) -> bool {
+    /// How many processes learnt until a checkpoint with so many replay buffers, where it were
+    /// others than now; each has one for every policy, and finds its own otherwise.
+    pub(super) fn other_processes(&mut self, buffers: usize) -> Option<usize> {
         let policies = self.learner.memory().map_or(0, |memory| memory.buffers().len());
-        // Of several policies all are in one process.
-        before == 0 || policies != 1 || before == Group::current().size()
+        let before = buffers.checked_div(policies)?;
+        (before != 0 && before != Group::current().size()).then_some(before)
     }
 
     /// What the learner remembers, for a learner of another number of environments: it does not

@@ -208,14 +208,16 @@ impl Follower<'_> {
                 }
             }
             Order::SaveReplay => {
-                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
-                let saved = buffer.save().map_err(LearnError::from)?;
-                done.bytes = written(ANSWERS, &saved)?;
+                let memory = learner.memory().ok_or(LearnError::NoMemory)?;
+                let open = memory.buffers().into_iter().flatten();
+                let saved: Result<Vec<_>, _> = open.map(|buffer| buffer.save()).collect();
+                done.bytes = written(ANSWERS, &saved.map_err(LearnError::from)?)?;
             }
             Order::RestoreReplay { saved } => {
-                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
-                if let Some(own) = saved.get(self.group.rank() - 1) {
-                    let restored = buffer.restore(own).map_err(LearnError::from)?;
+                let memory = learner.memory().ok_or(LearnError::NoMemory)?;
+                let own = saved.get(self.group.rank() - 1).into_iter().flatten();
+                for (buffer, saved) in memory.buffers().into_iter().flatten().zip(own) {
+                    let restored = buffer.restore(saved).map_err(LearnError::from)?;
                     if !restored.exact() {
                         done.bytes.push(1);
                     }

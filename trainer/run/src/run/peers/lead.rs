@@ -443,22 +443,28 @@ impl Remembers for LeadLearner {
     }
 
     fn save_others(&mut self) -> Result<Vec<Saved>, LearnError> {
-        let nothing = || Ok::<_, LearnError>(());
-        let ((), others) = all(&self.group, &Order::SaveReplay, nothing)?;
-        let read = |done: &Done| -> Result<Saved, CollectError> {
-            Ok(snapshot::read::<Saved>(ANSWERS, &done.bytes)?.0)
-        };
-        others.iter().map(|done| Ok(read(done)?)).collect()
+        let own = &mut self.own;
+        let here = || own.memory().map_or(Ok(Vec::new()), Remembers::save_others);
+        let (mut saved, others) = all(&self.group, &Order::SaveReplay, here)?;
+        for done in &others {
+            let (of_one, _) = snapshot::read::<Vec<Saved>>(ANSWERS, &done.bytes)
+                .map_err(CollectError::from)?;
+            saved.extend(of_one);
+        }
+        Ok(saved)
     }
 
     fn restore_others(&mut self, saved: &[Saved]) -> Result<bool, LearnError> {
-        if saved.len() + 1 != self.group.size() {
+        let policies = self.buffers().len();
+        if saved.len() + 1 != policies * self.group.size() {
             return Ok(false);
         }
-        let nothing = || Ok::<_, LearnError>(());
-        let restore = Order::RestoreReplay { saved: saved.to_vec() };
-        let ((), others) = all(&self.group, &restore, nothing)?;
-        Ok(others.iter().all(|done| done.bytes.is_empty()))
+        let (ours, theirs) = saved.split_at(policies - 1);
+        let saved = theirs.chunks(policies).map(<[Saved]>::to_vec).collect();
+        let own = &mut self.own;
+        let here = || own.memory().map_or(Ok(true), |memory| memory.restore_others(ours));
+        let (exact, others) = all(&self.group, &Order::RestoreReplay { saved }, here)?;
+        Ok(exact && others.iter().all(|done| done.bytes.is_empty()))
     }
 }
 

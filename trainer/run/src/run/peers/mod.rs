@@ -63,16 +63,16 @@ enum Order {
         task: String,
     },
     ForgetAhead,
-    /// Open a replay buffer of its own below the run's folder.
+    /// Open replay buffers of its own below the run's folder.
     Open {
         folder: PathBuf,
         again: bool,
     },
-    /// Give process 0 a checkpoint's part of it.
+    /// Give process 0 a checkpoint's part of them: one for each policy.
     SaveReplay,
-    /// Go back to what was saved, in the processes' order.
+    /// Go back to what was saved, in the order of processes, of each that of policies.
     RestoreReplay {
-        saved: Vec<Saved>,
+        saved: Vec<Vec<Saved>>,
     },
     Progress {
         done: f64,

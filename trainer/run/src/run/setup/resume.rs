@@ -240,9 +240,9 @@ pub(in crate::run) fn forget_replay(dir: &Path) {
     }
 }
 
-/// Moves replay buffers of another number of processes out of the way: none of them fits.
-pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta) {
-    let before = meta.replay_buffers();
+/// Moves replay buffers of another number of processes, `before`, out of the way: none of them
+/// fits.
+pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta, before: usize) {
     let (folder, kept) = (dir.join(FOLDER), dir.join(format!("{FOLDER}-of-{before}-processes")));
     let _ = std::fs::remove_dir_all(&kept);
     let place = match std::fs::rename(&folder, &kept) {
@@ -250,7 +250,7 @@ pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta) {
         Err(e) => format!("{}: {e}", folder.display()),
     };
     tracing::warn!(
-        "the run had {before} {} with a replay buffer each and goes on with another number: \
+        "the run had {before} {} with replay buffers of their own and goes on with another number: \
          replay buffers begin empty; {place}",
         if before == 1 { "process" } else { "processes" }
     );
