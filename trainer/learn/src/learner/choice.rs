@@ -22,10 +22,7 @@ pub fn build(
 ) -> Result<Box<dyn Learner>, LearnError> {
     let method = config.runner.algorithm;
     let group = &Group::current();
-    if !group.is_alone() {
-        alone_only(&[(config.self_play.is_on(), "self_play.window", "leave it out")])?;
-    }
-    let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
+    let plan = LearnerArgs { config, spec, seed: config.seed, device, group, place: None };
     let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
         match config.self_play.is_on() {
             true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
@@ -55,7 +52,7 @@ pub fn build_policy(
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
     let group = &Group::default();
-    let plan = LearnerArgs { config, spec, seed: config.seed, device, group };
+    let plan = LearnerArgs { config, spec, seed: config.seed, device, group, place: None };
     if !team::wanted(spec) {
         return method.policy(&plan);
     }

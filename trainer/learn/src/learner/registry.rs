@@ -4,7 +4,7 @@
 use super::{ActorConfig, CriticConfig, Learner, TrainedPolicy, error::LearnError};
 use super::{ars, off_policy, ppo};
 use crate::config::Config;
-use ostler_collector::peers::Group;
+use ostler_collector::peers::{Group, Place};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -109,6 +109,9 @@ pub struct LearnerArgs<'a> {
     pub device: Device,
     /// The processes that it learns with.
     pub group: &'a Group,
+    /// Which rows of all processes' are this one's, where that does not follow from their
+    /// environments.
+    pub place: Option<Place>,
 }
 
 impl LearnerArgs<'_> {
@@ -120,6 +123,12 @@ impl LearnerArgs<'_> {
     /// `[critic]`.
     pub fn critic(&self) -> &CriticConfig {
         &self.config.critic
+    }
+
+    /// Which rows of all processes' are this one's.
+    pub fn place(&self) -> Place {
+        let of_envs = || self.group.place(self.config.env.num_envs, self.spec.rows());
+        self.place.unwrap_or_else(of_envs)
     }
 
     /// Control steps of a rollout.

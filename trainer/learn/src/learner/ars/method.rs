@@ -71,7 +71,7 @@ impl Method for ArsMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerArgs { config, spec, seed, device, group } = *plan;
+        let LearnerArgs { config, spec, seed, device, group, .. } = *plan;
         let of = (group, config.env.num_envs);
         Ok(Box::new(Ars::among(&config.ars, plan.actor(), spec, (seed, device), of)?))
     }

@@ -121,7 +121,7 @@ impl Method for PpoMethod {
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerArgs { config, spec, seed, device, group } = *plan;
+        let LearnerArgs { config, spec, seed, device, group, .. } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let mut ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
@@ -136,7 +136,7 @@ impl Method for PpoMethod {
             ppo = ppo.with_demonstrations(&config.amp, spec, demonstrations)?;
         }
         let half = Half::of(config)?;
-        let ppo = ppo.with_group(group, config.env.num_envs)?;
+        let ppo = ppo.with_group(group, plan.place())?;
         Ok(Box::new(ppo.on_processor(config.learner_threads(), half)?))
     }
 

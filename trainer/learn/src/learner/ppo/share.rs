@@ -10,23 +10,22 @@ use super::sequences::{Part, Sequences};
 use crate::learner::choice::alone_only;
 use crate::learner::error::LearnError;
 use crate::learner::nn::host::kernels::MOST_IN_ORDER;
-use ostler_collector::peers::Group;
+use ostler_collector::peers::{Group, Place};
 use ostler_collector::transfer::host_number;
 use ostler_sim::config::ConfigError;
 use tch::{Device, TchError, Tensor};
 
 impl Ppo {
-    /// Learns from now on with other processes, of `num_envs` environments in all; comes before
-    /// any update.
+    /// Learns from now on with other processes, of whose rows its own are at `place`; comes
+    /// before any update.
     ///
     /// # Errors
     /// The learner has a part that cannot; memory does not suffice.
-    pub fn with_group(mut self, group: &Group, num_envs: usize) -> Result<Self, LearnError> {
+    pub fn with_group(mut self, group: &Group, place: Place) -> Result<Self, LearnError> {
         if group.is_alone() {
             return Ok(self);
         }
         alone_only(&[(self.policy.device != Device::Cpu, "device", "\"cpu\"")])?;
-        let place = group.place(num_envs, self.envs as usize);
         let (first, rows) = (place.first as usize, place.all as usize);
         let steps = self.sequences.steps;
         let total = self.steps as usize * rows;

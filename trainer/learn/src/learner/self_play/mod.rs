@@ -17,7 +17,9 @@ use super::registry::{LearnerArgs, Method};
 use super::state::{Count, below};
 use super::{Learner, State, TrainedPolicy, UpdateFault, UpdateStats, error::LearnError};
 use ostler_collector::Rollout;
+use ostler_collector::peers::{Group, Place};
 use ostler_collector::transfer::read_into;
+use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use past::WithPast;
 use tch::{Device, Kind, TchError, Tensor};
@@ -36,6 +38,8 @@ pub struct SelfPlay {
     interval: u64,
     /// [`rows::Rows::beside`].
     beside: Tensor,
+    /// Those that learn together.
+    group: Group,
 }
 
 /// Names of a version's tensors in checkpoints begin with this.
@@ -52,14 +56,32 @@ impl SelfPlay {
         let config = &plan.config.self_play;
         let kept = (config.window, config.share);
         let (spec, device) = (plan.spec, plan.device);
-        let rows = rows::Rows::new(spec, 0..spec.num_envs, kept);
+        // Of several processes all deal out all environments, as one does.
+        let group = plan.group;
+        let whole = match group.is_alone() {
+            true => spec.clone(),
+            false => EnvSpec { num_envs: plan.config.env.num_envs, ..spec.clone() },
+        };
+        let dealt = |rank: usize| {
+            let here = group.first(whole.num_envs, rank)..group.first(whole.num_envs, rank + 1);
+            rows::Rows::new(&whole, here, kept)
+        };
+        let each: Vec<usize> = (0..group.size()).map(|rank| dealt(rank).present()).collect();
+        if !group.is_alone() && each.contains(&0) {
+            let why = "a process has no agent that the present policy moves";
+            let help = "fewer, more environments, or fewer processes";
+            return Err(ConfigError::new("self_play.share", why).help(help).into());
+        }
+        let first = each[..group.rank()].iter().sum::<usize>() as i64;
+        let place = Place { first, all: each.iter().sum::<usize>() as i64 };
+        let rows = dealt(group.rank());
         // A row is as good as another: the learner has so many environments of one agent.
         let own = EnvSpec {
             num_envs: rows.present(),
             agents: spec.agents.iter().take(1).cloned().collect(),
             ..spec.clone()
         };
-        let learner = method.build(&LearnerArgs { spec: &own, ..*plan })?;
+        let learner = method.build(&LearnerArgs { spec: &own, place: Some(place), ..*plan })?;
         let steps = i64::try_from(plan.steps()).unwrap_or(i64::MAX);
         let rollout = Rollout::new(&own, steps, learner.policy().widths(), device)?;
         let versions = (0..config.window).map(|_| method.policy(plan));
@@ -75,6 +97,7 @@ impl SelfPlay {
         state.join(&past.ready()?);
         Ok(Self {
             beside: rows.beside(device)?,
+            group: group.clone(),
             policy: WithPast::new((learner, versions), spec, rows, kept),
             rollout,
             state,
@@ -90,8 +113,8 @@ impl SelfPlay {
         each.try_for_each(|(all, own)| rows.take(all, own))
     }
 
-    /// Mean rewards per step where an earlier version took part: of such versions, and of the
-    /// present one beside them; NaN where it has no agent there.
+    /// Mean rewards per step where an earlier version took part, of all processes: of such
+    /// versions, and of the present one beside them; NaN where it has no agent there.
     fn rewards(&self, rollout: &Rollout) -> Result<[f64; 2], LearnError> {
         let columns = [&rollout.reward, &rollout.valid];
         let sums = columns.map(|t| -> Result<Tensor, TchError> {
@@ -100,8 +123,9 @@ impl SelfPlay {
             beside.f_mv(&each)
         });
         let [rewards, steps] = sums;
+        let [rewards, steps] = self.group.totals([rewards?, steps?])?;
         let mut means = [0.0_f32; 2];
-        let on_host = rewards?.f_div(&steps?)?.f_to_device(Device::Cpu)?;
+        let on_host = rewards.f_div(&steps)?.f_to_device(Device::Cpu)?;
         read_into(&on_host, &mut means)?;
         Ok(means.map(f64::from))
     }

@@ -53,8 +53,8 @@ fn config() -> Config {
 
 fn self_play(config: &Config, spec: &EnvSpec) -> SelfPlay {
     let method = methods().next().unwrap();
-    let plan =
-        LearnerArgs { config, spec, seed: 7, device: Device::Cpu, group: &Default::default() };
+    let (group, device) = (&Default::default(), Device::Cpu);
+    let plan = LearnerArgs { config, spec, seed: 7, device, group, place: None };
     SelfPlay::new(&*method, &plan).unwrap()
 }
 

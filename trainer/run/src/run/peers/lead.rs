@@ -447,8 +447,8 @@ impl Remembers for LeadLearner {
         let here = || own.memory().map_or(Ok(Vec::new()), Remembers::save_others);
         let (mut saved, others) = all(&self.group, &Order::SaveReplay, here)?;
         for done in &others {
-            let (of_one, _) = snapshot::read::<Vec<Saved>>(ANSWERS, &done.bytes)
-                .map_err(CollectError::from)?;
+            let (of_one, _) =
+                snapshot::read::<Vec<Saved>>(ANSWERS, &done.bytes).map_err(CollectError::from)?;
             saved.extend(of_one);
         }
         Ok(saved)
