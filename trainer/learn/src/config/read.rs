@@ -56,17 +56,21 @@ impl Loaded {
 /// Every mistake that one pass can find, each with its place.
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     let text = file::read(path)?;
-    parse(&text, path, overrides).map_err(|e| case(&text, path).unwrap_or(e))
+    parse(&text, path, overrides).map_err(|e| case(&e, path).unwrap_or(e))
 }
 
-/// What is said of a case of `ostler regress`, if the file is one.
-fn case(text: &str, path: &Path) -> Option<ConfigErrors> {
-    let table: toml::Table = toml::from_str(text).ok()?;
-    let (config, _) = (table.get("config")?.as_str()?, table.get("expect")?.as_table()?);
-    let own = path.parent().unwrap_or(Path::new("")).join(config);
-    let (path, own) = (path.display(), own.display());
+/// What is said of a case of `ostler regress` in place of these mistakes, if the file is one.
+fn case(errors: &ConfigErrors, path: &Path) -> Option<ConfigErrors> {
+    let unknown = |key: &str| {
+        let message = format!("unknown key \"{key}\"");
+        errors.0.iter().any(|mistake| mistake.message == message)
+    };
+    if !unknown("config") || !unknown("expect") {
+        return None;
+    }
+    let path = path.display();
     let said = format!("{path} is a case of `ostler regress`, and no configuration");
-    let help = format!("`ostler regress {path}` trains and judges it; its configuration is {own}");
+    let help = format!("`ostler regress {path}` trains and judges what its `config` names");
     Some(Diagnostic::plain(said).help(help).into())
 }
 
