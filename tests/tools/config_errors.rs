@@ -17,7 +17,10 @@ fn what_is_no_configuration_is_said_to_be_something_else() {
     for command in ["check", "train"] {
         let said = place.fails(2, &[command, "case.toml"]);
         assert!(said.contains("case.toml is a case of `ostler regress`"), "{said}");
-        assert!(said.contains("`ostler regress case.toml` trains and judges what its `config` names"), "{said}");
+        assert!(
+            said.contains("`ostler regress case.toml` trains and judges what its `config` names"),
+            "{said}"
+        );
         assert!(!said.contains("unknown key"), "{said}");
     }
 }
