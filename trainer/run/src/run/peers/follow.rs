@@ -208,17 +208,23 @@ impl Follower<'_> {
                 }
             }
             Order::SaveReplay => {
-                let memory = learner.memory().ok_or(LearnError::NoMemory)?;
-                let open = memory.buffers().into_iter().flatten();
-                let saved: Result<Vec<_>, _> = open.map(|buffer| buffer.save()).collect();
-                done.bytes = written(ANSWERS, &saved.map_err(LearnError::from)?)?;
+                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
+                let mut saved = vec![buffer.save().map_err(LearnError::from)?];
+                if let Some(memory) = learner.memory() {
+                    saved.extend(memory.save_others()?);
+                }
+                done.bytes = written(ANSWERS, &saved)?;
             }
             Order::RestoreReplay { saved } => {
-                let memory = learner.memory().ok_or(LearnError::NoMemory)?;
-                let own = saved.get(self.group.rank() - 1).into_iter().flatten();
-                for (buffer, saved) in memory.buffers().into_iter().flatten().zip(own) {
-                    let restored = buffer.restore(saved).map_err(LearnError::from)?;
-                    if !restored.exact() {
+                let buffer = learner.replay_buffer().ok_or(LearnError::NoMemory)?;
+                if let Some([first, others @ ..]) =
+                    saved.get(self.group.rank() - 1).map(Vec::as_slice)
+                {
+                    let mut exact = buffer.restore(first).map_err(LearnError::from)?.exact();
+                    if let Some(memory) = learner.memory() {
+                        exact &= memory.restore_others(others)?;
+                    }
+                    if !exact {
                         done.bytes.push(1);
                     }
                 }
