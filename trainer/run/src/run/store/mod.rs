@@ -147,11 +147,12 @@ impl Store {
     /// with it or alone. A folder that cannot be made shows when the checkpoint is written.
     pub(crate) fn restore_folder(&self) -> bool {
         let folder = self.dir.checkpoints();
-        self.meta.restore();
         if !folder.exists() {
             tracing::warn!("{} vanished and is made again", folder.display());
             let _ = files::own_folder(&folder);
         }
+        // After it: without a folder there is nothing to write meta.json into.
+        self.meta.restore();
         !self.dir.path().join(CONFIG).exists()
     }
 
