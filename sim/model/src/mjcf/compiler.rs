@@ -1,7 +1,7 @@
 //! `<compiler>`: how the rest of the file is to be understood.
 
 use super::element::{Element, Fault, Read};
-use super::value::{BOOL, Keywords};
+use super::value::{BOOL, Keywords, wrong};
 use crate::rotation::about;
 use crate::{Quat, Vec3};
 
@@ -38,6 +38,8 @@ pub(super) struct Compiler {
     pub align_free: bool,
     /// Bodies without joints become part of their parents.
     pub fuse_static: bool,
+    /// Shapes that are only seen are not counted.
+    pub discard_visual: bool,
     /// Primitives fitted to meshes hold the mesh's bounding box.
     pub fit_aabb: bool,
     /// Muscles without a length range take the range of their transmission.
@@ -68,6 +70,7 @@ impl Default for Compiler {
             balance_all: false,
             align_free: false,
             fuse_static: false,
+            discard_visual: false,
             fit_aabb: false,
             length_from_limit: false,
             mesh_dir: String::new(),
@@ -109,6 +112,7 @@ impl Compiler {
             self.texture_dir = dir.to_string();
         }
         e.keyword("fusestatic", BOOL, &mut self.fuse_static)?;
+        e.keyword("discardvisual", BOOL, &mut self.discard_visual)?;
         e.keyword("alignfree", BOOL, &mut self.align_free)?;
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
         for lengths in e.children_named("lengthrange") {
@@ -128,6 +132,11 @@ impl Compiler {
         }
         let mut groups = self.inertia_groups.map(f64::from);
         if e.array("inertiagrouprange", &mut groups)? {
+            if let (true, Some(attr)) =
+                (groups.iter().any(|g| g.fract() != 0.0), e.attr("inertiagrouprange"))
+            {
+                return Err(wrong(attr, "takes whole numbers"));
+            }
             self.inertia_groups = groups.map(|g| g as i32);
         }
         if let Some(attr) = e.attr("eulerseq") {

@@ -100,6 +100,8 @@ impl TreeReader<'_, '_> {
         let [least, most] = self.settings.of(self.place(body)).inertia_groups;
         let counts = infer && (least..=most).contains(&spec.group);
         let named = e.text("name").is_some_and(|n| self.needed.contains(n));
+        let compiler = self.settings.of(e.at);
+        let discards = compiler.discard_visual;
         if !named && self.skips(&spec, counts) {
             let what = match e.text("name").or(e.text("mesh")) {
                 Some(name) => format!("<geom> \"{name}\""),
@@ -111,9 +113,25 @@ impl TreeReader<'_, '_> {
                 why: "a shape that is only seen: no collision, no mass",
             });
             self.model.bodies[body].more_seen |= !spec.is_unseen(self.materials);
-            self.unfelt.count(body, false);
+            if !discards {
+                self.unfelt.count(body, false);
+            }
             self.show(item, &spec, body);
             return Ok(None);
+        }
+        if !named && discards && spec.is_only_seen() {
+            // Its inertia is the body's nevertheless.
+            let name = e.text("name").unwrap_or("geom").to_string();
+            let (_, inertia) =
+                spec.resolve(e, item.frame, compiler, self.assets, self.model, name.clone(), body)?;
+            self.notes.push(Note {
+                at: e.at,
+                what: format!("<geom> \"{name}\""),
+                why: "discardvisual: of a shape that does not collide its mass alone counts",
+            });
+            self.model.bodies[body].more_seen |= !spec.is_unseen(self.materials);
+            self.show(item, &spec, body);
+            return Ok(counts.then_some(inertia));
         }
         self.unfelt.count(body, true);
         let number = self.model.geoms.len();
@@ -190,10 +208,8 @@ impl TreeReader<'_, '_> {
     fn skips(&self, spec: &GeomSpec, counts: bool) -> bool {
         let massless = spec.mass == Some(0.0) || spec.mass.is_none() && spec.density == 0.0;
         (spec.mesh.is_some() || !matches!(spec.shape, Shape::Primitive(_)))
-            && spec.contype == 0
-            && spec.conaffinity == 0
             && (!counts || massless)
-            && !spec.feels_medium()
+            && spec.is_only_seen()
     }
 
     pub(super) fn inertial(&self, item: &Item) -> Read<Inertia> {

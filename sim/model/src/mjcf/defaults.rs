@@ -2,7 +2,8 @@
 //!
 //! A class holds one full set of values per kind of element: MJCF's own, overwritten by the
 //! classes around it, overwritten by its own. An element starts from a copy of its class and
-//! overwrites the values that it sets itself.
+//! overwrites the values that it sets itself. Actuators keep apart what classes give to each kind
+//! of them (`actuator/law.rs`).
 
 use super::actuator::{self, ActuatorSpec};
 use super::asset::MeshSpec;
@@ -79,6 +80,7 @@ impl Classes {
             }
         }
         self.classes.insert(name.to_string(), class.clone());
+        class.actuator.enclose();
         for child in e.children_named("default") {
             let name = child.required("class")?;
             if self.classes.contains_key(name) {

@@ -9,8 +9,9 @@ use crate::{Body, Model};
 use std::collections::BTreeSet;
 
 /// Names of bodies that contacts, constraints, sensors, actuators and skins refer to, and of those
-/// that bear the sites of force and torque sensors, which measure what holds them: these stay.
-fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
+/// that bear the sites of force and torque sensors, which measure what holds them: these stay, and
+/// those whose own attributes say so.
+fn needed(root: &Element, model: &Model) -> Read<BTreeSet<String>> {
     let inside = |section: &'static str| {
         let sections = root.children_named(section);
         sections.flat_map(|s| &s.children)
@@ -42,7 +43,25 @@ fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
     let skinned =
         skins.flat_map(|skin| skin.children_named("bone")).map(|bone| named(bone, "body"));
     let pulled = inside("actuator").map(|e| named(e, "body"));
-    joined.chain(sensed).chain(skinned).chain(pulled).flatten().collect()
+    let mut all: BTreeSet<_> =
+        joined.chain(sensed).chain(skinned).chain(pulled).flatten().collect();
+    let mut below: Vec<_> = root.children_named("worldbody").collect();
+    while let Some(e) = below.pop() {
+        below.extend(&e.children);
+        let apart = e.text("fuse") == Some("false") || e.text("sleep").is_some_and(|t| t != "auto");
+        if e.name == "body" && apart {
+            let why = "a body that stays apart (fuse=\"false\", or sleep) needs a name";
+            all.insert(named(e, "name").ok_or_else(|| Fault::new(e.at, why))?);
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a body's mass would move otherwise as a part of its parent.
+fn feels_otherwise(body: &Body, parent: &Body, model: &Model) -> bool {
+    let medium = model.options.density > 0.0 || model.options.viscosity > 0.0;
+    body.mass >= super::inertia::MIN_VALUE && (medium || body.gravcomp != parent.gravcomp)
+        || medium && body.geoms.clone().any(|g| model.geoms[g].fluid.is_some())
 }
 
 fn frame(body: &Body) -> Pose {
@@ -65,7 +84,7 @@ pub(super) fn fuse(
     places: &mut Vec<At>,
     unfelt: &mut VisualGeoms,
 ) -> Read<()> {
-    let needed = needed(root, model);
+    let needed = needed(root, model)?;
     let count = model.bodies.len();
     // The body each becomes a part of, and its frame in that body's.
     let mut into: Vec<usize> = (0..count).collect();
@@ -78,8 +97,11 @@ pub(super) fn fuse(
         if !body.joints.is_empty() || needed.contains(body.name.as_str()) {
             continue;
         }
+        if feels_otherwise(&model.bodies[b], &model.bodies[parent], model) {
+            continue;
+        }
         (into[b], shift[b]) = (parent, pose);
-        let (mass, more_seen) = (body.mass, body.more_seen);
+        let (mass, more_seen) = (model.bodies[b].mass, model.bodies[b].more_seen);
         model.bodies[parent].more_seen |= more_seen;
         if parent == 0 || mass < super::inertia::MIN_VALUE {
             continue;

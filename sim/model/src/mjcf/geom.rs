@@ -146,6 +146,11 @@ impl GeomSpec {
         self.fluid_ellipsoid
     }
 
+    /// True for what neither collides nor feels the medium.
+    pub(crate) fn is_only_seen(&self) -> bool {
+        self.contype == 0 && self.conaffinity == 0 && !self.feels_medium()
+    }
+
     /// Overwrites the values that the element sets.
     pub(crate) fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", SHAPE, &mut self.shape)?;

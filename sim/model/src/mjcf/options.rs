@@ -23,7 +23,7 @@ const ON: &str = "constraint equality frictionloss limit contact spring damper g
 /// report, or change nothing but rounding.
 const OFF: &str = "energy fwdinv invdiscrete diagexact";
 /// Flags that change the dynamics in ways that are not supported.
-const UNSUPPORTED: &str = "override";
+const UNSUPPORTED: &str = "override speculative ipc";
 
 impl Default for Options {
     /// MuJoCo's own.

@@ -11,10 +11,13 @@ use super::names::Names;
 use super::pose::PoseSpec;
 use super::settings::Settings;
 use super::unfelt::VisualGeoms;
-use super::value::BOOL;
+use super::value::{BOOL, Keywords};
 use crate::rotation::Pose;
 use crate::{Body, Model};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// `fuse.rs` reads it again.
+const FUSE: Keywords<bool> = &[("auto", true), ("false", false)];
 
 /// Context of the tree's elements, and where they go.
 pub(super) struct TreeReader<'a, 'b> {
@@ -108,10 +111,11 @@ impl TreeReader<'_, '_> {
         let class = self.childclass(e, item.class)?;
         let id = self.model.bodies.len();
         let name = self.names.body.take(e, "body", id)?;
-        let (mut mocap, mut gravcomp, mut simple) = (false, 0.0, true);
+        let (mut mocap, mut gravcomp, mut simple, mut fuse) = (false, 0.0, true, true);
         e.keyword("mocap", BOOL, &mut mocap)?;
         e.scalar("gravcomp", &mut gravcomp)?;
         e.keyword("simple", BOOL, &mut simple)?;
+        e.keyword("fuse", FUSE, &mut fuse)?;
         self.places.push(e.at);
         self.model.bodies.push(Body {
             name,

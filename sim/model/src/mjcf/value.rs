@@ -56,6 +56,10 @@ impl Element {
             return Ok(false);
         };
         let values = numbers(attr, parse)?;
+        // To MuJoCo an empty attribute is none.
+        if values.is_empty() {
+            return Ok(false);
+        }
         if values.len() < least || values.len() > to.len() {
             let want = match (least, to.len()) {
                 (1, 1) => "one number".to_string(),

@@ -398,6 +398,58 @@ pub const MODELS: &[(&str, &str)] = &[
   <worldbody><body><joint/><geom type="box" size="1 2 3" quat="1 0 1 0"/></body></worldbody>
 </mujoco>"#,
     ),
+    (
+        "fused_but_for_some",
+        r#"<mujoco><compiler fusestatic="true" savecompiled="false" passthrough="textures"/>
+  <worldbody>
+    <body name="a"><joint axis="0 1 0" springyield="0"/><geom size="0.1" castshadow="false"/>
+      <body name="stays" pos="0.1 0 0" fuse="false"><geom size="0.05"/></body>
+      <body name="floats" pos="0.2 0 0" gravcomp="1"><geom size="0.05"/>
+        <body name="with_it" pos="0 0.1 0" gravcomp="1"><geom size="0.04"/></body>
+      </body>
+      <body name="joins" pos="0.3 0 0"><geom size="0.05"/></body>
+    </body>
+  </worldbody>
+</mujoco>"#,
+    ),
+    (
+        "fused_in_a_medium",
+        r#"<mujoco><compiler fusestatic="true" boundmass=""/><option density="1000"/>
+  <worldbody>
+    <body name="a"><joint axis="0 1 0"/><geom size="0.1" euler=""/>
+      <body name="heavy" pos="0.1 0 0"><geom size="0.05"/></body>
+      <body name="light" pos="0.1 0 0"><geom size="0.05" mass="0"/></body>
+    </body>
+  </worldbody>
+</mujoco>"#,
+    ),
+    (
+        "visual_geoms_discarded",
+        r#"<mujoco><compiler discardvisual="true"/>
+  <worldbody><geom name="floor" type="plane" size="0 0 1"/>
+    <body name="a" pos="0 0 1"><joint axis="0 1 0"/>
+      <geom name="heavy" type="box" size="0.3 0.2 0.1" contype="0" conaffinity="0"/>
+      <geom size="0.1" name="heavy_too"/>
+      <geom name="seen" type="box" size="0.3 0.3 0.3" contype="0" conaffinity="0" mass="0"/>
+      <geom name="paired" size="0.1" pos="0 0 0.2" contype="0" conaffinity="0"/>
+      <body name="b" pos="0 0 0.5"><geom size="0.05" contype="0" conaffinity="0"/></body>
+    </body>
+  </worldbody>
+  <contact><pair geom1="paired" geom2="floor"/></contact>
+</mujoco>"#,
+    ),
+    (
+        "ranges_of_a_general_actuator",
+        r#"<mujoco>
+  <worldbody><body><joint name="a" range="-30 60"/><geom size="0.1" pos="0.1 0 0"/></body></worldbody>
+  <actuator>
+    <general joint="a" gainprm="5" biastype="affine" biasprm="0 -5" inheritrange="1"/>
+    <general joint="a" gainprm="5" biastype="affine" biasprm="0 -5 -1" inheritrange="0.5"
+      dyntype="filterexact" dynprm="0.1"/>
+    <general joint="a" gainprm="4" biastype="affine" biasprm="0 -5" inheritrange="1"/>
+  </actuator>
+</mujoco>"#,
+    ),
 ];
 
 /// Files that neither accepts.

@@ -12,6 +12,7 @@ pub mod attached;
 mod constraints;
 mod features;
 mod foreign;
+mod laws;
 mod meshes;
 mod rays;
 mod sensors;

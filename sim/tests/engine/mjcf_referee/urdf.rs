@@ -2,6 +2,18 @@
 
 pub const MODELS: &[(&str, &str)] = &[
     (
+        "followers_of_nothing",
+        r#"<robot name="hand">
+  <link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="c"/>
+  <joint name="first" type="continuous"><parent link="base"/><child link="a"/><mimic joint="nobody"/></joint>
+  <joint name="second" type="continuous"><parent link="a"/><child link="b"/><mimic joint="held"/></joint>
+  <joint name="held" type="fixed"><parent link="b"/><child link="c"/></joint>
+</robot>"#,
+    ),
+    (
         "arm",
         r#"<robot name="arm">
   <mujoco><compiler discardvisual="false" boundmass="0.01"/><option timestep="0.004"/></mujoco>

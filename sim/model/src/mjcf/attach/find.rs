@@ -6,6 +6,11 @@ use ostler_base::names::nearest;
 
 /// The body or frame an `<attach>` names; `None`: all of a model.
 pub(super) fn target(e: &Element) -> Read<Option<(&'static str, String)>> {
+    // MuJoCo attaches its first body without a name.
+    if let Some(attr) = e.attr("body").filter(|attr| attr.value.is_empty()) {
+        let why = "body=\"\" names no body; give the body a name, or leave body out to attach all";
+        return Err(Fault::new(attr.at, why));
+    }
     match (e.text("body"), e.text("frame")) {
         (Some(_), Some(_)) => {
             let why = "body and frame are both given; keep one";

@@ -54,7 +54,7 @@ actuators! {
     ADHESION ADHESION_DEFAULT "adhesion" "body gain";
     GENERAL GENERAL_DEFAULT "general"
         "body dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim \
-         input";
+         input inheritrange";
 }
 
 pub(super) static ACTUATOR_NODE: Node = Node {

@@ -1,6 +1,6 @@
 //! Bodies and their elements, in the schema.
 
-use super::node::{AWAKE, DRAWING, LEAF, NAMED, Node, Role, USER};
+use super::node::{AWAKE, DRAWING, LEAF, NAMED, Node, PLASTIC, Role, USER};
 
 const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
 const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
@@ -18,18 +18,21 @@ nodes! {
     COMPOSITE "composite" Role::Refused("write the bodies out");
 }
 
+const JOINT_IGNORES: &[(&str, &str)] = &[("group", DRAWING), ("user", USER)];
+const JOINT_REFUSES: &[(&str, &str)] = &[PLASTIC];
 pub(super) static JOINT_NODE: Node = Node {
     name: "joint",
     reads: &[NAMED, JOINT],
-    ignores: &[("group", DRAWING), ("user", USER)],
+    ignores: JOINT_IGNORES,
+    refuses: JOINT_REFUSES,
     ..LEAF
 };
 pub(super) static JOINT_DEFAULT: Node =
-    Node { name: "joint", reads: &[JOINT], ignores: &[("group", DRAWING), ("user", USER)], ..LEAF };
+    Node { name: "joint", reads: &[JOINT], ignores: JOINT_IGNORES, refuses: JOINT_REFUSES, ..LEAF };
 pub(super) static FREEJOINT: Node =
     Node { name: "freejoint", reads: &["name align"], ignores: &[("group", DRAWING)], ..LEAF };
 
-const GEOM_IGNORES: &[(&str, &str)] = &[("user", USER)];
+const GEOM_IGNORES: &[(&str, &str)] = &[("castshadow", DRAWING), ("user", USER)];
 const GEOM_REFUSES: &[(&str, &str)] = &[("surfacevel", "moving surfaces are not supported")];
 pub(super) static GEOM_NODE: Node = Node {
     name: "geom",
@@ -47,22 +50,30 @@ pub(super) static GEOM_DEFAULT: Node = Node {
     ..LEAF
 };
 
+const SITE_REFUSES: &[(&str, &str)] =
+    &[("mesh", "give the site a type and a size; its shape is only for touch sensors and tendons")];
 const SITE_IGNORES: &[(&str, &str)] = &[("group material rgba", DRAWING), ("user", USER)];
 pub(super) static SITE_NODE: Node = Node {
     name: "site",
     reads: &[NAMED, ORIENTATION, "fromto type size"],
     ignores: SITE_IGNORES,
+    refuses: SITE_REFUSES,
     ..LEAF
 };
-pub(super) static SITE_DEFAULT: Node =
-    Node { name: "site", reads: &[ORIENTATION, "fromto type size"], ignores: SITE_IGNORES, ..LEAF };
+pub(super) static SITE_DEFAULT: Node = Node {
+    name: "site",
+    reads: &[ORIENTATION, "fromto type size"],
+    ignores: SITE_IGNORES,
+    refuses: SITE_REFUSES,
+    ..LEAF
+};
 
 pub(super) static INERTIAL: Node =
     Node { name: "inertial", reads: &[ORIENTATION, "mass diaginertia fullinertia"], ..LEAF };
 
 pub(super) static BODY: Node = Node {
     name: "body",
-    reads: &["name childclass mocap gravcomp simple", ORIENTATION],
+    reads: &["name childclass mocap gravcomp simple fuse", ORIENTATION],
     ignores: &[("user", USER), ("sleep", AWAKE)],
     children: &BODY_CHILDREN,
     ..LEAF

@@ -13,7 +13,7 @@ mod node;
 
 use actuator::*;
 use body::*;
-use node::{AWAKE, DRAWING, LEAF, NAMED, USER};
+use node::{AWAKE, DRAWING, LEAF, NAMED, PLASTIC, USER};
 pub(super) use node::{Node, Role};
 
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
@@ -47,12 +47,12 @@ static COMPILER: Node = Node {
     name: "compiler",
     reads: &["angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
          boundmass boundinertia coordinate eulerseq alignfree \
-         fusestatic fitaabb meshdir assetdir strippath conflict"],
+         fusestatic discardvisual fitaabb meshdir assetdir strippath conflict"],
     ignores: &[
         ("texturedir", DRAWING),
         ("usethread", ROUNDING),
-        ("saveinertial", "says how MuJoCo saves the file"),
-        ("discardvisual", "geoms that do not collide are kept"),
+        ("saveinertial savecompiled savecanonical", "says how MuJoCo saves the file"),
+        ("passthrough", DRAWING),
     ],
     children: &[&LENGTHRANGE],
     ..LEAF
@@ -88,11 +88,13 @@ static CONTACT: Node = Node { name: "contact", children: &[&PAIR_NODE, &EXCLUDE]
 const TENDON: &str = "stiffness damping frictionloss armature range limited margin springlength \
                       solreflimit solimplimit solreffriction solimpfriction actuatorfrclimited \
                       actuatorfrcrange";
+const TENDON_REFUSES: &[(&str, &str)] = &[PLASTIC];
 const TENDON_IGNORES: &[(&str, &str)] = &[("group width material rgba", DRAWING), ("user", USER)];
 static SPATIAL: Node = Node {
     name: "spatial",
     reads: &[NAMED, TENDON],
     ignores: TENDON_IGNORES,
+    refuses: TENDON_REFUSES,
     children: &[&SPATIAL_SITE, &SPATIAL_GEOM, &PULLEY],
     ..LEAF
 };
@@ -103,13 +105,19 @@ static FIXED: Node = Node {
     name: "fixed",
     reads: &[NAMED, TENDON],
     ignores: TENDON_IGNORES,
+    refuses: TENDON_REFUSES,
     children: &[&FIXED_JOINT],
     ..LEAF
 };
 static FIXED_JOINT: Node = Node { name: "joint", reads: &["joint coef"], ..LEAF };
 static TENDON_NODE: Node = Node { name: "tendon", children: &[&SPATIAL, &FIXED], ..LEAF };
-static TENDON_DEFAULT: Node =
-    Node { name: "tendon", reads: &[TENDON], ignores: TENDON_IGNORES, ..LEAF };
+static TENDON_DEFAULT: Node = Node {
+    name: "tendon",
+    reads: &[TENDON],
+    ignores: TENDON_IGNORES,
+    refuses: TENDON_REFUSES,
+    ..LEAF
+};
 
 const EQUALITY_BASE: &str = "active solref solimp";
 static EQUALITY_DEFAULT: Node = Node { name: "equality", reads: &[EQUALITY_BASE], ..LEAF };
@@ -236,6 +244,7 @@ static KEY: Node = Node {
     name: "key",
     reads: &["name qpos qvel act ctrl mpos mquat"],
     ignores: &[("time", "episodes start at 0")],
+    refuses: &[("plastic", "springs do not yield here")],
     ..LEAF
 };
 static KEYFRAME: Node = Node { name: "keyframe", children: &[&KEY], ..LEAF };

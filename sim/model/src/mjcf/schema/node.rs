@@ -31,4 +31,5 @@ pub(super) const LEAF: Node =
 pub(super) const DRAWING: &str = "only for drawing";
 pub(super) const USER: &str = "user data has no effect on the dynamics";
 pub(super) const AWAKE: &str = "bodies never sleep here";
+pub(super) const PLASTIC: (&str, &str) = ("springyield", "springs do not yield here; leave it out");
 pub(super) const NAMED: &str = "name class";

@@ -3,7 +3,6 @@
 use super::part::{attr, list_others, made, numbers, only, renamed};
 use crate::mjcf::element::{Element, Fault, Note, Read};
 use crate::rotation::{matrix, normalized, z_to};
-use ostler_base::names::nearest;
 use std::collections::BTreeMap;
 
 /// The MJCF joints of a URDF joint.
@@ -128,10 +127,12 @@ pub(super) fn mimics(root: &Element, notes: &mut Vec<Note>) -> Read<Option<Eleme
         mimic.scalar("offset", &mut offset)?;
         let other = mimic.required("joint")?;
         let Some(kind) = kinds.get(other) else {
-            let guess = nearest(other, kinds.keys().copied());
-            let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
-            let why = format!("no joint called \"{other}\"{guess}");
-            return Err(Fault::new(mimic.at, why));
+            notes.push(Note {
+                at: mimic.at,
+                what: format!("<mimic> of \"{other}\""),
+                why: "there is no such joint: its joint follows nothing, as in MuJoCo",
+            });
+            continue;
         };
         if !turns(joint.text("type")) {
             notes.push(Note {
@@ -143,11 +144,13 @@ pub(super) fn mimics(root: &Element, notes: &mut Vec<Note>) -> Read<Option<Eleme
             continue;
         }
         if !turns(*kind) {
-            let why = format!(
-                "joint \"{other}\" is not revolute, continuous or prismatic, so nothing can follow \
-                 it; remove this <mimic>, as MuJoCo does"
-            );
-            return Err(Fault::new(mimic.at, why));
+            notes.push(Note {
+                at: mimic.at,
+                what: format!("<mimic> of \"{other}\""),
+                why: "that is not revolute, continuous or prismatic: nothing follows it, as in \
+                      MuJoCo",
+            });
+            continue;
         }
         let follower = joint.required("name")?;
         leaders.insert(follower, (other, mimic.at));

@@ -47,7 +47,6 @@ fn errors_name_the_place_in_the_urdf() {
             "~<robot><link name=\"a\"/><link name=\"b\"/><joint name=\"j\" type=\"fixed\"><parent link=\"a\"/><child link=\"b\"/></joint><joint name=\"k\" type=\"fixed\"><parent link=\"b\"/><child link=\"a\"/></joint></robot>".into(),
             "no root among them",
         ),
-        (joint("~<mimic joint=\"k\"/>"), "no joint called \"k\""),
         (joint("~<mimic/>"), "needs joint"),
         (joint("<mimic joint=\"j\" multiplier=\"~x\"/>"), "not a number"),
         (
@@ -196,6 +195,10 @@ fn a_joint_that_follows_another_is_an_equality() {
     };
     assert_eq!(polycoef, [0.0, 1.0, 0.0, 0.0, 0.0]);
     assert!(read(&text("")).unwrap().equalities.is_empty());
+    // Nor one of nobody: MuJoCo warns and loads.
+    let nobody = read(&text("<mimic joint=\"i\"/>")).unwrap();
+    assert!(nobody.equalities.is_empty());
+    assert!(nobody.ignored.iter().any(|note| note.what == "<mimic> of \"i\""));
 }
 
 #[test]

@@ -1,70 +1,17 @@
 //! `<motor>`, `<position>`, `<velocity>`, `<intvelocity>`, `<damper>`, `<cylinder>`,
 //! `<muscle>`, `<adhesion>`, `<dcmotor>`, `<general>`.
 
+mod law;
+
+use self::law::{Around, Form, Law, PARAMETERS};
 use super::compiler::Compiler;
 use super::dcmotor;
 use super::element::{Element, Fault, Read};
 use super::joint::limit;
 use super::muscle;
 use super::transmission::{Ranges, TransmissionSpec};
-use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
+use super::value::{LIMITED, Limited};
 use crate::{Actuator, Dynamics, Given, Model, Transmission};
-
-/// Parameters of dynamics, gain and bias in MuJoCo; nine are used by what is
-/// supported.
-const PARAMETERS: usize = 10;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    None,
-    Fixed,
-    Affine,
-    Muscle,
-    DcMotor,
-    Unsupported,
-}
-
-const GAIN: Keywords<Form> = &[
-    ("fixed", Form::Fixed),
-    ("affine", Form::Affine),
-    ("muscle", Form::Muscle),
-    ("dcmotor", Form::DcMotor),
-    ("so3", Form::Unsupported),
-    ("pid", Form::Unsupported),
-    ("user", Form::Unsupported),
-];
-const BIAS: Keywords<Form> = &[
-    ("none", Form::None),
-    ("affine", Form::Affine),
-    ("muscle", Form::Muscle),
-    ("dcmotor", Form::DcMotor),
-    ("so3", Form::Unsupported),
-    ("user", Form::Unsupported),
-];
-const DYNAMICS: Keywords<Option<Dynamics>> = &[
-    ("none", Some(Dynamics::None)),
-    ("integrator", Some(Dynamics::Integrator)),
-    ("filter", Some(Dynamics::Filter)),
-    ("filterexact", Some(Dynamics::FilterExact)),
-    ("muscle", Some(Dynamics::Muscle)),
-    ("dcmotor", Some(Dynamics::Current)),
-    ("pid", None),
-    ("user", None),
-];
-
-/// What a control is called in MuJoCo 4. It writes them into the files that it saves; of the
-/// actuators here, which have one control each, they change nothing.
-const INPUTS: Keywords<bool> = &[
-    ("", true),
-    ("pos", true),
-    ("vel", true),
-    ("pressure", true),
-    ("expmap", true),
-    ("quat", true),
-    ("ff", false),
-    ("voltage", false),
-    ("none", false),
-];
 
 /// Elements this file reads.
 pub(super) const ELEMENTS: [&str; 10] = [
@@ -80,8 +27,9 @@ pub(super) const ELEMENTS: [&str; 10] = [
     "general",
 ];
 
-/// The attributes of an actuator. As in MuJoCo all kinds share one set
-/// of defaults per class: `<default><position kp="5"/>` also reaches `<general>`.
+/// The attributes of an actuator. As in MuJoCo all kinds share one set of defaults per class, but
+/// for what they make of a control ([`law`]): `<default><position kp="5" gear="2"/>` reaches
+/// `<general>` whole, and `<motor>` with its gear alone.
 #[derive(Debug, Clone)]
 pub(super) struct ActuatorSpec {
     gear: [f64; 6],
@@ -91,14 +39,10 @@ pub(super) struct ActuatorSpec {
     forcerange: [f64; 2],
     act_limited: Limited,
     actrange: [f64; 2],
-    act_early: bool,
-    inherit_range: f64,
-    dynamics: Dynamics,
-    gain_form: Form,
-    bias_form: Form,
-    dynprm: [f64; PARAMETERS],
-    gain: [f64; PARAMETERS],
-    bias: [f64; PARAMETERS],
+    /// What it makes of its control.
+    law: Law,
+    /// The same of the classes around this one.
+    around: Around,
     length_range: [f64; 2],
     /// What a DC motor's control is; empty: MuJoCo's default.
     input: String,
@@ -108,15 +52,10 @@ pub(super) struct ActuatorSpec {
     damping: [f64; 3],
     armature: f64,
     transmission: TransmissionSpec,
-    /// The last of MuJoCo's shortcuts that set this; empty: none.
-    shortcut: String,
 }
 
 impl Default for ActuatorSpec {
     fn default() -> Self {
-        let mut gain = [0.0; PARAMETERS];
-        gain[0] = 1.0;
-        let dynprm = gain;
         Self {
             gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             ctrl_limited: Limited::Auto,
@@ -125,21 +64,14 @@ impl Default for ActuatorSpec {
             forcerange: [0.0; 2],
             act_limited: Limited::Auto,
             actrange: [0.0; 2],
-            act_early: false,
-            inherit_range: 0.0,
-            dynamics: Dynamics::None,
-            gain_form: Form::Fixed,
-            bias_form: Form::None,
-            dynprm,
-            gain,
-            bias: [0.0; PARAMETERS],
+            law: Law::default(),
+            around: Around::default(),
             length_range: [0.0; 2],
             input: String::new(),
             group: 0,
             damping: [0.0; 3],
             armature: 0.0,
             transmission: TransmissionSpec::default(),
-            shortcut: String::new(),
         }
     }
 }
@@ -186,10 +118,7 @@ fn felt_by(on: Transmission, model: &mut Model) -> Option<(&mut f64, &mut f64)> 
 impl ActuatorSpec {
     /// True if it has a number of its own in the state.
     pub(crate) fn has_state(&self) -> bool {
-        match self.gain_form {
-            Form::DcMotor => self.dynprm[0] > 0.0,
-            _ => self.dynamics != Dynamics::None,
-        }
+        self.law.has_state()
     }
 
     /// Overwrites the values that the element sets; its name sets gain and bias as MuJoCo's
@@ -210,199 +139,70 @@ impl ActuatorSpec {
         e.fill("damping", 1, &mut self.damping)?;
         e.scalar("armature", &mut self.armature)?;
         self.transmission.read(e)?;
-        self.begin(&e.name);
+        self.law = self.around.begin(&self.law, &e.name);
+        let law = &mut self.law;
         match e.name.as_str() {
-            "motor" => {
-                self.gain[0] = 1.0;
-                self.forms(Dynamics::None, Form::Fixed, Form::None);
-            }
-            "position" => self.read_servo(e)?,
-            "intvelocity" => {
-                self.read_servo(e)?;
-                self.dynamics = Dynamics::Integrator;
-                if self.inherit_range > 0.0 && self.actrange != [0.0; 2] {
-                    return Err(two_ranges(e, "actrange"));
+            "motor" => {}
+            "position" | "intvelocity" => {
+                law.read_servo(e)?;
+                let (name, range) = match e.name.as_str() {
+                    "position" => ("ctrlrange", &mut self.ctrlrange),
+                    _ => ("actrange", &mut self.actrange),
+                };
+                // What the element says itself ends what its class has of the other.
+                match (e.attr("inheritrange").is_some(), e.attr(name).is_some()) {
+                    (true, false) if law.inherit_range > 0.0 => *range = [0.0; 2],
+                    (false, true) if *range != [0.0; 2] => law.inherit_range = 0.0,
+                    _ if law.inherit_range > 0.0 && *range != [0.0; 2] => {
+                        return Err(two_ranges(e, name));
+                    }
+                    _ => {}
                 }
             }
-            "velocity" => {
-                let mut kv = self.gain[0];
-                e.scalar("kv", &mut kv)?;
-                self.gain[0] = kv;
-                self.bias = [0.0; PARAMETERS];
-                self.bias[2] = -kv;
-                self.forms(Dynamics::None, Form::Fixed, Form::Affine);
-            }
-            "damper" => {
-                let mut kv = match self.gain_form {
-                    Form::Affine => -self.gain[2],
-                    _ => 0.0,
-                };
-                e.scalar("kv", &mut kv)?;
-                not_negative(e, "kv", kv)?;
-                self.gain = [0.0; PARAMETERS];
-                self.gain[2] = -kv;
+            "velocity" => law.read_velocity(e)?,
+            "damper" | "adhesion" => {
+                match e.name.as_str() {
+                    "damper" => law.read_damper(e)?,
+                    _ => law.read_adhesion(e)?,
+                }
                 self.ctrl_limited = Limited::Yes;
-                self.forms(Dynamics::None, Form::Affine, Form::None);
                 if self.ctrlrange.iter().any(|c| *c < 0.0) {
                     return Err(Fault::new(
                         e.attr("ctrlrange").map_or(e.at, |a| a.value_at(0)),
-                        "a damper's ctrlrange cannot be negative",
+                        format!("the ctrlrange of <{}> cannot be negative", e.name),
                     ));
                 }
             }
-            "cylinder" => {
-                e.scalar("timeconst", &mut self.dynprm[0])?;
-                e.fill("bias", 3, &mut self.bias[..3])?;
-                e.scalar("area", &mut self.gain[0])?;
-                let mut diameter = 0.0;
-                if e.scalar("diameter", &mut diameter)? && diameter >= 0.0 {
-                    self.gain[0] = std::f64::consts::FRAC_PI_4 * diameter * diameter;
-                }
-                self.forms(Dynamics::Filter, Form::Fixed, Form::Affine);
-            }
+            "cylinder" => law.read_cylinder(e)?,
             "muscle" => {
-                muscle::read(e, &mut self.dynprm, &mut self.gain)?;
-                self.bias[..9].copy_from_slice(&self.gain[..9]);
-                self.forms(Dynamics::Muscle, Form::Muscle, Form::Muscle);
+                muscle::read(e, &mut law.dynprm, &mut law.gain)?;
+                law.bias[..9].copy_from_slice(&law.gain[..9]);
             }
             "dcmotor" => self.read_motor(e)?,
-            "adhesion" => {
-                e.scalar("gain", &mut self.gain[0])?;
-                not_negative(e, "gain", self.gain[0])?;
-                self.ctrl_limited = Limited::Yes;
-                self.forms(self.dynamics, Form::Fixed, Form::None);
-                if self.ctrlrange.iter().any(|c| *c < 0.0) {
-                    return Err(Fault::new(
-                        e.attr("ctrlrange").map_or(e.at, |a| a.value_at(0)),
-                        "the ctrlrange of adhesion cannot be negative",
-                    ));
-                }
-            }
-            _ => self.read_general(e)?,
+            _ => law.read_general(e)?,
         }
         Ok(())
     }
 
-    /// A shortcut takes its parameters from the class only where the class has them from
-    /// the same shortcut, or from a `<general>` of the plain form; else it starts anew
-    /// (MuJoCo 4; found by trial).
-    fn begin(&mut self, name: &str) {
-        if name == "general" || self.shortcut == name {
-            return;
-        }
-        let plain = self.gain_form == Form::Fixed && self.dynamics == Dynamics::None;
-        if !self.shortcut.is_empty() || !plain || name == "muscle" {
-            let fresh = Self::default();
-            (self.dynprm, self.gain, self.bias) = (fresh.dynprm, fresh.gain, fresh.bias);
-            (self.dynamics, self.gain_form) = (fresh.dynamics, fresh.gain_form);
-        }
-        self.shortcut = name.to_string();
-    }
-
-    fn forms(&mut self, dynamics: Dynamics, gain: Form, bias: Form) {
-        (self.dynamics, self.gain_form, self.bias_form) = (dynamics, gain, bias);
-    }
-
-    fn read_servo(&mut self, e: &Element) -> Read<()> {
-        let mut kp = self.gain[0];
-        e.scalar("kp", &mut kp)?;
-        self.gain[0] = kp;
-        self.bias[..2].copy_from_slice(&[0.0, -kp]);
-        let (mut kv, mut ratio, mut timeconst) = (0.0, 0.0, 0.0);
-        if e.scalar("kv", &mut kv)? {
-            not_negative(e, "kv", kv)?;
-            self.bias[2] = -kv;
-        }
-        if e.scalar("dampratio", &mut ratio)? {
-            not_negative(e, "dampratio", ratio)?;
-            if e.attr("kv").is_some() {
-                let at = e.attr("dampratio").map_or(e.at, |a| a.at);
-                return Err(Fault::new(at, "kv and dampratio both damp; keep one"));
-            }
-            // Positive until the robot's inertia turns it into damping.
-            self.bias[2] = ratio;
-        }
-        if e.scalar("timeconst", &mut timeconst)? {
-            not_negative(e, "timeconst", timeconst)?;
-            self.dynprm[0] = timeconst;
-            self.dynamics = if timeconst == 0.0 { Dynamics::None } else { Dynamics::FilterExact };
-        }
-        e.scalar("inheritrange", &mut self.inherit_range)?;
-        if self.inherit_range > 0.0 && self.ctrlrange != [0.0; 2] {
-            return Err(two_ranges(e, "ctrlrange"));
-        }
-        (self.gain_form, self.bias_form) = (Form::Fixed, Form::Affine);
-        Ok(())
+    /// What classes inside this one start from.
+    pub(crate) fn enclose(&mut self) {
+        self.around.enclose(&mut self.law);
     }
 
     fn read_motor(&mut self, e: &Element) -> Read<()> {
-        if self.gain_form != Form::DcMotor {
-            let none = [0.0; PARAMETERS];
-            (self.gain, self.bias, self.dynprm) = (none, none, none);
-        }
         let mut range = None;
         let parameters = dcmotor::Parameters {
-            gain: &mut self.gain,
-            bias: &mut self.bias,
-            dynamics: &mut self.dynprm,
+            gain: &mut self.law.gain,
+            bias: &mut self.law.bias,
+            dynamics: &mut self.law.dynprm,
             forcerange: &mut range,
         };
         dcmotor::read(e, self.damping[0], parameters)?;
         if let Some(range) = range {
             (self.forcerange, self.force_limited) = (range, Limited::Yes);
         }
-        (self.act_limited, self.act_early) = (Limited::No, true);
-        self.forms(Dynamics::Current, Form::DcMotor, Form::DcMotor);
+        self.act_limited = Limited::No;
         Ok(())
-    }
-
-    fn read_general(&mut self, e: &Element) -> Read<()> {
-        let mut dynamics = Some(self.dynamics);
-        e.keyword("dyntype", DYNAMICS, &mut dynamics)?;
-        match (dynamics, e.attr("dyntype")) {
-            (Some(dynamics), _) => self.dynamics = dynamics,
-            (None, Some(attr)) => {
-                let why = "is not supported; use none, integrator, filter, filterexact or muscle";
-                return Err(wrong(attr, why));
-            }
-            (None, None) => {}
-        }
-        e.keyword("gaintype", GAIN, &mut self.gain_form)?;
-        e.keyword("biastype", BIAS, &mut self.bias_form)?;
-        for (name, form) in [("gaintype", self.gain_form), ("biastype", self.bias_form)] {
-            if let (Form::Unsupported, Some(attr)) = (form, e.attr(name)) {
-                return Err(wrong(attr, "is not supported; use fixed, affine, muscle or none"));
-            }
-        }
-        e.fill("dynprm", 1, &mut self.dynprm)?;
-        e.fill("gainprm", 1, &mut self.gain)?;
-        e.fill("biasprm", 1, &mut self.bias)?;
-        e.keyword("actearly", BOOL, &mut self.act_early)?;
-        let mut single = true;
-        if self.gain_form != Form::DcMotor {
-            e.keyword("input", INPUTS, &mut single)?;
-        }
-        if let (false, Some(attr)) = (single, e.attr("input")) {
-            return Err(wrong(attr, "is for pid and dcmotor actuators"));
-        }
-        let mut width = -1;
-        e.integer("actdim", &mut width)?;
-        if let Some(attr) = e.attr("actdim")
-            && width >= 0
-            && width != i32::from(self.has_state())
-        {
-            return Err(wrong(
-                attr,
-                "contradicts dyntype: an actuator has one activation, with dyntype=\"none\" none",
-            ));
-        }
-        Ok(())
-    }
-
-    /// A servo whose stiffness is its gain: MuJoCo reads a positive third bias as a
-    /// damping ratio.
-    fn is_servo(&self) -> bool {
-        self.gain[0] == -self.bias[1]
     }
 
     /// The range of the servo's setpoint, from that of its transmission, which need not be a
@@ -414,9 +214,9 @@ impl ActuatorSpec {
         model: &Model,
         ranges: &Ranges,
     ) -> Read<()> {
-        let servo =
-            self.gain_form == Form::Fixed && self.bias_form == Form::Affine && self.is_servo();
-        if !servo || self.inherit_range <= 0.0 {
+        let law = &self.law;
+        let servo = law.gain_form == Form::Fixed && law.bias_form == Form::Affine;
+        if !servo || !law.is_servo() || law.inherit_range <= 0.0 {
             return Ok(());
         }
         let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
@@ -434,9 +234,9 @@ impl ActuatorSpec {
                        actuator a ctrlrange";
             return Err(Fault::new(at, why));
         }
-        let (mean, radius) = (0.5 * (low + high), 0.5 * (high - low) * self.inherit_range);
+        let (mean, radius) = (0.5 * (low + high), 0.5 * (high - low) * self.law.inherit_range);
         let range = [mean - radius, mean + radius];
-        match self.dynamics {
+        match self.law.dynamics {
             Dynamics::None | Dynamics::FilterExact => self.ctrlrange = range,
             Dynamics::Integrator => self.actrange = range,
             Dynamics::Filter | Dynamics::Muscle | Dynamics::Current => {
@@ -479,9 +279,9 @@ impl ActuatorSpec {
         model: &Model,
     ) -> Read<Option<dcmotor::Affine>> {
         let parts = [
-            self.gain_form == Form::DcMotor,
-            self.bias_form == Form::DcMotor,
-            self.dynamics == Dynamics::Current,
+            self.law.gain_form == Form::DcMotor,
+            self.law.bias_form == Form::DcMotor,
+            self.law.dynamics == Dynamics::Current,
         ];
         if parts == [false; 3] {
             return Ok(None);
@@ -491,7 +291,7 @@ impl ActuatorSpec {
                        slide joint or a tendon";
             return Err(Fault::new(e.at, why));
         }
-        dcmotor::resolve(e, &self.input, &self.gain, &self.bias, &self.dynprm).map(Some)
+        dcmotor::resolve(e, &self.input, &self.law.gain, &self.law.bias, &self.law.dynprm).map(Some)
     }
 
     /// What acts on a body has a force that does not depend on velocity: its moment arms are
@@ -502,7 +302,8 @@ impl ActuatorSpec {
             Form::None | Form::Fixed => true,
             Form::Muscle | Form::DcMotor | Form::Unsupported => false,
         };
-        let plain = plain(self.gain_form, self.gain) && plain(self.bias_form, self.bias);
+        let plain =
+            plain(self.law.gain_form, self.law.gain) && plain(self.law.bias_form, self.law.bias);
         match (transmission, e.attr("body")) {
             (Transmission::Body(_), Some(attr)) if !plain => {
                 let why = "an actuator on a body has gaintype fixed and biastype none: a muscle, \
@@ -529,7 +330,7 @@ impl ActuatorSpec {
     ) -> Read<Actuator> {
         let transmission = self.transmission.resolve(e, model)?;
         self.inherit(e, transmission, model, ranges)?;
-        if self.is_servo() && self.bias[2] > 0.0 && !dampable(transmission, model) {
+        if self.law.is_servo() && self.law.bias[2] > 0.0 && !dampable(transmission, model) {
             return Err(Fault::new(
                 e.attr("dampratio").or(e.attr("biasprm")).map_or(e.at, |a| a.value_at(0)),
                 "a damping ratio (dampratio, or a positive third biasprm of a servo) is \
@@ -545,14 +346,15 @@ impl ActuatorSpec {
         };
         let actrange =
             limit(e, compiler, "actlimited", "actrange", self.act_limited, self.actrange)?;
-        if actrange.is_some() && self.dynamics == Dynamics::None {
+        if actrange.is_some() && self.law.dynamics == Dynamics::None {
             return Err(Fault::new(
                 e.attr("actrange").map_or(e.at, |a| a.at),
                 "actrange is for actuators with a state; this one has dyntype=\"none\"",
             ));
         }
         let curve = |form, p: [f64; PARAMETERS]| (form == Form::Muscle).then(|| first_nine(p));
-        let curves = [curve(self.gain_form, self.gain), curve(self.bias_form, self.bias)];
+        let curves =
+            [curve(self.law.gain_form, self.law.gain), curve(self.law.bias_form, self.law.bias)];
         let muscle = muscle::resolve(e, compiler, curves, self.length_range, transmission, model)?;
         let off = (0..=30).contains(&self.group)
             && model.options.disabled_actuators & (1 << self.group) != 0;
@@ -578,17 +380,21 @@ impl ActuatorSpec {
                 self.force_limited,
                 self.forcerange,
             )?,
-            gain: acting(motor.as_ref().map_or(affine(self.gain_form, self.gain), |m| m.gain)),
-            bias: acting(motor.as_ref().map_or(affine(self.bias_form, self.bias), |m| m.bias)),
+            gain: acting(
+                motor.as_ref().map_or(affine(self.law.gain_form, self.law.gain), |m| m.gain),
+            ),
+            bias: acting(
+                motor.as_ref().map_or(affine(self.law.bias_form, self.law.bias), |m| m.bias),
+            ),
             muscle: muscle.filter(|_| !off),
             enabled: !off,
-            dynamics: if self.has_state() { self.dynamics } else { Dynamics::None },
+            dynamics: if self.has_state() { self.law.dynamics } else { Dynamics::None },
             dynprm: match motor.as_ref().map(|m| m.current) {
                 Some(Some([time, constant])) => [time, constant, 0.0],
-                _ => [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
+                _ => [self.law.dynprm[0], self.law.dynprm[1], self.law.dynprm[2]],
             },
             actrange,
-            actearly: self.act_early,
+            actearly: self.law.act_early,
             motor: None,
             given: Given::File,
             act_adr: self.has_state().then_some(model.na),
@@ -612,11 +418,4 @@ fn dampable(transmission: Transmission, model: &Model) -> bool {
 fn two_ranges(e: &Element, name: &str) -> Fault {
     let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
     Fault::new(at, format!("{name} and inheritrange both give a range; keep one"))
-}
-
-fn not_negative(e: &Element, name: &str, value: f64) -> Read<()> {
-    match e.attr(name) {
-        Some(attr) if value < 0.0 => Err(wrong(attr, "cannot be negative")),
-        _ => Ok(()),
-    }
 }
