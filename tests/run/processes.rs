@@ -125,6 +125,9 @@ fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     let trot = Place::with(&task.replace("trot.csv", &from("examples/trot.csv")));
     let novel = ["ppo.rnd.weight=0.1", "ppo.priority_alpha=0.6"];
     let style = ["amp.steps=3", "env.num_envs=10", "sim.specialize=off"];
+    // And what the reflections of a recurrent policy remember.
+    let sides = ["symmetry.plane=xz", "actor.rnn_type=gru", "actor.rnn_hidden_dim=8"];
+    let style = [&style[..], &sides].concat();
     for (place, name, more) in
         [(&place, "novel", &novel[..]), (&place, "search", &SEARCH), (&trot, "style", &style)]
     {

@@ -283,6 +283,9 @@ impl Ppo {
         state.mark("loss", &self.accumulator.losses().f_get(loss::VALUE as i64)?);
         self.updates = state.count("ppo.updates");
         self.rate_share = state.rate_share("ppo.lr_scale");
+        if let Some(mirrored) = &self.mirrored {
+            mirrored.declare(&mut state);
+        }
         if let Some(amp) = &mut self.amp {
             amp.declare(&mut state)?;
         }
