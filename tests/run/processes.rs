@@ -43,6 +43,8 @@ fn several_processes_learn_what_one_does() {
         ("cartpole", vec!["ppo.normalize_returns=true", "ppo.normalize_advantage=\"mini_batch\""]),
         // Sequences, sides, agents with policies of their own.
         ("cartpole_recall", vec![]),
+        // As many minibatches as sequences: all but one process have no part in each.
+        ("cartpole_recall", vec!["ppo.num_mini_batches=29"]),
         ("quadruped", vec!["symmetry.mirror_loss=0.5"]),
         ("spread", vec![]),
         // Opponents of the past.

@@ -123,7 +123,8 @@ impl Method for PpoMethod {
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerArgs { config, spec, seed, device, group, .. } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
-        let mut ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        let sizes = [plan.steps(), plan.place().all as usize];
+        let mut ppo = Ppo::among(&config.ppo, (actor, critic), spec, sizes, (seed, device))?;
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
             ppo = ppo.with_symmetry(reflection, symmetry, spec.critic)?;
         }
