@@ -96,6 +96,23 @@ fn several_processes_learn_what_one_does() {
     }
 }
 
+/// Before there is enough to learn from.
+#[test]
+fn each_environment_explores_as_in_one_process() {
+    let speed = "[[task.reward]]\nname = \"speed\"\nexpr = \"abs(joint_vel(slider))\"\n";
+    let place = Place::with(&[crate::common::TASK, REPLAY, speed].concat());
+    let more = ["--profile=td3", "td3.learning_starts=100000", "env.num_envs=9"];
+    let [one, two] = ["1", "2"].map(|processes| {
+        let more = [&more[..], &["--nproc", processes]].concat();
+        let lines = metrics(&place.train(processes, 3, &more));
+        let reward = |line: &serde_json::Value| line["Train/reward_per_step"].as_f64().unwrap();
+        lines.iter().map(reward).collect::<Vec<_>>()
+    });
+    for (a, b) in one.iter().zip(&two) {
+        assert!((a - b).abs() < 1e-5 * a.abs(), "{one:?} {two:?}");
+    }
+}
+
 #[test]
 fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     let place = Place::new();

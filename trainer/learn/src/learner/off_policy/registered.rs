@@ -120,7 +120,7 @@ fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Lea
     if let (Some(reflection), Some(symmetry)) = (&plan.spec.reflection, &plan.config.symmetry) {
         learner = learner.with_symmetry(reflection, symmetry, plan.spec.critic)?;
     }
-    Ok(Box::new(learner.with_group(plan.group, plan.config.env.num_envs)))
+    Ok(Box::new(learner.with_group(plan.group, plan.place())?))
 }
 
 /// A process's part of a batch.
