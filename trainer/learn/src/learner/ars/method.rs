@@ -62,6 +62,10 @@ impl Method for ArsMethod {
         config.env.num_envs
     }
 
+    fn slower(&self) -> &'static str {
+        "a lower ars.step_size"
+    }
+
     fn describe(&self, config: &Config) -> String {
         let tried = config.env.num_envs / 2;
         let counted = match config.ars.top_directions {

@@ -392,7 +392,7 @@ impl OffPolicy {
             learning_rate: at(2),
             grad_norm: critic.norm,
             grad_clipped: critic.clipped,
-            minibatches: critic.tried,
+            minibatches: critic.tried + actor.tried,
             skipped: critic.tried - critic.taken + actor.tried - actor.taken,
             skipped_no_valid: bad(|t| t.no_valid),
             skipped_loss: bad(|t| t.bad_loss),

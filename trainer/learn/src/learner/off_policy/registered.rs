@@ -34,6 +34,14 @@ impl Method for SacMethod {
         config.sac.batch_size
     }
 
+    fn slower(&self) -> &'static str {
+        "a lower sac.actor_learning_rate and sac.critic_learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "a lower sac.critic_learning_rate"
+    }
+
     fn describe(&self, config: &Config) -> String {
         gradient_steps(config.sac.num_updates, config.sac.batch_size, config)
     }
@@ -68,6 +76,14 @@ impl Method for Td3Method {
 
     fn batch_rows(&self, config: &Config) -> usize {
         config.td3.batch_size
+    }
+
+    fn slower(&self) -> &'static str {
+        "a lower td3.actor_learning_rate and td3.critic_learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "a lower td3.critic_learning_rate"
     }
 
     fn describe(&self, config: &Config) -> String {

@@ -111,6 +111,18 @@ impl Method for PpoMethod {
         Some(blocks::parts_of(self.batch_rows(config) / steps, steps))
     }
 
+    fn slower(&self) -> &'static str {
+        "a lower ppo.learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "ppo.value_loss = \"huber\", a lower ppo.learning_rate"
+    }
+
+    fn steadier(&self) -> &'static str {
+        "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, for returns far from 1 ppo.normalize_returns = true"
+    }
+
     fn describe(&self, config: &Config) -> String {
         format!(
             "{} minibatches of {} x {} epochs",
