@@ -93,6 +93,11 @@ pub trait Method: Sync {
         self.slower()
     }
 
+    /// A setting of its own that has no effect in a run, in a sentence.
+    fn in_vain(&self, _config: &Config) -> Option<String> {
+        None
+    }
+
     /// An iteration's learning in a few words, for `ostler check`.
     fn describe(&self, config: &Config) -> String;
 
