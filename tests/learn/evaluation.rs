@@ -234,6 +234,11 @@ fn nothing_is_evaluated_where_that_would_take_longer_than_the_run() {
 #[test]
 fn what_evaluations_take_is_explained() {
     let place = Place::new();
+    let blind = ["check", "pole.toml", "guard.max_return_drop=0.5", "runner.eval_interval=0"];
+    let said = place.ok(&blind);
+    assert!(said.contains("note: guard.max_return_drop = 0.5 does nothing"), "{said}");
+    assert!(!place.ok(&blind[..3]).contains("does nothing"));
+    let place = Place::new();
     let refused = |set: &str| place.fails(2, &["train", "pole.toml", "--set", set]);
     for (set, why) in [
         (

@@ -302,6 +302,16 @@ fn what_these_learners_cannot_use_is_refused() {
     let err =
         place.fails(2, &["train", "pole.toml", BOTH[1], "device=cpu", "replay.pin_memory=true"]);
     assert!(err.contains("replay.pin_memory") && err.contains("there is none"), "{err}");
+    for (profile, name) in BOTH.into_iter().zip(["sac", "td3"]) {
+        let err = place.fails(2, &["train", "pole.toml", profile, "critic.shared=true"]);
+        assert!(err.contains("critic.shared: the critics of"), "{err}");
+        // 3 iterations of 128 steps, and a rollout before them.
+        let check = |starts: &str| {
+            let starts = format!("{name}.learning_starts={starts}");
+            place.ok(&["check", "pole.toml", profile, &starts]).contains("nothing is learnt: ")
+        };
+        assert_eq!([check("512"), check("513")], [false, true]);
+    }
     let err = place.fails(2, &["train", "pole.toml", "--profile", "sca"]);
     assert!(err.contains("did you mean \"sac\"?"), "{err}");
 }

@@ -1,7 +1,7 @@
 //! Augmented random search, by the real program: it learns, repeats, resumes, and says what
 //! it needs.
 
-use crate::common::{Place, TASK, assert_same_bits, metrics};
+use crate::common::{Place, TASK, assert_same_bits, metrics, root};
 
 fn place() -> Place {
     let more = "
@@ -34,6 +34,39 @@ fn it_learns_without_a_gradient() {
     }
     let said = place.ok(&["eval", "a", "--episodes", "16"]);
     assert!(said.contains("return"), "{said}");
+}
+
+/// Agents of one world have its reward in common: a direction is a pair of worlds.
+#[test]
+fn agents_that_share_a_matrix_try_a_direction_together() {
+    let place = Place::new();
+    let legs = root().join("configs/half_cheetah_legs.toml");
+    let more = [
+        "agents.policies=shared",
+        "runner.algorithm=ars",
+        "collector.reset_at_each_iter=true",
+        "env.num_envs=5",
+        "env.episode_length_s=1",
+        "runner.num_steps_per_env=20",
+        "runner.max_iterations=2",
+        "runner.eval_interval=0",
+        "sim.specialize=off",
+    ];
+    let train = |out: &str, processes: &str| {
+        let to = place.path(out);
+        let args = ["train", legs.to_str().unwrap(), "--quiet", "--nproc", processes];
+        place.ok(&[&args[..], &["--out", to.to_str().unwrap()], &more].concat());
+        metrics(&to)
+    };
+    let (one, two) = (train("one", "1"), train("two", "2"));
+    for (one, two) in one.iter().zip(&two) {
+        let norm = |line: &serde_json::Value| line["Loss/grad_norm"].as_f64().unwrap();
+        assert!(norm(one) > 0.0, "{one}");
+        assert!((norm(one) - norm(two)).abs() < 1e-4 * norm(one), "{one} {two}");
+        assert_eq!([&one["Search/directions"], &two["Search/directions"]], [2.0, 2.0]);
+    }
+    let said = place.ok(&[&["check", legs.to_str().unwrap()], &more[..]].concat());
+    assert!(said.contains("2 directions tried"), "{said}");
 }
 
 #[test]

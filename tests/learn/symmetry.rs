@@ -58,10 +58,16 @@ fn check_says_what_belongs_together_and_how_far_it_differs() {
 fn runs_that_learn_from_reflections_go_on_with_the_same_bits() {
     let place = Place::with(&format!("{TASK}{REPLAY}"));
     let gru = ["actor.rnn_type=gru", "actor.rnn_hidden_dim=6", "ppo.sequence_length=8"];
+    let two = [&["--nproc", "2"], &gru[..]].concat();
+    let fewer = [&["back_off.changes=[[2,4],[4,8]]"], &gru[..]].concat();
     for (name, more) in [
         ("plain", &["symmetry.mirror_loss=0.5"][..]),
         ("loss", &["symmetry.mirror_loss=0.5", "symmetry.augmentation=false"]),
         ("gru", &gru),
+        // Each process's part of what the reflections remember.
+        ("gru_two", &two),
+        // The same environments go on with it, and the same begin anew.
+        ("gru_fewer", &fewer),
         ("sac", &["--profile=sac"]),
         ("td3", &["--profile=td3"]),
         ("sac_loss", &["--profile=sac", "symmetry.mirror_loss=0.5"]),
@@ -70,7 +76,9 @@ fn runs_that_learn_from_reflections_go_on_with_the_same_bits() {
         let whole = place.train(&format!("{name}_whole"), 6, &more);
         let part = format!("{name}_part");
         let parts = place.train(&part, 3, &more);
-        place.ok(&["train", "--resume", &part, "--quiet", "runner.max_iterations=6"]);
+        let processes: &[&str] = if name == "gru_two" { &two[..2] } else { &[] };
+        let go_on = ["train", "--resume", &part, "--quiet", "runner.max_iterations=6"];
+        place.ok(&[&go_on[..], processes].concat());
         assert_same_bits(&whole, &parts);
         let last = metrics(&whole).pop().unwrap();
         let loss = last.get("Loss/mirror").and_then(serde_json::Value::as_f64);

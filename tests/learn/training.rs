@@ -315,7 +315,21 @@ fn checkpoints_that_cannot_be_used_are_explained() {
         ],
     );
     assert!(err.contains("does not fit"), "{err}");
-    assert!(!place.path("c").exists(), "nothing is left behind");
+    // Of one that is the same but for what it has beside these weights, or makes of them.
+    for (set, said) in [
+        ("actor.obs_normalization=false", "actor.obs_normalization = true"),
+        ("critic.obs_normalization=false", "critic.obs_normalization = true"),
+        ("actor.layer_norm=true", "it has no actor.0.norm"),
+        ("actor.hidden_dims=[16]", "the run's own actor.hidden_dims"),
+        ("critic.activation=tanh", "critic.activation = \"elu\""),
+        ("actor.residual=true", "actor.residual = false"),
+    ] {
+        let err = place.fails(2, &[&init[..], &[set]].concat());
+        assert!(err.contains(said), "{set}: {err}");
+    }
+    for out in ["b", "c"] {
+        assert!(!place.path(out).exists(), "nothing is left behind");
+    }
 }
 
 /// Observations that tell the time (a cart that drifts) and episodes that end by it: the

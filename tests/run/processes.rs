@@ -43,6 +43,8 @@ fn several_processes_learn_what_one_does() {
         ("cartpole", vec!["ppo.normalize_returns=true", "ppo.normalize_advantage=\"mini_batch\""]),
         // Sequences, sides, agents with policies of their own.
         ("cartpole_recall", vec![]),
+        // As many minibatches as sequences: all but one process have no part in each.
+        ("cartpole_recall", vec!["ppo.num_mini_batches=29"]),
         ("quadruped", vec!["symmetry.mirror_loss=0.5"]),
         ("spread", vec![]),
         // Opponents of the past.
@@ -94,6 +96,23 @@ fn several_processes_learn_what_one_does() {
     }
 }
 
+/// Before there is enough to learn from.
+#[test]
+fn each_environment_explores_as_in_one_process() {
+    let speed = "[[task.reward]]\nname = \"speed\"\nexpr = \"abs(joint_vel(slider))\"\n";
+    let place = Place::with(&[crate::common::TASK, REPLAY, speed].concat());
+    let more = ["--profile=td3", "td3.learning_starts=100000", "env.num_envs=9"];
+    let [one, two] = ["1", "2"].map(|processes| {
+        let more = [&more[..], &["--nproc", processes]].concat();
+        let lines = metrics(&place.train(processes, 3, &more));
+        let reward = |line: &serde_json::Value| line["Train/reward_per_step"].as_f64().unwrap();
+        lines.iter().map(reward).collect::<Vec<_>>()
+    });
+    for (a, b) in one.iter().zip(&two) {
+        assert!((a - b).abs() < 1e-5 * a.abs(), "{one:?} {two:?}");
+    }
+}
+
 #[test]
 fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     let place = Place::new();
@@ -125,6 +144,9 @@ fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     let trot = Place::with(&task.replace("trot.csv", &from("examples/trot.csv")));
     let novel = ["ppo.rnd.weight=0.1", "ppo.priority_alpha=0.6"];
     let style = ["amp.steps=3", "env.num_envs=10", "sim.specialize=off"];
+    // And what the reflections of a recurrent policy remember.
+    let sides = ["symmetry.plane=xz", "actor.rnn_type=gru", "actor.rnn_hidden_dim=8"];
+    let style = [&style[..], &sides].concat();
     for (place, name, more) in
         [(&place, "novel", &novel[..]), (&place, "search", &SEARCH), (&trot, "style", &style)]
     {

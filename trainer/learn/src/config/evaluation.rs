@@ -38,6 +38,20 @@ impl RunnerConfig {
 }
 
 impl Config {
+    /// A line for each setting that does nothing in such a run, once the evaluations are
+    /// [known](Self::resolve_evaluation).
+    pub fn without_effect(&self) -> Vec<String> {
+        let limit = self.guard.max_return_drop;
+        let blind = limit > 0.0 && self.runner.eval_interval() == 0;
+        let blind = blind.then(|| {
+            format!(
+                "guard.max_return_drop = {limit} does nothing without evaluations \
+                 (runner.eval_interval is 0)"
+            )
+        });
+        blind.into_iter().chain(self.runner.algorithm.in_vain(self)).collect()
+    }
+
     /// Replaces the "auto" of `runner.eval_interval` and `runner.eval_episodes`, where
     /// episodes have at most `episode_steps` control steps. A run that goes on keeps what
     /// `earlier` had. Returns a line where that is no evaluation.

@@ -5,6 +5,7 @@
 //! Where agents have policies of their own, a [`team`] has a learner for each.
 
 pub mod ars;
+mod begun;
 mod choice;
 mod error;
 pub mod fault;
@@ -28,6 +29,7 @@ pub(crate) mod testing;
 mod turn;
 
 pub use ars::ArsConfig;
+pub use begun::check_same_network;
 pub use choice::{alone_only, build, build_policy};
 pub use error::LearnError;
 pub use fault::{UpdateFault, UpdateTarget};

@@ -80,6 +80,24 @@ pub trait Method: Sync {
         None
     }
 
+    /// Keys that make its steps shorter, for advice.
+    fn slower(&self) -> &'static str;
+
+    /// What keeps its values from running away, beside smaller rewards.
+    fn calmer(&self) -> &'static str {
+        self.slower()
+    }
+
+    /// What keeps its return from falling again.
+    fn steadier(&self) -> &'static str {
+        self.slower()
+    }
+
+    /// A setting of its own that has no effect in a run, in a sentence.
+    fn in_vain(&self, _config: &Config) -> Option<String> {
+        None
+    }
+
     /// An iteration's learning in a few words, for `ostler check`.
     fn describe(&self, config: &Config) -> String;
 

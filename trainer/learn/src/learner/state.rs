@@ -326,6 +326,11 @@ impl State {
         Ok(all)
     }
 
+    /// Names of its tensors in files.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().map(|n| n.name.as_str())
+    }
+
     /// Whether the weights are among `tensors`, in their shapes.
     ///
     /// # Errors

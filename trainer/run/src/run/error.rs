@@ -171,7 +171,7 @@ pub enum RunError {
         /// The finding.
         trouble: String,
         /// The usual remedy.
-        remedy: &'static str,
+        remedy: String,
     },
     /// Fewer environments would be needed than are worth it.
     #[error(

@@ -40,12 +40,13 @@ impl Run {
             return Ok(());
         }
         let limit = self.config().guard.max_return_drop;
+        let learner = self.config().runner.algorithm;
         let history = &mut self.evaluations.history;
         history.enter(&self.schedules.stage);
         let keep = limit > 0.0 && history.is_best(evaluation);
         let weights = keep.then(|| parts.learner.weights()).transpose()?;
         history.add(self.counters.iteration, evaluation, weights);
-        match history.judge(limit) {
+        match history.judge(limit, learner) {
             Some(trouble) => self.roll_back(parts, &trouble),
             None => Ok(()),
         }
@@ -64,11 +65,12 @@ impl Run {
             which = "the weights of the best evaluation";
         }
         let guard = &self.setup.config().guard;
+        let learner = self.setup.config().runner.algorithm;
         let (iteration, scale, most) =
             (self.counters.iteration, guard.roll_back_lr, guard.max_roll_backs);
         let more = self.guards.health.roll_back();
-        let (what, remedy) = (trouble.to_string(), trouble.remedy());
-        self.report_failure(Some(parts), trouble.name(), &what, remedy);
+        let (what, remedy) = (trouble.to_string(), trouble.remedy(learner));
+        self.report_failure(Some(parts), trouble.name(), &what, &remedy);
         parts.learner.roll_back(self.guards.health.good(), scale)?;
         // Nothing of what the policy that is not believed did meanwhile.
         parts.collector.forget_ahead()?;

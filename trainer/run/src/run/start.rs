@@ -30,7 +30,7 @@ use crate::supervise::{Message, Reporter};
 use ostler_learn::config::curriculum::Stage;
 use ostler_learn::config::{Config, Loaded};
 use ostler_learn::drill::{Drill, RunDrill};
-use ostler_learn::learner::Opened;
+use ostler_learn::learner::{Opened, check_same_network};
 use ostler_machine::memory::{MemoryMonitor, Sources};
 use ostler_machine::torch::TorchSetup;
 use ostler_sim::Model;
@@ -79,7 +79,9 @@ impl Run {
         if let Some(other) = weights {
             let task = mark(&model, &parts.spec, &loaded.config.task.action);
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
-            parts.learner.load_weights(&other.checkpoint.learner)?;
+            let (configs, weights) = ([&loaded.config, &other.config], &other.checkpoint.learner);
+            check_same_network(parts.learner.state(), weights, configs)?;
+            parts.learner.load_weights(weights)?;
         }
         let evaluator = evaluator(&loaded, &model, &parts)?;
         let mut past = Past::none(options, &loaded.config, &parts)?;

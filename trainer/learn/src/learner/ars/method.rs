@@ -40,10 +40,11 @@ impl Method for ArsMethod {
 
     fn fits(&self, config: &Config, samples: usize) -> Vec<ConfigError> {
         let rows = samples / config.runner.num_steps_per_env.max(1);
-        if rows >= 2 {
+        let worlds = rows / config.rows_of_a_policy(1).0.max(1);
+        if worlds >= 2 {
             return Vec::new();
         }
-        let why = format!("{rows} environment tries no direction: it takes two for each");
+        let why = format!("{worlds} environment tries no direction: it takes two for each");
         vec![ConfigError::new("env.num_envs", why).help("2 or more")]
     }
 
@@ -59,6 +60,10 @@ impl Method for ArsMethod {
 
     fn batch_rows(&self, config: &Config) -> usize {
         config.env.num_envs
+    }
+
+    fn slower(&self) -> &'static str {
+        "a lower ars.step_size"
     }
 
     fn describe(&self, config: &Config) -> String {

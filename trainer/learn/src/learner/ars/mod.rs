@@ -1,4 +1,4 @@
-//! Augmented random search: a matrix for each environment, no gradient.
+//! Augmented random search: a matrix for each environment, whose agents share it; no gradient.
 //!
 //! Source: Mania, Guy and Recht, "Simple random search of static linear policies is
 //! competitive for reinforcement learning", 2018, algorithm 2 (V2-t). Environments `2 d` and
@@ -153,6 +153,11 @@ impl Ars {
         let among = |own: Tensor| self.group.among(&own, 0, self.place);
         let [sum, counts] = self.returns(rollout)?;
         let (sum, counts) = (among(sum)?, among(counts)?);
+        // Of a world: its agents' together, if all of them count.
+        let agents = |t: &Tensor| t.f_view([-1, self.policy.agents()]);
+        let along = &[1i64][..];
+        let sum = agents(&sum)?.f_sum_dim_intlist(along, false, Kind::Double)?;
+        let counts = agents(&counts)?.f_amin(along, false)?;
         let directions = self.policy.directions();
         let pairs = |t: &Tensor| t.f_narrow(0, 0, 2 * directions)?.f_view([directions, 2]);
         let (sum, counts) = (pairs(&sum)?, pairs(&counts)?);

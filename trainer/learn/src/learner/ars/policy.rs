@@ -31,11 +31,13 @@ pub struct LinearPolicy {
     seed: u64,
     /// Updates that made it; keys the directions.
     updates: u64,
-    /// Place of its first row in the whole batch.
-    first_row: usize,
-    /// Rows of all processes.
-    all_rows: usize,
-    /// Directions `[D,O,A]`: the row pairs from `first_row` on, one more where it is odd.
+    /// Rows of a world: its agents.
+    agents: usize,
+    /// Place of its first world in the whole batch.
+    first_world: usize,
+    /// Worlds of all processes.
+    all_worlds: usize,
+    /// Directions `[D,O,A]`: the pairs of worlds from `first_world` on, one more where it is odd.
     directions: Tensor,
     /// `M'` moved along each row's direction `[N,O,A]`.
     perturbed: Tensor,
@@ -74,7 +76,7 @@ impl LinearPolicy {
     ) -> Result<Self, LearnError> {
         let first = place.first as usize;
         let mut policy = Self::of_rows(config, actor, spec, seed, device, first)?;
-        policy.all_rows = place.all as usize;
+        policy.all_worlds = place.all as usize / policy.agents;
         if let Some(norm) = &mut policy.norm {
             norm.join(group);
         }
@@ -97,7 +99,11 @@ impl LinearPolicy {
         let mut layout = Layout::default();
         layout.add("actor.head.weight", &[outputs, inputs]);
         let rows = spec.rows() as i64;
-        let pairs = (first_row % 2) as i64 + rows;
+        // Agents of a world act by one matrix: what it brings may be common to them.
+        let agents = spec.agents_per_env().max(1);
+        let worlds = rows / agents as i64;
+        let first_world = first_row / agents;
+        let pairs = (first_world % 2) as i64 + worlds;
         let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
         let norm = match actor.obs_normalization {
             true => Some(Normalizer::new("actor.obs_normalizer", inputs, device)?),
@@ -116,8 +122,9 @@ impl LinearPolicy {
             device,
             seed,
             updates: 0,
-            first_row,
-            all_rows: rows as usize,
+            agents,
+            first_world,
+            all_worlds: worlds as usize,
         };
         policy.perturb(0)?;
         Ok(policy)
@@ -128,9 +135,19 @@ impl LinearPolicy {
         (self.directions.size()[1], self.directions.size()[2])
     }
 
-    /// Directions that two rows each try, `D`, those of other processes among them.
+    /// Directions that two worlds each try, `D`, those of other processes among them.
     pub fn directions(&self) -> i64 {
-        self.all_rows as i64 / 2
+        self.all_worlds as i64 / 2
+    }
+
+    /// Rows of a world: its agents.
+    pub fn agents(&self) -> i64 {
+        self.agents as i64
+    }
+
+    /// Its own worlds.
+    fn worlds(&self) -> i64 {
+        self.perturbed.size()[0] / self.agents()
     }
 
     /// Directions `[D,O,A]`.
@@ -174,13 +191,14 @@ impl LinearPolicy {
         Ok(norm.merge(&seen, &valid)?)
     }
 
-    /// The sum of the directions whose first row it has, with their weights out of all `[D]`, as
+    /// The sum of the directions whose first world it has, with their weights out of all `[D]`, as
     /// a step of `M' [O,A]`.
     pub fn along(&self, weight: &Tensor) -> Result<Tensor, TchError> {
         let (inputs, outputs) = self.size();
-        let rows = self.first_row as i64..self.first_row as i64 + self.perturbed.size()[0];
-        let [from, to] = [rows.start, rows.end].map(|row| ((row + 1) / 2).min(self.directions()));
-        let behind = from - rows.start / 2;
+        let first = self.first_world as i64;
+        let ends = [first, first + self.worlds()];
+        let [from, to] = ends.map(|world| ((world + 1) / 2).min(self.directions()));
+        let behind = from - first / 2;
         let directions = self.directions.f_narrow(0, behind, to - from)?;
         let flat = directions.f_view([-1, inputs * outputs])?;
         let weight = weight.f_narrow(0, from, to - from)?;
@@ -201,7 +219,7 @@ impl LinearPolicy {
         let _no_grad = tch::no_grad_guard();
         self.updates = updates;
         let (inputs, outputs) = self.size();
-        let first = (self.first_row / 2) as u32;
+        let first = (self.first_world / 2) as u32;
         let count = self.directions.size()[0];
         let width = (inputs * outputs) as usize;
         let mut numbers = vec![0.0; count as usize * width];
@@ -215,12 +233,13 @@ impl LinearPolicy {
         );
         let drawn = Tensor::f_from_slice(&numbers)?.f_view([count, inputs, outputs])?;
         self.directions.f_copy_(&drawn)?;
-        // Rows one after the other: with the direction, against it.
+        // Worlds one after the other: with the direction, against it.
         let moved = self.directions.f_mul_scalar(self.config.noise)?;
         let both = Tensor::f_stack(&[&moved, &moved.f_neg()?], 1)?;
         let both = both.f_view([2 * count, inputs, outputs])?;
-        let rows = self.perturbed.size()[0];
-        let own = both.f_narrow(0, (self.first_row % 2) as i64, rows)?;
+        let own = both.f_narrow(0, (self.first_world % 2) as i64, self.worlds())?;
+        let each = own.f_unsqueeze(1)?.f_expand([-1, self.agents(), -1, -1], false)?;
+        let own = each.f_reshape([-1, inputs, outputs])?;
         let matrix = self.params.view(0)?.f_transpose(0, 1)?;
         Ok(self.perturbed.f_copy_(&own.f_add(&matrix)?)?)
     }

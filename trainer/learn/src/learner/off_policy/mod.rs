@@ -44,7 +44,7 @@ use inputs::Inputs;
 use method::{Method, Nets};
 use mirror::Mirror;
 use ostler_collector::Rollout;
-use ostler_collector::peers::Group;
+use ostler_collector::peers::{Group, Place};
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind, Transform};
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::config::ConfigError;
@@ -258,21 +258,24 @@ impl OffPolicy {
         }
     }
 
-    /// Learns from now on with other processes, of `num_envs` environments in all; each has
+    /// Learns from now on with other processes, of whose rows its own are at `place`; each has
     /// transitions of its own and an equal part of every batch. Comes before any update.
-    pub fn with_group(mut self, group: &Group, num_envs: usize) -> Self {
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn with_group(mut self, group: &Group, place: Place) -> Result<Self, LearnError> {
         if group.is_alone() {
-            return self;
+            return Ok(self);
         }
-        // Rows of an environment: its agents.
-        let each = self.rows / (group.shard(num_envs).1 as u64).max(1);
-        self.rows = num_envs as u64 * each;
+        self.rows = place.all as u64;
+        // Every row explores as it would in one process.
+        self.nets.policy.begin_at(place.first as usize)?;
         self.critic.join(group);
         self.actor.join(group);
         self.method.join(group);
         self.nets.policy.norm.join(group);
         self.group = group.clone();
-        self
+        Ok(self)
     }
 
     /// Learns with these kernels: on a GPU it does already.
@@ -389,7 +392,7 @@ impl OffPolicy {
             learning_rate: at(2),
             grad_norm: critic.norm,
             grad_clipped: critic.clipped,
-            minibatches: critic.tried,
+            minibatches: critic.tried + actor.tried,
             skipped: critic.tried - critic.taken + actor.tried - actor.taken,
             skipped_no_valid: bad(|t| t.no_valid),
             skipped_loss: bad(|t| t.bad_loss),

@@ -27,11 +27,24 @@ impl Method for SacMethod {
     }
 
     fn check(&self, config: &Config) -> Vec<ConfigError> {
-        undecayed("sac", config.sac.weight_decay, config)
+        let errors = [undecayed("sac", config.sac.weight_decay, config), unshared("sac", config)];
+        errors.into_iter().flatten().collect()
     }
 
     fn batch_rows(&self, config: &Config) -> usize {
         config.sac.batch_size
+    }
+
+    fn slower(&self) -> &'static str {
+        "a lower sac.actor_learning_rate and sac.critic_learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "a lower sac.critic_learning_rate"
+    }
+
+    fn in_vain(&self, config: &Config) -> Option<String> {
+        never_begun("sac", config.sac.learning_starts, config)
     }
 
     fn describe(&self, config: &Config) -> String {
@@ -63,11 +76,24 @@ impl Method for Td3Method {
     }
 
     fn check(&self, config: &Config) -> Vec<ConfigError> {
-        undecayed("td3", config.td3.weight_decay, config)
+        let errors = [undecayed("td3", config.td3.weight_decay, config), unshared("td3", config)];
+        errors.into_iter().flatten().collect()
     }
 
     fn batch_rows(&self, config: &Config) -> usize {
         config.td3.batch_size
+    }
+
+    fn slower(&self) -> &'static str {
+        "a lower td3.actor_learning_rate and td3.critic_learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "a lower td3.critic_learning_rate"
+    }
+
+    fn in_vain(&self, config: &Config) -> Option<String> {
+        never_begun("td3", config.td3.learning_starts, config)
     }
 
     fn describe(&self, config: &Config) -> String {
@@ -86,14 +112,40 @@ impl Method for Td3Method {
 }
 
 /// Weights that keep their lengths, and running statistics among them, do not decay.
-fn undecayed(table: &str, weight_decay: f64, config: &Config) -> Vec<ConfigError> {
+fn undecayed(table: &str, weight_decay: f64, config: &Config) -> Option<ConfigError> {
     let flash = config.actor.body().1 || config.critic.body().1;
     let refused = || {
         let why = "weights of architecture = \"flash_sac\" keep their lengths";
         let path = format!("{table}.weight_decay");
         ConfigError::new(path, why).help(format!("{table}.weight_decay = 0.0"))
     };
-    (flash && weight_decay > 0.0).then(refused).into_iter().collect()
+    (flash && weight_decay > 0.0).then(refused)
+}
+
+/// Two critics of their own, whatever the actor has.
+fn unshared(algorithm: &str, config: &Config) -> Option<ConfigError> {
+    config.critic.shared.then(|| {
+        let why = format!("the critics of \"{algorithm}\" share no layers with the actor");
+        let help = "critic.shared = false, or runner.algorithm = \"ppo\"";
+        ConfigError::new("critic.shared", why).help(help)
+    })
+}
+
+/// A run that ends before it learns.
+fn never_begun(table: &str, starts: usize, config: &Config) -> Option<String> {
+    let (envs, runner) = (config.env.num_envs, &config.runner);
+    let rows = config.rows_of_a_policy(envs).1 as u64;
+    // Statistics of observations begin with a rollout that is stored, too.
+    let first = config.actor.obs_normalization || config.critic.obs_normalization;
+    let rollouts = runner.max_iterations.saturating_add(u64::from(first));
+    let all = rows.saturating_mul(runner.num_steps_per_env as u64).saturating_mul(rollouts);
+    (starts as u64 > all).then(|| {
+        format!(
+            "nothing is learnt: {table}.learning_starts is {starts}, and the run's {} iterations \
+             have {all} steps; lower it, or raise runner.max_iterations",
+            runner.max_iterations
+        )
+    })
 }
 
 fn gradient_steps(per_step: usize, batch: usize, config: &Config) -> String {
@@ -120,7 +172,7 @@ fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Lea
     if let (Some(reflection), Some(symmetry)) = (&plan.spec.reflection, &plan.config.symmetry) {
         learner = learner.with_symmetry(reflection, symmetry, plan.spec.critic)?;
     }
-    Ok(Box::new(learner.with_group(plan.group, plan.config.env.num_envs)))
+    Ok(Box::new(learner.with_group(plan.group, plan.place())?))
 }
 
 /// A process's part of a batch.

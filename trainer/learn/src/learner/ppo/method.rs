@@ -111,6 +111,18 @@ impl Method for PpoMethod {
         Some(blocks::parts_of(self.batch_rows(config) / steps, steps))
     }
 
+    fn slower(&self) -> &'static str {
+        "a lower ppo.learning_rate"
+    }
+
+    fn calmer(&self) -> &'static str {
+        "ppo.value_loss = \"huber\", a lower ppo.learning_rate"
+    }
+
+    fn steadier(&self) -> &'static str {
+        "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, for returns far from 1 ppo.normalize_returns = true"
+    }
+
     fn describe(&self, config: &Config) -> String {
         format!(
             "{} minibatches of {} x {} epochs",
@@ -123,7 +135,8 @@ impl Method for PpoMethod {
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let LearnerArgs { config, spec, seed, device, group, .. } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
-        let mut ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        let sizes = [plan.steps(), plan.place().all as usize];
+        let mut ppo = Ppo::among(&config.ppo, (actor, critic), spec, sizes, (seed, device))?;
         if let (Some(reflection), Some(symmetry)) = (&spec.reflection, &config.symmetry) {
             ppo = ppo.with_symmetry(reflection, symmetry, spec.critic)?;
         }

@@ -6,9 +6,12 @@
 //! the policy itself decided in the reflected observations.
 
 use super::batch::Columns;
+use crate::learner::error::LearnError;
+use crate::learner::state::{Holds, State};
+use crate::learner::tensors::zeros;
 use crate::learner::turn::Turn;
 use ostler_sim::env::mirror::Signed;
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 /// Reflections that a learner learns from.
 #[derive(Debug)]
@@ -21,8 +24,8 @@ pub(super) struct Mirrored {
     pub loss: f64,
     /// The actions' reflection in plain numbers.
     pub signed: Signed,
-    /// Hidden state that the reflected observations so far have left `[N,H]`, of a recurrent
-    /// actor.
+    /// Hidden state that the reflected observations so far have left, of all processes' rows
+    /// `[N,H]`, of a recurrent actor.
     pub hidden: Option<Tensor>,
 }
 
@@ -39,6 +42,25 @@ pub(super) struct Reflected {
 }
 
 impl Mirrored {
+    /// Learns from now on with other processes, of `rows` rows in all.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn join(&mut self, rows: i64) -> Result<(), LearnError> {
+        if let Some(hidden) = &mut self.hidden {
+            let size = [rows, hidden.size2()?.1];
+            *hidden = zeros("hidden states", &size, Kind::Float, hidden.device())?;
+        }
+        Ok(())
+    }
+
+    /// Enters what is remembered from rollout to rollout.
+    pub(super) fn declare(&self, state: &mut State) {
+        if let Some(hidden) = &self.hidden {
+            state.rows("ppo.reflected_hidden", hidden, Holds::Progress);
+        }
+    }
+
     /// The columns of actions reflected.
     pub(super) fn act(&self, x: &Tensor) -> Result<Tensor, TchError> {
         self.action.apply(x)

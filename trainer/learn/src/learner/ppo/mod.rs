@@ -164,9 +164,26 @@ impl Ppo {
         seed: u64,
         device: Device,
     ) -> Result<Self, LearnError> {
+        Self::among(config, (actor, critic), spec, [steps, spec.rows()], (seed, device))
+    }
+
+    /// The same for a process whose minibatches are of `rows` rows a step, those of other processes
+    /// among them: its own part of one may be empty.
+    fn among(
+        config: &PpoConfig,
+        (actor, critic): (&ActorConfig, &CriticConfig),
+        spec: &EnvSpec,
+        [steps, rows]: [usize; 2],
+        (seed, device): (u64, Device),
+    ) -> Result<Self, LearnError> {
         let total = spec.rows().saturating_mul(steps);
-        let fits = config.validate_rollout(steps, total, actor.is_recurrent());
-        let errors = [config.validate(), fits].concat();
+        let fits = config.validate_rollout(steps, rows.saturating_mul(steps), actor.is_recurrent());
+        // A process draws what the predictor learns from out of its own samples.
+        let own = match config.rnd.is_on() {
+            true => config.validate_rollout(steps, total, false),
+            false => Vec::new(),
+        };
+        let errors = [config.validate(), fits, own].concat();
         if let Some(error) = errors.into_iter().next() {
             return Err(error.into());
         }
@@ -283,6 +300,9 @@ impl Ppo {
         state.mark("loss", &self.accumulator.losses().f_get(loss::VALUE as i64)?);
         self.updates = state.count("ppo.updates");
         self.rate_share = state.rate_share("ppo.lr_scale");
+        if let Some(mirrored) = &self.mirrored {
+            mirrored.declare(&mut state);
+        }
         if let Some(amp) = &mut self.amp {
             amp.declare(&mut state)?;
         }

@@ -4,7 +4,6 @@ use super::Ppo;
 use super::batch::Samples;
 use super::mirrored::{Mirrored, Reflected};
 use crate::learner::error::LearnError;
-use crate::learner::state::Holds;
 use crate::learner::symmetry::SymmetryConfig;
 use crate::learner::tensors::zeros;
 use crate::learner::turn::Turn;
@@ -39,11 +38,6 @@ impl Ppo {
             0 => None,
             _ => Some(zeros("hidden states", &[self.envs, width], Kind::Float, device)?),
         };
-        if let Some(hidden) = &hidden {
-            let mut state = std::mem::take(&mut self.state);
-            state.tensor("ppo.reflected_hidden", hidden, Holds::Progress);
-            self.state = state.ready()?;
-        }
         self.mirrored = Some(Mirrored {
             policy: turn(&of.policy)?,
             critic: critic.as_ref().map(turn).transpose()?,
@@ -53,6 +47,7 @@ impl Ppo {
             signed: of.action.clone(),
             hidden,
         });
+        self.declare()?;
         match crate::learner::nn::device::LearnKernels::of(device)? {
             Some(kernels) => self.learn_with(&kernels)?,
             None => self.path = self.in_blocks(1, None)?,
@@ -95,7 +90,7 @@ impl Ppo {
         let before = Tensor::f_empty([total, width], (Kind::Float, x.device()))?;
         let after = before.f_empty_like()?;
         let ended = rollout.ended()?.f_view([self.steps, n, 1])?.f_to_device(x.device())?;
-        let mut now = hidden.f_add_scalar(0.0)?;
+        let mut now = hidden.f_narrow(0, self.part.first as i64, n)?.f_add_scalar(0.0)?;
         let space = self.policy.net.space(n, false, x.device());
         let space = space.map_err(crate::learner::policy::own_memory)?;
         for t in 0..self.steps {
@@ -106,7 +101,8 @@ impl Ppo {
             after.f_narrow(0, t * n, n)?.f_copy_(&next)?;
             now = next.f_masked_fill(&ended.f_get(t)?.f_gt(0.0)?, 0.0)?;
         }
-        hidden.shallow_clone().f_copy_(&now)?;
+        let all = self.group.among(&now, 0, self.part.place())?;
+        hidden.shallow_clone().f_copy_(&all)?;
         let seen = Tensor::f_cat(&[&x, &after], 1)?;
         let (dist, std) = self.values.decide(&self.policy, &seen, total)?;
         let critic = match self.same_inputs {

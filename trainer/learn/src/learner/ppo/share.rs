@@ -42,6 +42,9 @@ impl Ppo {
         if let Some(amp) = &mut self.amp {
             amp.join(group, place, self.config.num_mini_batches)?;
         }
+        if let Some(mirrored) = &mut self.mirrored {
+            mirrored.join(place.all)?;
+        }
         self.declare()?;
         Ok(self)
     }

@@ -8,6 +8,7 @@ use super::evaluator::Evaluation;
 use crate::run::guards::Trouble;
 use ostler_learn::config::curriculum::Stage;
 use ostler_learn::learner::NamedTensors;
+use ostler_learn::learner::registry::Algorithm;
 use serde::{Deserialize, Serialize};
 
 /// A share of what was gained, in words.
@@ -190,8 +191,8 @@ impl History {
     }
 
     /// Trouble where the last evaluation has lost more than `limit` of what was gained (0:
-    /// never). A smaller fall is said, once.
-    pub fn judge(&mut self, limit: f64) -> Option<Trouble> {
+    /// never). A smaller fall is said, once, with what usually keeps `learner` from it.
+    pub fn judge(&mut self, limit: f64, learner: Algorithm) -> Option<Trouble> {
         let drop = self.record.drop()?;
         let (best, last) = (self.record.best?, self.record.last?);
         if limit > 0.0 && drop > limit && !self.weights.is_empty() {
@@ -210,12 +211,13 @@ impl History {
                 "iteration {}: the evaluated return fell to {:.2}, from {:.2} at iteration {}: \
                  {} is lost. checkpoints/best.safetensors has the best \
                  policy; guard.max_return_drop = 0.5 goes back to it when more than half is lost; \
-                 a lower ppo.learning_rate or ppo.desired_kl usually prevents it",
+                 what usually prevents it: {}",
                 last.iteration,
                 last.mean,
                 best.mean,
                 best.iteration,
-                share_lost(drop)
+                share_lost(drop),
+                learner.steadier()
             );
         }
         None
@@ -293,10 +295,10 @@ mod tests {
     #[test]
     fn a_fall_beyond_the_limit_is_trouble_and_the_best_weights_are_kept() {
         let mut all = after(false, &[0.0, 100.0, 90.0, 45.0]);
-        assert_eq!(all.judge(0.0), None);
+        assert_eq!(all.judge(0.0, Algorithm::default()), None);
         assert!(all.record().said);
-        assert_eq!(all.judge(0.6), None);
-        let trouble = all.judge(0.5).unwrap();
+        assert_eq!(all.judge(0.6, Algorithm::default()), None);
+        let trouble = all.judge(0.5, Algorithm::default()).unwrap();
         let text = trouble.to_string();
         assert!(
             text.contains("fell to 45.00, from 100.00 at iteration 2") && text.contains("55 %"),
@@ -308,7 +310,7 @@ mod tests {
         let (record, _) = all.save();
         let mut bare = History::default();
         bare.restore(record.clone(), Vec::new());
-        assert_eq!(bare.judge(0.5), None);
+        assert_eq!(bare.judge(0.5, Algorithm::default()), None);
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         ),
         ("nan", "observation") if name.is_empty() => "an observation of these environments is not finite: they divide by zero, or overflow".into(),
         ("nan", "reward") if name.is_empty() => "a reward of these environments is not finite: they divide by zero, or overflow".into(),
-        (_, "action") => "the policy's outputs are not finite: a lower ppo.learning_rate, actor.obs_normalization = true, observations with clip; with weights that are finite look at the observations".into(),
+        (_, "action") => format!(
+            "the policy's outputs are not finite: {}, actor.obs_normalization = true, observations with clip; with weights that are finite look at the observations",
+            config.runner.algorithm.slower()
+        ),
         (_, "control" | "activation") => format!(
             "actuator {name}: limits for its control (ctrlrange, or clip at [[task.action]]), gains that fit the time step ({dt} s)"
         ),

@@ -197,6 +197,7 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_learn::learner::registry::{Algorithm, methods};
     use tch::Tensor;
 
     fn update(skipped: u64, value_function: f64) -> UpdateStats {
@@ -296,12 +297,22 @@ mod tests {
         assert_eq!(h.judge_collection(25, &[25, 25], 100), None);
         let t = h.judge_collection(26, &[20, 6], 100).unwrap();
         assert!(t.to_string().contains("26 of 100"), "{t}");
-        assert!(t.remedy().contains("sim.dt"), "{}", t.remedy());
+        let remedy = t.remedy(Algorithm::default());
+        assert!(remedy.contains("sim.dt"), "{remedy}");
         let mut of_policy = [0; fault::COUNT];
         of_policy[3] = 100;
         let t = h.judge_collection(100, &of_policy, 100).unwrap();
         assert!(t.to_string().contains("100 of 100"), "{t}");
-        assert!(t.remedy().contains("ppo.learning_rate"), "{}", t.remedy());
+        // In the keys of what learns.
+        for learner in methods() {
+            let key = match learner.name() {
+                "ars" => "ars.step_size".to_string(),
+                "ppo" => "ppo.learning_rate".to_string(),
+                name => format!("{name}.actor_learning_rate"),
+            };
+            let remedy = t.remedy(learner);
+            assert!(remedy.contains(&key), "{remedy}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why an iteration is not believed.
 
 use crate::run::evaluate::history::share_lost;
+use ostler_learn::learner::registry::Algorithm;
 use std::fmt;
 
 /// A finding. Displays as one sentence with the numbers.
@@ -64,21 +65,21 @@ impl Trouble {
         }
     }
 
-    /// The usual remedy.
-    pub fn remedy(&self) -> &'static str {
+    /// The usual remedy, in the keys of what learns.
+    pub fn remedy(&self, learner: Algorithm) -> String {
         match self {
             Self::Broken { actions: false, .. } => {
-                "by the causes under Guard/*: for a reward or an observation bounds in its expression, for a joint or a body a smaller sim.dt, task.option.integrator = \"implicitfast\" where actuators have damping, more armature or damping at the joints, weaker actions or a gentler reset"
+                "by the causes under Guard/*: for a reward or an observation bounds in its expression, for a joint or a body a smaller sim.dt, task.option.integrator = \"implicitfast\" where actuators have damping, more armature or damping at the joints, weaker actions or a gentler reset".into()
             }
-            Self::Broken { .. } | Self::NotFinite | Self::Skipped { .. } => {
-                "a lower ppo.learning_rate, observations and rewards within limits (clip, obs_normalization)"
-            }
-            Self::ValueLoss { .. } => {
-                "rewards within limits (task.rewards.clip, smaller weights), ppo.value_loss = \"huber\", a lower ppo.learning_rate"
-            }
-            Self::ReturnDrop { .. } => {
-                "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, for returns far from 1 ppo.normalize_returns = true"
-            }
+            Self::Broken { .. } | Self::NotFinite | Self::Skipped { .. } => format!(
+                "{}, observations and rewards within limits (clip, obs_normalization)",
+                learner.slower()
+            ),
+            Self::ValueLoss { .. } => format!(
+                "rewards within limits (task.rewards.clip, smaller weights), {}",
+                learner.calmer()
+            ),
+            Self::ReturnDrop { .. } => learner.steadier().into(),
         }
     }
 }

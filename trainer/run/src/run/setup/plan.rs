@@ -143,6 +143,7 @@ pub fn plan(
     let own = || config.env.max_episode_steps(step_dt).unwrap_or(1);
     let episode_steps = foreign_steps.unwrap_or_else(own);
     notes.extend(config.resolve_evaluation(earlier, episode_steps));
+    notes.extend(config.without_effect());
     if !model.ignored.is_empty() {
         let what = match model.ignored.len() {
             1 => "1 element of".to_string(),
