@@ -72,6 +72,10 @@ points = [[2, 0.0], [4, 2.0], [5, 5.0]]"#,
     let checked = place.ok(&["check", "pole.toml", "--set", over]);
     let note = format!("note: {WEIGHT} follows \"Episode_Reward/alife\", which is not logged");
     assert!(checked.contains(&note) && checked.contains("\"Episode_Reward/alive\"?"), "{checked}");
+    let over = "curriculum[0].over=Terrain/mean_level";
+    let checked = place.ok(&["check", "pole.toml", "--set", over]);
+    let note = format!("note: {WEIGHT} follows \"Terrain/mean_level\", which is not logged");
+    assert!(checked.contains(&note), "{checked}");
     let wrong = ["check", "pole.toml", "--set", "curriculum[0].over=steps"];
     assert!(place.fails(2, &wrong).contains("\"steps\" is not logged"));
 }
@@ -145,6 +149,16 @@ points = [[0, 4], [3, 8], [5, 16], [7, 2]]"#,
     assert_eq!(sizes, [4.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0, 2.0]);
     let log = std::fs::read_to_string(place.path("whole/log.txt")).unwrap();
     assert!(!log.contains("WARN"), "{log}");
+    // What is foreseen follows the schedule: 3 x 4, 2 x 8, 2 x 16 and 2 environments of 16 steps.
+    let checked = place.ok(&["check", "pole.toml", "-q", "runner.max_iterations=8"]);
+    for expected in [
+        "iteration: 2 to 16 environments x 16 steps = 32 to 256 transitions",
+        "run: at most 8 iterations, 992 environment steps",
+        "MiB with 16 environments",
+    ] {
+        assert!(checked.contains(expected), "{expected}\n{checked}");
+    }
+    assert!(log.contains("MiB with 16 environments"), "{log}");
 }
 
 #[test]
@@ -179,8 +193,10 @@ points = [[0, -0.01], [6, 0.5]]"#,
     );
     for command in [&["check", "pole.toml"][..], &["train", "pole.toml", "--out", "a"]] {
         let err = place.fails(2, command);
-        assert!(err.contains("curriculum[0]") && err.contains("\"iteration\" is 6e0"), "{err}");
-        assert!(err.contains("upside down"), "{err}");
+        // One line with the inner mistake, shown at the point.
+        let point = "curriculum[0].points[1]: where \"iteration\" is 6 the task cannot be: task.";
+        assert!(err.contains(point) && err.contains("upside down"), "{err}");
+        assert!(!err.contains("\\u000a"), "{err}");
     }
     let twice = "curriculum=[{key=\"task.reward.alive.weight\",points=[[0,1]]},\
                  {key=\"task.reward[0].weight\",points=[[0,2]]}]";

@@ -121,6 +121,31 @@ fn mistakes_name_file_line_and_column() {
             "env.num_envs takes \"auto\" or a whole number from 0 on, this is -8",
         ),
         (swap("robots/cartpole.xml", "robots"), "robot =", 9, "robots is a folder"),
+        (
+            format!("{TASK}[[task.command]]\nname = \"go\"\nrange = [0, 1.5]\n"),
+            "range = [0",
+            9,
+            "task.command.range is a list of such lists: write [[0, 1.5]]",
+        ),
+        (
+            swap("target = \"qpos\"", "target = \"vel(pole)\""),
+            "target =",
+            11,
+            "did you mean \"joint_vel\" or \"lin_vel\" or \"ang_vel\"?",
+        ),
+        (
+            swap("expr = \"1\"", "expr = \"1 - termination.fallen\""),
+            "termination.fallen",
+            13,
+            "a termination cannot be read in an expression",
+        ),
+        (swap("expr = \"1\"", "expr = \"1 - qval.x\""), "qval.x", 13, "did you mean qvel?"),
+        (
+            swap("[ppo]", "[ppo]\nnormalize_advantage = \"none\"\nadvantage_floor = 0.4"),
+            "advantage_floor",
+            19,
+            "only advantages that are normalised over the batch have a floor",
+        ),
         (swap("[learner]", "[learner"), "[learner", 9, "not valid TOML"),
     ] {
         let place = Place::with(&task);
@@ -174,6 +199,35 @@ fn a_robot_that_does_not_parse_is_named_with_its_line() {
     std::fs::write(&file, "<mujoco").unwrap();
     let err = place.fails(2, &["train", "pole.toml"]);
     assert!(err.contains("cartpole.xml:1:"), "{err}");
+}
+
+#[test]
+fn what_a_robot_lacks_for_an_action_is_said() {
+    let place = Place::new();
+    let file = place.path("robots/cartpole.xml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let goal = "<worldbody><body name=\"goal\" mocap=\"true\"/>";
+    std::fs::write(&file, text.replacen("<worldbody>", goal, 1)).unwrap();
+    let err = place.fails(2, &["check", "pole.toml", "task.action[0].actuators=[\"goal\"]"]);
+    assert!(err.contains("\"goal\" is a mocap body: it stays where"), "{err}");
+    let bare = "<mujoco><worldbody><body><joint name=\"slide\" type=\"slide\"/>\
+                <joint name=\"hinge\"/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+    std::fs::write(&file, bare).unwrap();
+    let err = place.fails(2, &["check", "pole.toml", "task.action[0].actuators=[\"*\"]"]);
+    assert!(err.contains("the robot's file has no actuators: [[task.actuator]]"), "{err}");
+}
+
+#[test]
+fn what_comes_to_nothing_is_said() {
+    let place = Place::new();
+    let ars = ["runner.algorithm=ars", "collector.reset_at_each_iter=true"];
+    let more = ["runner.init_at_random_ep_len=false", "ars.top_directions=100"];
+    let out = place.ok(&[&["check", "pole.toml", "-q"][..], &ars, &more].concat());
+    assert!(out.contains("4 directions tried, all of them counted: ars.top_directions"), "{out}");
+    let drill = "nan parameter name=actor.nope update=1";
+    let out = place.run(&["train", "pole.toml", "--out", "a", "--inject", drill]);
+    let said = crate::common::text(&out);
+    assert!(said.contains("the learner has no parameter called \"actor.nope\""), "{said}");
 }
 
 #[test]

@@ -374,7 +374,25 @@ fn chosen(
     read: Names<'_>,
     path: &str,
 ) -> Result<Chosen, ConfigError> {
-    read.parts(&term.actuators, &Parts::actuators(model), &format!("{path}.actuators"))
+    let path = format!("{path}.actuators");
+    let found = read.parts(&term.actuators, &Parts::actuators(model), &path);
+    found.map_err(|e| {
+        let mut bodies = model.bodies.iter().filter(|body| body.mocap);
+        let meant = |name: &str| {
+            term.actuators
+                .iter()
+                .enumerate()
+                .any(|(i, written)| written == name && e.path == format!("{path}[{i}]"))
+        };
+        match bodies.find(|body| meant(&body.name)) {
+            Some(body) => e.help(format!(
+                "\"{}\" is a mocap body: it stays where its <body> is, and no action moves it; a \
+                 body with a joint and an actuator can be moved",
+                body.name
+            )),
+            None => e,
+        }
+    })
 }
 
 /// Names by which patterns find an actuator: its own, and its joint's.

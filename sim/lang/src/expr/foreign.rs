@@ -1,5 +1,16 @@
 //! Names of other programs, and the names here.
 
+/// A list of a task whose terms have names, but no values that expressions read.
+pub(super) fn term(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "reward" | "rewards" => "a reward",
+        "termination" | "terminations" => "a termination",
+        "observation" | "observations" => "an observation",
+        "metric" | "metrics" => "a metric",
+        _ => return None,
+    })
+}
+
 /// Name elsewhere -> advice.
 const NAMES: &[(&str, &str)] = &[
     ("base_lin_vel", "write lin_vel_body(BODY), with the name of the robot's base"),

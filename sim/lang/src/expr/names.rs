@@ -56,10 +56,18 @@ impl Checker<'_> {
             return Err(ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
                 .help(format!("write {}", f.signature())));
         }
-        Err(self.unknown(name, span))
+        Err(self.unknown(name, span, false))
     }
 
-    fn unknown(&self, name: &str, span: &Range<usize>) -> ExprError {
+    /// Whether a name is no value and no function.
+    fn means_nothing(&self, name: &str) -> bool {
+        self.place.argument(name).is_none()
+            && self.scope.defined.find(name).is_none()
+            && functions::find(name).is_none()
+    }
+
+    /// An error for a name that means nothing; `owner`: it stands before `.NAME`.
+    fn unknown(&self, name: &str, span: &Range<usize>, owner: bool) -> ExprError {
         if let Some(kind) = kind_of(self.scope.model, name) {
             let write = match kind {
                 ElementKind::Joint => format!("joint_pos({name}) or joint_vel({name})"),
@@ -90,14 +98,21 @@ impl Checker<'_> {
         if self.scope.params.iter().any(|p| p == name) {
             return error.help(format!("the parameter is written param.{name}"));
         }
+        if let Some(what) = foreign::term(name).filter(|_| owner) {
+            return ExprError::new(span.clone(), format!("{what} cannot be read in an expression"))
+                .help("[task.let] gives an expression a name that several terms can read");
+        }
+        // What takes arguments has no parts without them.
         let names = functions::all()
+            .filter(|f| !owner || f.counts().0 == 0)
             .map(|f| f.name)
-            .chain(["command", "param", "state", "native", "event", "motion", "true", "false"])
+            .chain(["command", "param", "state", "native", "event", "motion"])
+            .chain(["true", "false"].into_iter().filter(|_| !owner))
             .chain(self.place.arguments.iter().map(|a| a.name))
             .chain(defined.let_names())
             .chain(defined.list_names());
         let elements = [ElementKind::Body, ElementKind::Joint];
-        let model = elements.iter().flat_map(|k| k.names(self.scope.model));
+        let model = elements.iter().flat_map(|k| k.names(self.scope.model)).filter(|_| !owner);
         match nearest(name, names.chain(model)) {
             Some(near) => error.help(match functions::find(near) {
                 Some(f) => format!("did you mean {}?", f.signature()),
@@ -268,6 +283,9 @@ impl Checker<'_> {
                     "names stand alone here, without anything in front",
                 )
                 .help(foreign::lookup(name).unwrap_or("such as qpos, action, lin_vel(torso)")));
+            }
+            Node::Name(owner) if self.means_nothing(owner) => {
+                return Err(self.unknown(owner, span, true));
             }
             _ => {}
         }

@@ -268,3 +268,19 @@ fn values_that_are_nested_without_end_are_refused() {
         assert!(files(&[("main.toml", "")], &[&set]).is_err());
     }
 }
+
+/// Two elements of one name are a mistake in one file, whatever else it extends.
+#[test]
+fn elements_of_one_name_in_one_file_are_not_merged() {
+    let twice = |name: &str| {
+        let reward =
+            |expr: &str| format!("[[task.reward]]\nname = \"{name}\"\nexpr = \"{expr}\"\n");
+        let main = format!("extends = \"base.toml\"\n{}{}", reward("2"), reward("3"));
+        let loaded = files(&[("main.toml", &main), ("base.toml", BASE)], &[]).unwrap();
+        let all = loaded.config.task.reward.iter().filter(|r| r.name == name);
+        all.map(|r| r.expr.clone()).collect::<Vec<_>>()
+    };
+    // Both are there for the check that says of names that they are used twice.
+    assert_eq!(twice("dup"), ["2", "3"]);
+    assert_eq!(twice("alive"), ["2", "3"]);
+}

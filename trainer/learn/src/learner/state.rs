@@ -461,7 +461,7 @@ impl State {
             UpdateTarget::FirstMoment(i) => entry(&moment("m")?, *i),
             UpdateTarget::SecondMoment(i) => entry(&moment("v")?, *i),
             UpdateTarget::Parameter(wanted) => {
-                named(&|name| name == wanted, &|| format!("a parameter called \"{wanted}\""))
+                named(&|name| name == wanted, &|| format!("parameter called \"{wanted}\""))
             }
             UpdateTarget::Loss => mark("loss"),
             UpdateTarget::LogStd => {

@@ -105,6 +105,12 @@ fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> 
     Ok((spec, state.len() as u64))
 }
 
+/// The most environments that a run has at a time: it begins with `env.num_envs`, and a schedule of
+/// it may ask for more.
+fn most(config: &Config) -> usize {
+    config.envs().most.max(config.env.num_envs)
+}
+
 fn with_envs(config: &Config, num_envs: usize) -> Config {
     let mut config = config.clone();
     config.env.num_envs = num_envs;
@@ -231,12 +237,17 @@ pub fn foresee(
     spec.reflection = reflection(loaded, model)?.map(Arc::new);
     spec.demonstrations = demonstrations(loaded, model, &spec)?.map(Arc::new);
     let config = &loaded.config;
+    // A run that goes on has the number that it was saved with.
+    let n = match options.resume {
+        None => most(config).min(options.max_envs.unwrap_or(usize::MAX)).max(config.env.num_envs),
+        Some(_) => config.env.num_envs,
+    };
     if machine.has_gpu() {
         // Nothing is measured: the allocation fails there where it does not fit.
-        let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words();
+        let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words(n);
         return Ok(Foreseen { note, spec, line: None, room: None });
     }
-    let needs = Need::with_state(config, &spec, state);
+    let needs = Need::with_state(&with_envs(config, n), &spec, state);
     let free = machine.free.host();
     let need = needs.total();
     // A refused size needs no measurement, and a size below the measured ones neither; and the
@@ -247,7 +258,7 @@ pub fn foresee(
         && Group::current().is_alone()
         && config.runner.supervise
         && needs.check(free).is_ok()
-        && config.env.num_envs > more
+        && n > more
         && free.is_some_and(|free| need > free / 3 && small < free / 2);
     let line = match (&options.config, worth_it) {
         (Some(path), true) => {
@@ -259,7 +270,6 @@ pub fn foresee(
         }
         _ => None,
     };
-    let n = config.env.num_envs;
     let note = match &line {
         Some(line) => words(n, line.at(n), free, "measured with fewer"),
         None => words(n, PROGRAM + need, free, "estimated"),
@@ -280,13 +290,14 @@ pub fn foreseen(loaded: &Loaded, model: &Arc<Model>) -> Result<String, RunError>
 
 fn foreseen_on(machine: &Machine, loaded: &Loaded, model: &Arc<Model>) -> Result<String, RunError> {
     let (spec, state) = one(loaded, model)?;
-    let n = Need::with_state(&loaded.config, &spec, state);
+    let envs = most(&loaded.config);
+    let n = Need::with_state(&with_envs(&loaded.config, envs), &spec, state);
     let total = PROGRAM + n.total();
     let line = match machine.has_gpu() {
-        true => OnGpu::on(machine, loaded, model, (&spec, state))?.words(),
+        true => OnGpu::on(machine, loaded, model, (&spec, state))?.words(envs),
         false => {
             let free = machine.free.host();
-            words(loaded.config.env.num_envs, total, free, "estimated")
+            words(envs, total, free, "estimated")
         }
     };
     Ok(format!(

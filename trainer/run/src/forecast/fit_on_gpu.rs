@@ -85,9 +85,8 @@ impl<'a> OnGpu<'a> {
         }
     }
 
-    /// A line about the configured number.
-    pub(super) fn words(&self) -> String {
-        let n = self.config.env.num_envs;
+    /// A line about `n` environments.
+    pub(super) fn words(&self, n: usize) -> String {
         let takes = self.with(n);
         let free = |free: Option<u64>| free.map(|free| format!("{} are free", free >> 20));
         let local = match mib(self.local) {

@@ -13,7 +13,7 @@ use ostler_learn::config::Loaded;
 use ostler_learn::config::curriculum::{ITERATION, NUM_ENVS, Schedule, Stage, with_values};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{ConfigError, TaskConfig};
-use ostler_sim::env::EnvSpec;
+use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::model::summary::short;
 use ostler_sim::names::{few, nearest};
 
@@ -56,14 +56,29 @@ pub(crate) fn try_out(loaded: &Loaded, env: &mut BatchEnv) -> Result<(), RunErro
         let at = |s: &&Schedule| if s.over == *over { *x } else { f64::NEG_INFINITY };
         let stage: Stage = all.iter().map(|s| (s.key.clone(), s.at(at(s)))).collect();
         if let Err(e) = env.set_task(&task_at(&stage, config)) {
-            let place = config.curriculum.iter().position(|s| s.over == *over && s.key != NUM_ENVS);
-            let e = explained(loaded, e).to_string();
-            let why = format!("where \"{over}\" is {x:e} the task cannot be: {e}");
-            let error = ConfigError::new(format!("curriculum[{}]", place.unwrap_or(0)), why);
-            return Err(loaded.places.explain(&error).into());
+            return Err(loaded.places.explain(&refused(config, over, *x, e)).into());
         }
     }
     env.set_task(&config.task).map_err(|e| explained(loaded, e))
+}
+
+/// The mistake of a point: where `over` is `x`, the task is refused for `e`.
+fn refused(config: &Config, over: &str, x: f64, e: EnvError) -> ConfigError {
+    let mut all = config.curriculum.iter().enumerate().filter(|(_, s)| s.key != NUM_ENVS);
+    let bends = |s: &Schedule| s.points.iter().position(|p| p[0] == x);
+    let place = all.find_map(|(i, s)| Some((i, bends(s).filter(|_| s.over == over)?)));
+    let (i, point) = place.unwrap_or_default();
+    // The message alone: its own place would be quoted within a line.
+    let (why, help) = match e {
+        EnvError::Config(e) => (format!("{}: {}", e.path, e.message), e.help),
+        other => (other.to_string(), None),
+    };
+    let why = format!("where \"{over}\" is {x} the task cannot be: {why}");
+    let error = ConfigError::new(format!("curriculum[{i}].points[{point}]"), why);
+    match help {
+        Some(help) => error.help(help),
+        None => error,
+    }
 }
 
 /// The value of a schedule after `iteration`, which has come as far as `progress`.
@@ -135,8 +150,7 @@ impl Schedules {
         self.note(setup, iteration, record);
         if !self.looked_at {
             self.looked_at = true;
-            let schedules = &setup.config().curriculum;
-            let unlogged = over_nothing(schedules, record, &setup.spec, evaluated);
+            let unlogged = over_nothing(setup.config(), record, &setup.spec, evaluated);
             for line in unlogged.into_iter().chain(beyond_the_run(setup.config())) {
                 tracing::warn!("{line}");
             }
@@ -190,15 +204,12 @@ impl Schedules {
 }
 
 /// A sentence for each schedule over a number that is never logged.
-fn over_nothing(
-    schedules: &[Schedule],
-    record: &Record,
-    spec: &EnvSpec,
-    evaluated: bool,
-) -> Vec<String> {
+fn over_nothing(config: &Config, record: &Record, spec: &EnvSpec, evaluated: bool) -> Vec<String> {
     let mut tags: Vec<String> = record.scalars().map(|s| s.0.to_string()).collect();
     // These come once there is something to count.
-    tags.extend(of_task(spec).into_iter().filter(|tag| evaluated || !tag.starts_with("Eval/")));
+    tags.extend(
+        of_task(config, spec).into_iter().filter(|tag| evaluated || !tag.starts_with("Eval/")),
+    );
     if evaluated {
         let names = [
             "mean_reward",
@@ -209,7 +220,8 @@ fn over_nothing(
         ];
         tags.extend(names.map(|n| format!("Eval/{n}")));
     }
-    let nowhere = schedules
+    let nowhere = config
+        .curriculum
         .iter()
         .filter(|s| s.over != ITERATION && !s.over.starts_with("Guard/"))
         .filter(|s| !tags.contains(&s.over));
@@ -219,22 +231,34 @@ fn over_nothing(
 /// Where rewards, terminations and metrics of a task are logged, and metrics of evaluations.
 const TERMS: [&str; 4] = ["Episode_Reward", "Episode_Termination", "Metrics", "Eval/Metrics"];
 
-/// The numbers that a task's terms are logged as.
-fn of_task(spec: &EnvSpec) -> Vec<String> {
+const LEVEL: &str = "Terrain/mean_level";
+const CLIPPED: &str = "Train/clipped_rewards";
+const AGENTS: &str = "Train/agent_reward";
+/// Of an iteration with valid steps.
+const PER_STEP: &str = "Train/reward_per_step";
+
+/// The numbers that a task's terms, ground and agents are logged as, once an episode has ended.
+fn of_task(config: &Config, spec: &EnvSpec) -> Vec<String> {
     let metrics: Vec<String> = spec.metrics.iter().map(|m| m.name.clone()).collect();
     let names = [&spec.reward_names, &spec.termination_names, &metrics, &metrics];
     let groups = TERMS.iter().zip(names);
     let all = groups.flat_map(|(group, names)| names.iter().map(move |n| (group, n)));
-    all.map(|(group, name)| format!("{group}/{name}")).collect()
+    let terms = all.map(|(group, name)| format!("{group}/{name}"));
+    let agents = spec.agents.iter().map(|agent| format!("{AGENTS}/{}", agent.name));
+    let clipped = config.task.rewards.clip.map(|_| CLIPPED);
+    let level = (spec.levels > 0).then_some(LEVEL);
+    let single = [clipped, level, Some(PER_STEP)].into_iter().flatten().map(String::from);
+    terms.chain(agents).chain(single).collect()
 }
 
 /// A sentence for each schedule that a run never follows to its end: over a term that the task
 /// lacks, or over more iterations than there are.
 pub fn in_vain(config: &Config, spec: &EnvSpec) -> Vec<String> {
-    let (schedules, tags) = (&config.curriculum, of_task(spec));
+    let (schedules, tags) = (&config.curriculum, of_task(config, spec));
     let of_terms = |s: &&Schedule| {
-        TERMS.iter().any(|group| s.over.starts_with(&format!("{group}/")))
-            && !tags.contains(&s.over)
+        let mut groups = TERMS.into_iter().chain(["Terrain", AGENTS]);
+        let by_task = groups.any(|group| s.over.starts_with(&format!("{group}/")));
+        (by_task || s.over == CLIPPED) && !tags.contains(&s.over)
     };
     let unlogged = schedules.iter().filter(of_terms).map(|s| stays(s, &tags));
     unlogged.chain(beyond_the_run(config)).collect()
@@ -276,6 +300,35 @@ fn stays(s: &Schedule, tags: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_sim::Groups;
+    use ostler_sim::env::ActionSpace;
+
+    /// In the first iteration no episode may end.
+    #[test]
+    fn what_a_task_can_log_is_not_unknown_before_it_is_logged() {
+        let schedule = |over: &str| Schedule {
+            key: "task.params.push".into(),
+            over: over.into(),
+            points: vec![[0.0, 1.0], [9.0, 2.0]],
+            steps: false,
+            ratchet: true,
+        };
+        let curriculum = [LEVEL, CLIPPED].map(schedule).into();
+        let mut config = Config { curriculum, ..Config::default() };
+        let obs = Groups { policy: 1, critic: None };
+        let mut spec = EnvSpec::plain(1, obs, ActionSpace::Continuous(1), 0.1, 10);
+        let said = |config: &Config, spec: &EnvSpec| {
+            let [train, check] =
+                [over_nothing(config, &Record::default(), spec, true), in_vain(config, spec)];
+            assert_eq!(train.len(), check.len(), "{train:?} {check:?}");
+            train
+        };
+        let unknown = said(&config, &spec);
+        assert!(unknown.len() == 2 && unknown[0].contains("which is not logged"), "{unknown:?}");
+        spec.levels = 3;
+        config.task.rewards.clip = Some([0.0, 1.0]);
+        assert_eq!(said(&config, &spec), [""; 0]);
+    }
 
     #[test]
     fn a_measured_schedule_waits_for_a_number_and_does_not_go_back() {

@@ -63,6 +63,23 @@ impl Target {
     }
 }
 
+/// What to write for a target that there is not: of those with a name, where one is `named`.
+fn meant(function: &str, named: bool) -> String {
+    let fits = |target: &str| !(named && matches!(target, "qpos" | "qvel"));
+    let known = || TARGETS.into_iter().filter(|target| fits(target));
+    // `vel` is not enough to tell which velocity.
+    let ends = format!("_{function}");
+    let longer: Vec<String> =
+        known().filter(|t| t.ends_with(&ends)).map(|t| format!("\"{t}\"")).collect();
+    if !function.is_empty() && !longer.is_empty() {
+        return format!("did you mean {}?", longer.join(" or "));
+    }
+    match nearest(function, known()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("targets are: {}", known().collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// The coordinates that a target means.
 pub(super) fn target(
     model: &Model,
@@ -73,10 +90,7 @@ pub(super) fn target(
     let function = target.split('(').next().unwrap_or_default().trim();
     let takes_name = !matches!(function, "qpos" | "qvel");
     if !TARGETS.contains(&function) {
-        let help = nearest(function, TARGETS).map_or_else(
-            || format!("targets are: {}", TARGETS.join(", ")),
-            |n| format!("did you mean \"{n}\"?"),
-        );
+        let help = meant(function, argument(target).is_some());
         return Err(ConfigError {
             span: target.find(function).map(|at| at..at + function.len()),
             ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help)

@@ -8,8 +8,7 @@
 use super::error::Diagnostic;
 use super::source::{self, Entry, Node, Origin, Sources, Value};
 use ostler_base::names::nearest;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Entered;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 const EXTENDS: &str = "extends";
@@ -274,19 +273,21 @@ pub(super) fn merge(base: &mut Node, over: Node) {
             }
             let mut over_of_name: HashMap<_, usize> = HashMap::new();
             over.iter().for_each(|item| *over_of_name.entry(name(item)).or_default() += 1);
+            let mut seen = HashSet::new();
             for item in over {
+                // Two of one file are not one: both stay, and the name is used twice.
+                if !seen.insert((name(&item), agents(&item))) {
+                    base.push(item);
+                    continue;
+                }
                 let name = name(&item);
                 let alone = match of_name.get(&name).map(Vec::as_slice) {
                     Some(&[one]) if over_of_name.get(&name) == Some(&1) => Some(one),
                     _ => None,
                 };
-                match (places.entry((name, agents(&item))), alone) {
-                    (Entered::Occupied(at), _) => merge(&mut base[*at.get()], item),
-                    (_, Some(one)) => merge(&mut base[one], item),
-                    (Entered::Vacant(place), None) => {
-                        place.insert(base.len());
-                        base.push(item);
-                    }
+                match places.get(&(name, agents(&item))).copied().or(alone) {
+                    Some(at) => merge(&mut base[at], item),
+                    None => base.push(item),
                 }
             }
         }

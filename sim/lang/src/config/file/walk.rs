@@ -142,6 +142,10 @@ impl Walk<'_> {
                     self.missing.push(error);
                 }
             }
+            ("array", Value::Array(items)) if self.is_one_of_many(items, target) => {
+                let written = node.plain();
+                self.wrong(node, format!("{path} is a list of such lists: write [{written}]"));
+            }
             ("array", Value::Array(items)) => {
                 let given = items.len();
                 if let Some(n) = target["minItems"].as_u64().filter(|n| *n != given as u64) {
@@ -183,6 +187,16 @@ impl Walk<'_> {
             }
             _ => self.misfit(node, schema, path),
         }
+    }
+
+    /// Whether these are the numbers of one range where a list of ranges is expected.
+    fn is_one_of_many(&self, items: &[Node], target: &Json) -> bool {
+        let inner = self.rules.keys.resolve(&target["items"]);
+        let number = |node: &Node| matches!(node.value, Value::Int(_) | Value::Float(_));
+        inner["type"] == "array"
+            && inner["minItems"].as_u64() == Some(items.len() as u64)
+            && !items.is_empty()
+            && items.iter().all(number)
     }
 
     /// Whether a list of tables is called so, but for the last letter.

@@ -68,11 +68,14 @@ impl Method for ArsMethod {
 
     fn describe(&self, config: &Config) -> String {
         let tried = config.env.num_envs / 2;
-        let counted = match config.ars.top_directions {
-            0 => tried,
-            top => top.min(tried),
-        };
-        format!("{tried} directions tried, {counted} of them counted")
+        match config.ars.top_directions {
+            0 => format!("{tried} directions tried, {tried} of them counted"),
+            top if top > tried => format!(
+                "{tried} directions tried, all of them counted: ars.top_directions = {top} are \
+                 more than two environments each give"
+            ),
+            top => format!("{tried} directions tried, {top} of them counted"),
+        }
     }
 
     fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {

@@ -17,7 +17,7 @@ pub struct SacConfig {
     /// Gradient steps per control step of all environments, 1 or more: an iteration takes
     /// this times `runner.num_steps_per_env`.
     pub num_updates: usize,
-    /// Transitions in the replay buffer before the first gradient step.
+    /// Transitions that are collected before the first gradient step.
     pub learning_starts: usize,
     /// Discount per step, 0..1.
     pub gamma: f64,
@@ -115,7 +115,7 @@ pub struct Td3Config {
     /// Gradient steps per control step of all environments, 1 or more: an iteration takes
     /// this times `runner.num_steps_per_env`.
     pub num_updates: usize,
-    /// Transitions in the replay buffer before the first gradient step.
+    /// Transitions that are collected before the first gradient step.
     pub learning_starts: usize,
     /// Discount per step, 0..1.
     pub gamma: f64,

@@ -1,6 +1,6 @@
 //! PPO as one of the [learners](crate::learner::registry).
 
-use super::{Ppo, Staleness, blocks};
+use super::{AdvantageNorm, Ppo, Staleness, blocks};
 use crate::config::Config;
 use crate::learner::nn::host::half::Half;
 use crate::learner::policy::Activation;
@@ -65,6 +65,14 @@ impl Method for PpoMethod {
             errors.push(
                 ConfigError::new("ppo.sequence_length", why)
                     .help("actor.rnn_type = \"gru\", or leave it out"),
+            );
+        }
+        let whole = config.ppo.normalize_advantage == AdvantageNorm::Batch;
+        if config.ppo.advantage_floor > 0.0 && !whole {
+            let why = "only advantages that are normalised over the batch have a floor";
+            errors.push(
+                ConfigError::new("ppo.advantage_floor", why)
+                    .help("ppo.normalize_advantage = \"batch\", or leave it out"),
             );
         }
         let uncorrected = config.ppo.staleness_correction == Staleness::None;

@@ -1,6 +1,6 @@
 //! `ostler check` of environments in the place of a robot's.
 
-use super::sizes;
+use super::sizes::sizes;
 use ostler_learn::config::Loaded;
 use ostler_learn::environments::Foreign;
 use ostler_run::forecast::fit::foreseen;

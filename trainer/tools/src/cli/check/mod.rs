@@ -3,17 +3,17 @@
 mod foreign;
 mod reference;
 mod robot;
+mod sizes;
 mod terrain;
 
 use super::config::ConfigArgs;
 use super::natives;
 use clap::Args;
 use ostler_learn::config::curriculum::NUM_ENVS;
-use ostler_learn::config::{Config, Gpus, Loaded};
+use ostler_learn::config::{Config, Gpus};
 use ostler_run::export::ExportError;
 use ostler_run::forecast::fit::foreseen;
 use ostler_run::log::outln;
-use ostler_run::log::progress::thousands;
 pub(crate) use ostler_run::run::{
     RunError, check_teacher, demonstrations, foresee_kernel, one_env, plan, reflection,
 };
@@ -26,6 +26,7 @@ use ostler_sim::model::summary::short;
 use ostler_sim::names::few;
 use ostler_sim::physics::native;
 use ostler_sim::task::expr::Type;
+use sizes::sizes;
 use std::path::PathBuf;
 
 /// Flags of `ostler check`.
@@ -358,40 +359,4 @@ fn resets(config: &Config) {
     for condition in start.until.all() {
         outln!("  {}", one_line(condition));
     }
-}
-
-fn sizes(loaded: &Loaded, spec: &EnvSpec) -> Result<(), RunError> {
-    let config = &loaded.config;
-    let (n, t) = (config.env.num_envs as u64, config.runner.num_steps_per_env as u64);
-    let learning = config.runner.algorithm.describe(config);
-    let m = spec.agents_per_env() as u64;
-    let agents = match spec.agents.is_empty() {
-        true => String::new(),
-        false => format!(" of {m} agents ({} rows)", n * m),
-    };
-    outln!(
-        "iteration: {n} environments{agents} x {t} steps = {} transitions, {learning}",
-        thousands((n * m * t) as f64),
-    );
-    if config.runner.algorithm.off_policy() {
-        let layout = config.replay.layout(spec);
-        let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
-        let each = layout.bytes_per_transition() as u64;
-        let capacity = config.replay.capacity as u64;
-        let policies = match spec.policy_names.len() {
-            0 | 1 => "",
-            _ => ", for each policy",
-        };
-        outln!(
-            "replay memory: {} transitions of {each} bytes, {} MiB{policies}",
-            thousands(capacity as f64),
-            thousands(((each * capacity) >> 20) as f64)
-        );
-    }
-    outln!(
-        "run: at most {} iterations, {} environment steps",
-        config.runner.max_iterations,
-        thousands((config.runner.max_iterations as f64) * (n * t) as f64)
-    );
-    Ok(())
 }

@@ -1,8 +1,9 @@
 //! The ground of `[task.terrain]`: its size, its kinds, where environments begin, a picture.
 
-use super::{one_line, thousands};
+use super::one_line;
 use ostler_learn::config::Loaded;
 use ostler_run::log::outln;
+use ostler_run::log::progress::thousands;
 use ostler_run::run::RunError;
 use ostler_sim::Model;
 use ostler_sim::env::BatchEnv;

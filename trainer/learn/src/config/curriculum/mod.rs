@@ -1,5 +1,12 @@
 //! `[[curriculum]]`: numbers that follow a schedule.
 
+mod envs;
+mod key;
+
+pub use envs::Envs;
+pub(super) use key::same_number;
+
+use key::{find, leads_to_number, parts};
 use ostler_sim::config::{ConfigError, TaskConfig};
 use ostler_sim::names::nearest;
 use schemars::JsonSchema;
@@ -38,8 +45,8 @@ pub type Stage = Vec<(String, f64)>;
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// Any number of `[task]`, by the path that `--set` takes
-    /// (`task.reward.effort.weight`, `task.params.push`, `task.reset[0].uniform[1]`), or
-    /// `env.num_envs`.
+    /// (`task.reward.effort.weight`, `task.params.push`, `task.reset[0].uniform[1]`), but for
+    /// what is drawn once, at startup, or `env.num_envs`.
     pub key: String,
     /// The number that it follows: `"iteration"` (iterations done), or a number that is logged,
     /// such as `"Train/mean_reward"` or `"Episode_Termination/fallen"`.
@@ -194,99 +201,6 @@ pub(super) fn tree(task: &TaskConfig) -> Value {
     Value::try_from(task).unwrap_or(Value::Boolean(false))
 }
 
-/// `a.b[2].c` in parts.
-fn parts(key: &str) -> impl Iterator<Item = &str> {
-    key.split(['.', '[', ']']).filter(|s| !s.is_empty())
-}
-
-fn find<'a>(task: &'a mut Value, key: &str) -> Option<&'a mut Value> {
-    let mut path = parts(key);
-    (path.next() == Some("task")).then_some(())?;
-    let mut node = task;
-    for part in path {
-        node = match node {
-            Value::Table(t) => t.get_mut(part)?,
-            Value::Array(items) => {
-                let at = element(items, part)?;
-                items.get_mut(at)?
-            }
-            _ => return None,
-        };
-    }
-    matches!(node, Value::Float(_) | Value::Integer(_)).then_some(node)
-}
-
-fn name(v: &Value) -> Option<&str> {
-    v.get("name").and_then(Value::as_str)
-}
-
-fn element(items: &[Value], part: &str) -> Option<usize> {
-    let mut named = items.iter().enumerate().filter(|(_, v)| name(v) == Some(part));
-    match (named.next(), named.next()) {
-        // Of different agents: a number says which.
-        (Some((_, item)), Some(_)) if item.get("agents").is_some() => None,
-        (Some((at, _)), _) => Some(at),
-        (None, _) => part.parse().ok().filter(|i| *i < items.len()),
-    }
-}
-
-/// What a part of a key leads to.
-fn part_of<'a>(node: &'a Value, part: &str) -> Option<&'a Value> {
-    match node {
-        Value::Table(t) => t.get(part),
-        Value::Array(items) => element(items, part).and_then(|i| items.get(i)),
-        _ => None,
-    }
-}
-
-/// Whether two keys are names of one number.
-pub(super) fn same_number(task: &Value, a: &str, b: &str) -> bool {
-    let at = |key: &str| parts(key).skip(1).try_fold(task, part_of);
-    at(a).zip(at(b)).is_some_and(|(a, b)| std::ptr::eq(a, b))
-}
-
-/// Whether `key` is a number of the task; else the mistake and the right form.
-fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String>)> {
-    let mut path = parts(key);
-    if path.next() != Some("task") {
-        let help = "a number of [task] such as task.reward.NAME.weight, or env.num_envs";
-        return Err((format!("\"{key}\" cannot follow a schedule"), Some(help.into())));
-    }
-    let mut node = task;
-    for part in path {
-        node = part_of(node, part).ok_or_else(|| {
-            let known: Vec<&str> = match node {
-                Value::Table(t) => t.keys().map(String::as_str).collect(),
-                Value::Array(items) => items.iter().filter_map(name).collect(),
-                _ => Vec::new(),
-            };
-            let several = (0..known.len()).filter(|i| known[*i] == part);
-            let several: Vec<String> = several.map(|i| format!("[{i}]")).collect();
-            let help = match nearest(part, known.iter().copied()) {
-                _ if several.len() > 1 => {
-                    let which = several.join(" or ");
-                    let why = format!("{key}: several are called \"{part}\"");
-                    return (why, Some(format!("write {which} in place of .{part}")));
-                }
-                Some(near) => Some(format!("did you mean \"{near}\"?")),
-                None if known.is_empty() => None,
-                None => Some(format!("there are {}", known.join(", "))),
-            };
-            (format!("{key}: there is no \"{part}\""), help)
-        })?;
-    }
-    match node {
-        Value::Float(_) => Ok(()),
-        // Whole numbers are sizes of what environments remember.
-        Value::Integer(_) => {
-            let help = "histories and delays stay as they are while a task is trained";
-            let what = "is a number of control steps and cannot follow a schedule";
-            Err((format!("{key} {what}"), Some(help.into())))
-        }
-        _ => Err((format!("{key} is not a number"), None)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +280,61 @@ mod tests {
         let raised = raised(&task, &all);
         assert_eq!((raised.params["push"], raised.reward[0].weight), (2.0, -3.0));
         assert_eq!(raised.reset[0].uniform, task.reset[0].uniform, "a range is no factor");
+    }
+
+    #[test]
+    fn the_environments_of_a_run_follow_their_schedule() {
+        let mut config = Config::default();
+        config.env.num_envs = 64;
+        config.runner.max_iterations = 10;
+        let of = |config: &Config| (config.envs().least, config.envs().most, config.envs().in_all);
+        assert_eq!(of(&config), (64, 64, 640.0));
+        let mut all = schedule(NUM_ENVS, &[[2.0, 16.0], [3.0, 100.0], [7.5, 8.0], [10.0, 9000.0]]);
+        config.curriculum = vec![all.clone()];
+        // Three iterations, five and two; the last point is after the run.
+        assert_eq!(of(&config), (8, 100, 3.0 * 16.0 + 5.0 * 100.0 + 2.0 * 8.0));
+        let one_by_one: f64 = (0..10).map(|i| all.at(f64::from(i))).sum();
+        assert_eq!(config.envs().in_all, one_by_one);
+        all.over = "Train/mean_reward".into();
+        config.curriculum = vec![all];
+        assert_eq!(of(&config), (8, 9000, 90_000.0), "at most");
+    }
+
+    #[test]
+    fn what_is_settled_before_a_run_is_refused_with_its_reason() {
+        let table = |startup: &str| {
+            let text = format!(
+                "event = [{{ name = \"grip\", when = \"{startup}\", set = \"gravity\", range = [0.5, 1] }}]
+                 [[observation]]
+                 name = \"q\"
+                 expr = \"qpos\"
+                 history = 3
+                 bias = {{ uniform = 0.1, when = \"{startup}\" }}
+                 [terrain]
+                 start_level = [0, 2]
+                 kinds = [{{ kind = \"flat\" }}]"
+            );
+            toml::from_str::<TaskConfig>(&text).unwrap()
+        };
+        let found = |task: TaskConfig, key: &str| {
+            let curriculum = vec![schedule(key, &[[0.0, 0.2], [9.0, 0.9]])];
+            let config = Config { task, curriculum, ..Config::default() };
+            config.check_curriculum().iter().map(ToString::to_string).collect::<Vec<_>>().join("")
+        };
+        for key in ["task.event.grip.range[0]", "task.observation.q.bias.uniform"] {
+            assert_eq!(found(table("reset"), key), "");
+            let said = found(table("startup"), key);
+            assert!(said.contains("is drawn once for every environment, at startup"), "{said}");
+            assert!(said.contains("when = \"reset\""), "{said}");
+        }
+        let said = found(table("reset"), "task.observation.q.history");
+        assert!(said.contains("is a number of control steps and cannot follow"), "{said}");
+        let said = found(table("reset"), "task.terrain.start_level[1]");
+        assert!(
+            said.contains("is a whole number") && said.contains("ground is laid out"),
+            "{said}"
+        );
+        assert!(!said.contains("control steps"), "{said}");
     }
 
     #[test]
