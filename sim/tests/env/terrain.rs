@@ -116,6 +116,24 @@ fn episodes_begin_above_their_tiles_and_levels_follow_from_their_ends() {
     assert_eq!(stats.level_sum, began as f64);
 }
 
+/// The mark of a level cell is no height: nothing is above 0 there, or below it.
+#[test]
+fn level_ground_is_at_zero() {
+    let terms = r#"
+[[observation]]
+name = "flat"
+expr = "[terrain_height(pos(ball)), height_scan(ball, [0.1, 0.1], 0.1)]"
+[[reset]]
+target = "pos(ball)"
+value = 0.0
+"#;
+    let table = "[terrain]\nlevels = 1\ncolumns = 1\nkinds = [{ kind = \"flat\" }]";
+    let (_, out) = started(3, 50, &task(table, terms));
+    for row in rows(&out, 3) {
+        assert_eq!(row[7..], [0.0; 5]);
+    }
+}
+
 #[test]
 fn without_conditions_every_episode_has_a_tile_of_its_own() {
     let table = format!("[terrain]\nlevels = 4\ncolumns = 5\nstart_level = [1, 2]\n{KINDS}");
