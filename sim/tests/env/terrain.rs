@@ -165,6 +165,9 @@ expr = "[yaw(ball), sensor(under), terrain_height(pos(ball)), terrain_normal(pos
 [[observation]]
 name = "quat"
 expr = "quat(ball)"
+[[observation]]
+name = "odd"
+expr = "height_scan(ball, [0.28, 0.24], 0.1)"
 [[reset]]
 target = "pos(ball)"
 uniform = [[-3, 3], [-3, 3], [0, 1]]
@@ -182,14 +185,22 @@ expr = "random_quat"
         let (pos, scan, rays) = (&x[..3], &x[7..7 + 187], &x[194..229]);
         let [yaw, under, height] = x[229..232].try_into().unwrap();
         let normal = &x[232..235];
-        let quat: [f64; 4] = x[235..239].try_into().unwrap();
+        let (quat, odd) = x[235..].split_at(4);
+        let quat: [f64; 4] = quat.try_into().unwrap();
         let near_wall = |x: f64, y: f64| {
             let around =
                 [-1e-4, 1e-4].map(|d| [terrain.height(x + d, y), terrain.height(x, y + d)]);
             (around[0][0] - around[1][0]).abs() + (around[0][1] - around[1][1]).abs() > 5e-3
         };
-        for (k, seen) in scan.iter().enumerate() {
-            let (dx, dy) = ((k % 17) as f64 * 0.1 - 0.8, (k / 17) as f64 * 0.1 - 0.5);
+        // mjlab's places: from the grid's edge on, to less than half a place beyond the other one.
+        let place = |k: usize, columns: usize, size: [f64; 2]| {
+            let at = [k % columns, k / columns].map(|i| i as f64 * 0.1);
+            [at[0] - size[0] / 2.0, at[1] - size[1] / 2.0]
+        };
+        assert_eq!(odd.len(), 4 * 3);
+        let scan = scan.iter().enumerate().map(|(k, seen)| (k, seen, place(k, 17, [1.6, 1.0])));
+        let odd = odd.iter().enumerate().map(|(k, seen)| (k, seen, place(k, 4, [0.28, 0.24])));
+        for (k, seen, [dx, dy]) in scan.chain(odd) {
             let at = [
                 pos[0] + yaw.cos() * dx - yaw.sin() * dy,
                 pos[1] + yaw.sin() * dx + yaw.cos() * dy,
