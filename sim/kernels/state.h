@@ -291,7 +291,7 @@
   X(clip_frames, word, 1, nclip, "its frames, two or more") \
   X(clip_loops, word, 1, nclip, "1 where it goes round") \
   X(clip_share, real, 1, nclip, "share of it and of those before among the episodes") \
-  X(clip_shift, real, 2, nclip, "how far a round leads: x and y (m)") \
+  X(clip_shift, real, 3, nclip, "where a round leads: shift along x and y (m) after a turn about z (rad)") \
   X(look_kind, word, 1, nlook, "LOOK_* of motion.cuh") \
   X(look_at, word, 1, nlook, "first number in a frame") \
   X(look_ahead, real, 1, nlook, "how much later, in frames") \

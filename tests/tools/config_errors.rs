@@ -260,6 +260,23 @@ fn check_prints_what_the_configuration_comes_to() {
 }
 
 #[test]
+fn check_says_in_words_what_has_no_numbers() {
+    let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/quadruped.toml");
+    let task = std::fs::read_to_string(quadruped).unwrap();
+    let robots = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/robots/");
+    let task = task.replace("robots/", robots);
+    let more = "[[task.reset]]\ntarget = \"quat(trunk)\"\n\
+        [[task.command]]\nname = \"walk\"\nkind = \"velocity\"\nframe = \"trunk\"\n\
+        lin_vel_x = [0.0, 1.0]\nlin_vel_y = [0.0, 0.0]\nang_vel_z = [0.0, 0.0]\nresample_s = inf\n";
+    let place = Place::new();
+    std::fs::write(place.path("quadruped.toml"), format!("{task}\n{more}")).unwrap();
+    let said = place.ok(&["check", "quadruped.toml", "--quiet"]);
+    for line in ["quat(trunk)          any orientation, all alike", "velocity; for the episode"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
 fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
     let configs = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs");
     let quadruped = format!("{configs}/quadruped.toml");

@@ -70,17 +70,9 @@ impl<'a> Sum<'a> {
     }
 
     /// Mean times of the workers. `published`: the number of the newest weights.
-    pub(crate) fn finish(
-        self,
-        stats: &mut WorkerStats,
-        published: u64,
-        envs: usize,
-    ) -> CollectTimes {
+    pub(crate) fn finish(self, stats: &mut WorkerStats, published: u64) -> CollectTimes {
         let s = self.stats;
-        // As one batch would have them.
-        s.finished.sort_unstable_by_key(|f| (f.step, f.env));
-        s.finished.truncate(envs);
-        s.breaks.sort_unstable_by_key(|b| (b.step, b.env));
+        s.as_one();
         stats.cut = self.cut;
         stats.staleness = match self.made {
             0 => 0.0,

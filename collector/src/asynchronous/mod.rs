@@ -191,7 +191,7 @@ impl<E: Environments + Send + 'static> AsyncCollector<E> {
             self.workers.give_back(i, package);
         }
         let number = self.published;
-        self.times = sum.finish(&mut self.worker_stats, number, self.spec.num_envs);
+        self.times = sum.finish(&mut self.worker_stats, number);
         let (restarts, hangs) = self.workers.troubles();
         self.worker_stats.restarts = restarts;
         self.worker_stats.hangs = hangs;

@@ -191,6 +191,7 @@ impl Ledger {
     /// After it.
     pub(crate) fn end_step(&mut self) {
         self.step += 1;
+        self.stats.forget_old();
     }
 
     /// A step in which nothing went wrong; what was seen after it stands in `out.obs`.
@@ -254,14 +255,12 @@ impl Ledger {
         stats.return_sum += f64::from(episode.ret);
         stats.length_sum += f64::from(episode.length);
         stats.terminations[termination] += 1;
-        if stats.finished.len() < self.spec.num_envs {
-            stats.finished.push(Finished {
-                env: env as u32,
-                step: self.step,
-                ret: episode.ret,
-                length: episode.length,
-            });
-        }
+        stats.finished.push(Finished {
+            env: env as u32,
+            step: self.step,
+            ret: episode.ret,
+            length: episode.length,
+        });
     }
 
     /// The last observation of an episode that was cut short, for its value.

@@ -61,6 +61,8 @@ struct EnvArgs {
   unsigned* last_ret;          // [3]: return's bits, length, 1 + since of the last episode that ended
   unsigned* broken;            // one number: environments that broke
   unsigned* breaks;            // [BREAKS][BREAK]
+  unsigned* listed;            // one number on a device: episodes that ended, since the beginning
+  unsigned* list;              // [list_mask + 1][4] on a device: the last of these, in turn
   // One step; rows are agents of environments, [n][M].
   const float* actions;        // [n][nraw]
   float *obs, *critic_obs;     // [n][nobs]
@@ -75,6 +77,7 @@ struct EnvArgs {
   unsigned long long noise_seed, noise_step;
   // Sums of the statistics.
   double* partial;             // [TALLY + 2][chunks]
-  int chunks, padding_2;
-  double* total;               // [TALLY + 2], then 4 words a chunk
+  int chunks;
+  unsigned list_mask;          // a power of two, less 1
+  double* total;               // [TALLY + 2]
 };

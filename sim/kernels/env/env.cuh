@@ -44,6 +44,20 @@ OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
   (void)l;
 }
 
+// An episode that ended, for the host. The list is longer than one step's episodes, so that no two
+// threads of a launch write the same place; within a step they come in no order.
+OSTLER_FN void list_episode(const EnvArgs& a, const long e) {
+#ifdef __CUDACC__
+  const unsigned place = atomicAdd(a.listed, 1u);
+#else
+  const unsigned place = (*a.listed)++;
+#endif
+  const long n = a.n;
+  unsigned* to = a.list + 4 * (long)(place & a.list_mask);
+  to[0] = (unsigned)e;
+  for (int k = 0; k < 3; k++) to[1 + k] = a.last_ret[k * n + e];
+}
+
 OSTLER_FN void draw_row(const EnvArgs& a, long r) {
   float* row = a.noise + r * a.noise_width;
   for (int i = 0; i < a.noise_width; i += 4) {
@@ -73,6 +87,7 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, const int e, Wor
   if (finish(a, b, terms) != GO_ON) {
     tally(a, e);
     if (a.bits[e]) record_break(a, e);
+    else if (a.counted[e]) list_episode(a, e);
     restart(a, b, terms);
     tally_start(a, e);
   }
@@ -105,19 +120,9 @@ OSTLER_FN void env_tally(const EnvArgs& a, int c) {
     a.partial[(long)s * a.chunks + c] = sum;
   }
   double overflow = 0, unsolved = 0;
-  unsigned* last = (unsigned*)(a.total + Task::TALLY + 2) + 4 * c;
-  last[3] = 0;
   for (long e = c; e < n; e += a.chunks) {
     overflow += (double)a.physics.overflow[e];
     unsolved += (double)a.physics.unsolved[e];
-    const unsigned when = a.last_ret[2 * n + e];
-    if (when > last[3]) {
-      last[0] = (unsigned)e;
-      last[1] = a.last_ret[e];
-      last[2] = a.last_ret[n + e];
-      last[3] = when;
-    }
-    a.last_ret[2 * n + e] = 0;
   }
   a.partial[(long)Task::TALLY * a.chunks + c] = overflow;
   a.partial[(long)(Task::TALLY + 1) * a.chunks + c] = unsolved;

@@ -23,6 +23,9 @@ OSTLER_FN GroundPlace ground_place(const Ground& g, float x, float y) {
   return {at, qx - c, qy - r, in};
 }
 
+// A corner's height without the mark of a level cell: ground at 0 is not above 0.
+OSTLER_FN float unmarked(float height) { return of_bits(bits_of(height) & ~1u); }
+
 // The height at a place (m) and its slopes along x and y, from the heights at two corners of the
 // cell and at the two of the next row.
 OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, const float* near, const float* far, float& along_x, float& along_y) {
@@ -34,7 +37,7 @@ OSTLER_FN float ground_height(const Ground& g, const GroundPlace& p, const float
   const float by = 1.0f / g.cell, height = first + (p.u * du + p.v * dv);
   along_x = flat ? 0.0f : du * by;
   along_y = flat ? 0.0f : dv * by;
-  return p.in == 0 ? 0.0f : flat ? first : height;
+  return p.in == 0 ? 0.0f : flat ? unmarked(first) : height;
 }
 
 // The same at a place of the world.

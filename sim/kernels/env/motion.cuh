@@ -1,8 +1,8 @@
 // The reference motion that an episode follows: its clip and frame, and what expressions read.
 #pragma once
 
-// What is read: a number, a position, a quaternion.
-enum { LOOK_NUMBER, LOOK_PLACE, LOOK_TURN };
+// What is read: a number, a position, a quaternion, a velocity.
+enum { LOOK_NUMBER, LOOK_PLACE, LOOK_TURN, LOOK_VELOCITY };
 // Where episodes begin: anywhere; where others failed; with the clip.
 enum { FOLLOW_ANYWHERE, FOLLOW_FAILURES, FOLLOW_BEGIN };
 // Of these, how many control steps a failure counts, the share of episodes that begin anywhere all
@@ -25,6 +25,30 @@ OSTLER_FN MotionPlace motion_place(const EnvArgs& a, long e, unsigned ahead) {
   else frame = frame < last ? frame : last;
   const int row = (int)(a.clip_first[clip] + frame);
   return {row, frame < last ? row + 1 : row, (float)lap};
+}
+
+// Goes on from where the rounds of a clip have led: each turns and shifts what is in the next one,
+// x -> R x + t with R about z. After m rounds that is R^m x + (1 + R + ... + R^(m - 1)) t.
+OSTLER_FN void go_round(const EnvArgs& a, unsigned clip, float laps, unsigned kind, float* to) {
+  const float *t = a.clip_shift + 3 * clip, turn = t[2];
+  float sine, cosine;
+  if (kind == LOOK_TURN) {
+    sin_cos(0.5f * (laps * turn), sine, cosine);
+    const float w = to[0], x = to[1], y = to[2], z = to[3];
+    to[0] = cosine * w - sine * z, to[1] = cosine * x - sine * y;
+    to[2] = cosine * y + sine * x, to[3] = cosine * z + sine * w;
+    return;
+  }
+  sin_cos(laps * turn, sine, cosine);
+  const float x = to[0], y = to[1];
+  to[0] = cosine * x - sine * y, to[1] = sine * x + cosine * y;
+  if (kind != LOOK_PLACE) return;
+  // The sum of rotations: sin(m turn / 2) / sin(turn / 2), at the angle (m - 1) turn / 2.
+  float half, own, unused;
+  sin_cos(0.5f * (laps * turn), half, unused), sin_cos(0.5f * turn, own, unused);
+  const float length = own != 0.0f ? half / own : laps;
+  sin_cos(0.5f * ((laps - 1.0f) * turn), sine, cosine);
+  to[0] += length * (cosine * t[0] - sine * t[1]), to[1] += length * (sine * t[0] + cosine * t[1]);
 }
 
 // What expressions read of the reference. `placed`: 1 where positions of the terrain are added, 0
@@ -50,12 +74,9 @@ template<class L> OSTLER_FN_PART void look_up(const EnvArgs& a, const L& lanes, 
         const float norm = sqrt_(to[0] * to[0] + to[1] * to[1] + to[2] * to[2] + to[3] * to[3]);
         for (int i = 0; i < 4; i++) to[i] /= norm;
       }
-      if (kind == LOOK_PLACE) {
-        const unsigned clip = a.follow[e + l] > 0 ? a.follow[e + l] - 1 : 0;
-        for (int i = 0; i < 2; i++) to[i] += p.lap * a.clip_shift[2 * clip + i];
-        if (t.nground > 0)
-          for (int i = 0; i < 3; i++) to[i] += placed * a.stand[i * n + e + l];
-      }
+      if (kind != LOOK_NUMBER && p.lap > 0) go_round(a, a.follow[e + l] > 0 ? a.follow[e + l] - 1 : 0, p.lap, kind, to);
+      if (kind == LOOK_PLACE && t.nground > 0)
+        for (int i = 0; i < 3; i++) to[i] += placed * a.stand[i * n + e + l];
       for (unsigned i = 0; i < size; i++) a.motion_now[(first + i) * n + e + l] = to[i];
     });
   }

@@ -590,6 +590,20 @@ fn mistakes_are_named_with_their_remedies() {
     }
 }
 
+/// What the engine cannot vary is a mistake of the event that asks for it, not of the first one.
+#[test]
+fn what_cannot_vary_is_told_of_its_own_event() {
+    let events = [
+        event("a", "when = \"reset\"\nset = \"force(trunk)\"\nrange = [-1.0, 1.0]"),
+        event("b", "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1.0, 2.0]"),
+    ];
+    let cfg: TaskConfig = toml::from_str(&format!("{BASE}{}", events.concat())).unwrap();
+    let mut model = (*robot()).clone();
+    model.options.density = 1.2;
+    let said = ostler_sim::task::robot(&Arc::new(model), &cfg).unwrap_err().to_string();
+    assert!(said.contains("task.event[1].set") && said.contains("in a medium"), "{said}");
+}
+
 /// Appends what is seen of events to the observations.
 fn see(expr: &str) -> String {
     format!("[[observation]]\nname = \"privileged\"\nexpr = '{expr}'\n")

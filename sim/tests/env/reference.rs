@@ -1,5 +1,6 @@
 //! `[[task.reference]]`: what is read of a motion, where episodes begin in it, and how they end.
 
+use crate::support::referee;
 use ostler_sim::Groups;
 use ostler_sim::config::file::Simulation;
 use ostler_sim::config::{Auto, EnvConfig, MotionFile, SimConfig, Specialize, TaskConfig};
@@ -7,7 +8,9 @@ use ostler_sim::env::{BatchEnv, Demonstrations, EnvError, StepOut};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// Frames of the file, 25 a second: every second control step of 0.02 s.
@@ -211,17 +214,102 @@ fn an_episode_begins_in_a_frame_and_its_time_is_out_where_the_clip_ends() {
 fn a_clip_that_goes_round_goes_on_from_where_it_has_led() {
     let mut batch = Batch::new(2, &format!("{FROM_BEGIN}loop = true\n"));
     let duration = (FRAMES - 1) as f64 / 25.0;
+    let mut last = [0.0, 0.25];
     for k in 1..=250 {
         batch.step();
         let t = f64::from(k) * CONTROL;
         let (row, joints) = (batch.row(0), batch.joints);
-        let x = f64::from(row[3 * joints]);
-        assert!((x - 0.5 * t).abs() < 1e-4, "{x} at {t}");
+        // 0.5 m/s and 0.3 rad/s, also where a round ends.
+        let [x, y, _, w, _, _, z]: [f32; 7] = std::array::from_fn(|i| row[3 * joints + i]);
+        let far = f64::from(x - last[0]).hypot(f64::from(y - last[1]));
+        assert!((far - 0.5 * CONTROL).abs() < 1e-5, "{far} at {t}");
+        let (s, c) = (0.15 * t).sin_cos();
+        assert!((f64::from(w) * c + f64::from(z) * s).abs() > 1.0 - 1e-6, "{w} {z} at {t}");
+        last = [x, y];
         // A frame may be the last of a round or the first of the next.
         let off = (batch.time(0) - t.rem_euclid(duration)).abs();
         assert!(off < 1e-4 || (off - duration).abs() < 1e-4, "{t}");
         assert_eq!(batch.flags[1], [0.0; 2]);
     }
+}
+
+/// numpy moves the frames of the first round on by what leads from the file's first row to its
+/// last one, once for each round.
+const ROUNDS: &str = r#"
+import json, sys
+import numpy as np
+given = json.load(sys.stdin)
+def matrix(w, x, y, z):
+    v, k = np.array([x, y, z]), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) * (w * w - v @ v) + 2 * np.outer(v, v) + 2 * w * k
+first, last = (np.array(row) for row in given["ends"])
+of = lambda row: matrix(row[6], *row[3:6])
+turn = of(last) @ of(first).T
+assert abs(turn[2, 2] - 1) < 1e-9
+shift = (last[:3] - turn @ first[:3]) * [1, 1, 0]
+rows = []
+for k in range(given["count"]):
+    row = np.array(given["first"][k % len(given["first"])])
+    pos, mat, vel, omega = row[:3], matrix(*row[3:7]), row[7:10], row[10:13]
+    for _ in range(k // len(given["first"])):
+        pos, mat, vel, omega = turn @ pos + shift, turn @ mat, turn @ vel, turn @ omega
+    rows.append(np.concatenate([pos, mat.ravel(), vel, omega]).tolist())
+print(json.dumps(rows))
+"#;
+
+/// The rotation of a quaternion, in rows.
+fn rotation(quat: [f64; 4]) -> Vec<f64> {
+    ostler_sim::model::rotation::matrix(quat).concat()
+}
+
+#[test]
+fn rounds_are_those_that_numpy_makes_of_the_first() {
+    let Some(python) = referee::referee_python() else { return };
+    let mut batch = Batch::new(1, &format!("{FROM_BEGIN}loop = true\n"));
+    let (round, count) = (2 * (FRAMES - 1), 7 * 2 * (FRAMES - 1) + 3);
+    let mut seen: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..count {
+        let row = &batch.row(0)[3 * batch.joints..][..13];
+        seen.push(row.iter().map(|x| f64::from(*x)).collect());
+        batch.step();
+    }
+    let text = String::from_utf8(walk(batch.joints)).unwrap();
+    let end = |line: Option<&str>| -> Vec<f64> {
+        line.unwrap().split(',').take(7).map(|x| x.parse().unwrap()).collect()
+    };
+    let ends = [end(text.lines().next()), end(text.lines().last())];
+    let given = serde_json::json!({ "ends": ends, "count": count, "first": &seen[..round] });
+    let mut asked = Command::new(python)
+        .args(["-c", ROUNDS])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    asked.stdin.take().unwrap().write_all(given.to_string().as_bytes()).unwrap();
+    let answer = asked.wait_with_output().unwrap();
+    assert!(answer.status.success());
+    let rows: Vec<Vec<f64>> = serde_json::from_slice(&answer.stdout).unwrap();
+    for (k, (seen, want)) in seen.iter().zip(&rows).enumerate() {
+        let mat = rotation(std::array::from_fn(|i| seen[3 + i]));
+        let seen = seen[..3].iter().chain(&mat).chain(&seen[7..13]);
+        for (a, b) in seen.zip(want) {
+            assert!((a - b).abs() < 2e-5, "frame {k}: {a}, not {b}");
+        }
+    }
+    assert_eq!(rows.len(), count);
+}
+
+/// The trunk sinks, one joint turns: the check tells. A motion that closes tells nothing.
+#[test]
+fn a_clip_that_does_not_close_is_told() {
+    let lines = |more: &str| {
+        let batch = Batch::new(1, &format!("{FROM_BEGIN}{more}"));
+        batch.env.compiled().reference.lines()
+    };
+    let told = lines("loop = true\n");
+    let seam = "it goes round, but its last frame is not its first: up to 0.10 rad of joint";
+    assert!(told[1].contains(seam), "{told:?}");
+    assert!(lines("").iter().all(|line| !line.contains("goes round")));
 }
 
 #[test]

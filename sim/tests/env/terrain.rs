@@ -89,8 +89,9 @@ fn episodes_begin_above_their_tiles_and_levels_follow_from_their_ends() {
     let first = tiles(&out);
     let columns: std::collections::HashSet<usize> = first.iter().copied().collect();
     assert!(first.iter().all(|t| *t < terrain.columns) && columns.len() == terrain.columns);
-    let mut levels = vec![];
+    let (mut levels, mut began, mut on) = (vec![], 0, first.clone());
     for episode in 1..=6 {
+        began += on.iter().map(|t| t / terrain.columns).sum::<usize>();
         for _ in 0..5 {
             out.step(&mut env, &vec![0.0; n]);
         }
@@ -104,13 +105,33 @@ fn episodes_begin_above_their_tiles_and_levels_follow_from_their_ends() {
         if episode == 4 {
             levels = now.iter().map(|t| t / terrain.columns).collect();
         }
+        on = now;
     }
     // Beyond the highest one: any.
     assert!((0..4).all(|level| levels.contains(&level)), "{levels:?}");
     let mut stats = ostler_sim::EpisodeStats::default();
     env.take_stats(&mut stats);
     assert_eq!(stats.episodes, 6 * n as u64);
-    assert!(stats.level_sum >= (1 + 2 + 3) as f64 * n as f64);
+    // Of the tiles on which the episodes began that ended, not of those that followed.
+    assert_eq!(stats.level_sum, began as f64);
+}
+
+/// The mark of a level cell is no height: nothing is above 0 there, or below it.
+#[test]
+fn level_ground_is_at_zero() {
+    let terms = r#"
+[[observation]]
+name = "flat"
+expr = "[terrain_height(pos(ball)), height_scan(ball, [0.1, 0.1], 0.1)]"
+[[reset]]
+target = "pos(ball)"
+value = 0.0
+"#;
+    let table = "[terrain]\nlevels = 1\ncolumns = 1\nkinds = [{ kind = \"flat\" }]";
+    let (_, out) = started(3, 50, &task(table, terms));
+    for row in rows(&out, 3) {
+        assert_eq!(row[7..], [0.0; 5]);
+    }
 }
 
 #[test]
@@ -144,6 +165,9 @@ expr = "[yaw(ball), sensor(under), terrain_height(pos(ball)), terrain_normal(pos
 [[observation]]
 name = "quat"
 expr = "quat(ball)"
+[[observation]]
+name = "odd"
+expr = "height_scan(ball, [0.28, 0.24], 0.1)"
 [[reset]]
 target = "pos(ball)"
 uniform = [[-3, 3], [-3, 3], [0, 1]]
@@ -161,14 +185,22 @@ expr = "random_quat"
         let (pos, scan, rays) = (&x[..3], &x[7..7 + 187], &x[194..229]);
         let [yaw, under, height] = x[229..232].try_into().unwrap();
         let normal = &x[232..235];
-        let quat: [f64; 4] = x[235..239].try_into().unwrap();
+        let (quat, odd) = x[235..].split_at(4);
+        let quat: [f64; 4] = quat.try_into().unwrap();
         let near_wall = |x: f64, y: f64| {
             let around =
                 [-1e-4, 1e-4].map(|d| [terrain.height(x + d, y), terrain.height(x, y + d)]);
             (around[0][0] - around[1][0]).abs() + (around[0][1] - around[1][1]).abs() > 5e-3
         };
-        for (k, seen) in scan.iter().enumerate() {
-            let (dx, dy) = ((k % 17) as f64 * 0.1 - 0.8, (k / 17) as f64 * 0.1 - 0.5);
+        // mjlab's places: from the grid's edge on, to less than half a place beyond the other one.
+        let place = |k: usize, columns: usize, size: [f64; 2]| {
+            let at = [k % columns, k / columns].map(|i| i as f64 * 0.1);
+            [at[0] - size[0] / 2.0, at[1] - size[1] / 2.0]
+        };
+        assert_eq!(odd.len(), 4 * 3);
+        let scan = scan.iter().enumerate().map(|(k, seen)| (k, seen, place(k, 17, [1.6, 1.0])));
+        let odd = odd.iter().enumerate().map(|(k, seen)| (k, seen, place(k, 4, [0.28, 0.24])));
+        for (k, seen, [dx, dy]) in scan.chain(odd) {
             let at = [
                 pos[0] + yaw.cos() * dx - yaw.sin() * dy,
                 pos[1] + yaw.sin() * dx + yaw.cos() * dy,

@@ -6,6 +6,7 @@ use crate::common::state;
 use ostler_collector::{AsyncCollector, Collector, SyncCollector};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{Auto, Backend, EnvConfig, SimConfig};
+use ostler_sim::env::LISTED;
 use std::sync::Arc;
 
 const N: usize = 10;
@@ -19,11 +20,15 @@ fn robots(backend: Backend) -> Setup {
     s
 }
 
-fn alone(s: &Setup) -> SyncCollector {
-    SyncCollector::new(Box::new(batch(s, 5)), T, &Jittery(1), 5, true).unwrap()
+fn alone(s: &Setup, steps: usize) -> SyncCollector {
+    SyncCollector::new(Box::new(batch(s, 5)), steps, &Jittery(1), 5, true).unwrap()
 }
 
 fn collector(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {
+    collector_of(s, workers, envs, T)
+}
+
+fn collector_of(s: &Setup, workers: usize, envs: usize, steps: usize) -> AsyncCollector {
     let (model, task, env) = (s.model.clone(), s.task.clone(), s.env.clone());
     let sim = SimConfig { threads: Auto::N(1), ..s.sim.clone() };
     let factory = Arc::new(move |shard: ostler_collector::asynchronous::Shard| {
@@ -31,7 +36,7 @@ fn collector(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {
         BatchEnv::shard(model.clone(), &sim, &env, &task, 5, shard.first as u32)
     });
     let policy = Jittery(1);
-    AsyncCollector::new(factory, envs, T, &policy, 5, true, options(workers, 0)).unwrap()
+    AsyncCollector::new(factory, envs, steps, &policy, 5, true, options(workers, 0)).unwrap()
 }
 
 fn go(c: &mut dyn Collector, times: usize) -> Vec<Vec<tch::Tensor>> {
@@ -43,7 +48,7 @@ fn go(c: &mut dyn Collector, times: usize) -> Vec<Vec<tch::Tensor>> {
 fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
     for backend in [Backend::Native, Backend::Rapier] {
         let s = robots(backend);
-        let mut whole = alone(&s);
+        let mut whole = alone(&s, T);
         let mut states = vec![saved(&mut whole)];
         let mut expected = Vec::new();
         for _ in 0..4 {
@@ -64,12 +69,28 @@ fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
     }
 }
 
+/// Longer than one of a worker's environments ends once: the last episodes of all, in order.
+#[test]
+fn the_last_hundred_episodes_are_those_of_the_whole() {
+    let s = robots(Backend::Native);
+    let mut whole = alone(&s, 400);
+    go(&mut whole, 1);
+    let finished = whole.stats().finished.clone();
+    assert!(whole.stats().episodes > 200 && finished.len() == LISTED);
+    assert!(finished.iter().all(|f| f.step > 100) && finished[LISTED - 1].step > 390);
+    for workers in [2, 3] {
+        let mut parts = collector_of(&s, workers, N, 400);
+        go(&mut parts, 1);
+        assert_eq!(parts.stats().finished, finished, "{workers} workers");
+    }
+}
+
 #[test]
 fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
     for backend in [Backend::Native, Backend::Rapier] {
         let s = robots(backend);
-        let expected = go(&mut alone(&s), 4);
-        let mut first = alone(&s);
+        let expected = go(&mut alone(&s, T), 4);
+        let mut first = alone(&s, T);
         let mut seen = go(&mut first, 1);
         let mut blob = saved(&mut first);
         for workers in [4, 2] {
@@ -77,11 +98,11 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
             next.restore(&state(&blob)).unwrap();
             seen.extend(go(&mut next, 1));
             blob = saved(&mut next);
-            let mut same = alone(&s);
+            let mut same = alone(&s, T);
             same.restore(&state(&blob)).unwrap();
             assert!(saved(&mut same) == blob);
         }
-        let mut last = alone(&s);
+        let mut last = alone(&s, T);
         last.restore(&state(&blob)).unwrap();
         seen.extend(go(&mut last, 1));
         assert!(seen == expected, "{backend:?}");
@@ -98,7 +119,7 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
 fn fewer_and_more_robots_take_over_those_there_are() {
     for backend in [Backend::Native, Backend::Rapier] {
         let s = robots(backend);
-        let mut whole = alone(&s);
+        let mut whole = alone(&s, T);
         go(&mut whole, 1);
         let blob = saved(&mut whole);
         let next = go(&mut whole, 1).remove(0);

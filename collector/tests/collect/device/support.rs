@@ -54,13 +54,12 @@ pub fn same(a: &mut impl Collector, b: &mut impl Collector) -> Vec<Tensor> {
     x
 }
 
-/// But for the order in which sums are added, and which episodes are listed.
+/// But for the order in which sums are added.
 fn agree(a: &EpisodeStats, b: &EpisodeStats) {
     let counted = |s: &EpisodeStats| EpisodeStats {
         return_sum: 0.0,
         length_sum: 0.0,
         reward_sums: Vec::new(),
-        finished: Vec::new(),
         finished_metrics: Vec::new(),
         metric_sums: Vec::new(),
         ..s.clone()

@@ -124,7 +124,7 @@ pub(crate) struct Ended {
 }
 
 /// How many columns of [`Episodes`] are kept when they end.
-const KEPT: usize = 6;
+const KEPT: usize = 7;
 // Their places.
 const RET: usize = 0;
 const LENGTH: usize = 2;
@@ -133,13 +133,21 @@ const METRIC: usize = 4;
 
 /// These columns.
 fn kept(of: &mut EpisodeAddresses) -> [&mut Address; KEPT] {
-    [&mut of.ret, &mut of.sums, &mut of.length, &mut of.counted, &mut of.metric, &mut of.clipped]
+    [
+        &mut of.ret,
+        &mut of.sums,
+        &mut of.length,
+        &mut of.counted,
+        &mut of.metric,
+        &mut of.clipped,
+        &mut of.stand,
+    ]
 }
 
 impl Ended {
     fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
         let s = sizes;
-        let widths = [s.nagent, s.nreward, 1, 1, s.nmetric, s.nclipped];
+        let widths = [s.nagent, s.nreward, 1, 1, s.nmetric, s.nclipped, 4 * s.nground];
         Ok(Self {
             words: zeroed("ended episodes", (widths.iter().sum::<usize>() + 3) * num_envs)?,
             num_envs,

@@ -38,7 +38,7 @@ use ostler_engine::physics::{Physics, PhysicsError, SnapshotError};
 use ostler_engine::state::{Sizes, Tables};
 use ostler_model::Model;
 pub use spec::{AgentSpec, EnvSpec, StepOut};
-pub use stats::{Break, EpisodeStats, Finished};
+pub use stats::{Break, EpisodeStats, Finished, LISTED};
 use std::sync::Arc;
 
 /// Why an environment could not be built.

@@ -1,7 +1,7 @@
 //! Everything the future of a batch depends on, as bytes, and back: a [`Record`], then the
 //! physics' own.
 
-use super::stats::DESCRIBED;
+use super::stats::{DESCRIBED, LISTED};
 use super::{BatchEnv, Break, EpisodeStats, Finished, Groups};
 use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use bytemuck::{cast_slice, pod_read_unaligned};
@@ -141,8 +141,8 @@ impl<'a> Stats<'a> {
         if !self.finished.0.len().is_multiple_of(each) {
             return Err(unfit("its finished episodes are cut short"));
         }
-        if self.finished.0.len() / each > stored {
-            return Err(unfit("it holds more finished episodes than environments"));
+        if self.finished.0.len() / each > stored.max(LISTED) {
+            return Err(unfit("it holds more finished episodes than it can list"));
         }
         let metrics = 4 * own.metric_sums.len() * (self.finished.0.len() / each);
         // A device lists none.
@@ -176,18 +176,19 @@ impl<'a> Stats<'a> {
         s.finished.extend(placed);
     }
 
-    /// Takes them over, of finished episodes as many as there is room for.
+    /// Takes them over, of finished episodes the last `most`.
     fn fill(&self, s: &mut EpisodeStats, most: usize) {
         for (own, bytes) in s.numbers_mut().into_iter().zip(self.numbers()) {
             own.as_flattened_mut().copy_from_slice(bytes);
         }
         s.finished.clear();
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
-        s.finished.extend(each.take(most).map(pod_read_unaligned::<Finished>));
+        let old = each.len().saturating_sub(most);
+        s.finished.extend(each.skip(old).map(pod_read_unaligned::<Finished>));
         s.finished_metrics.clear();
         let metrics = self.finished_metrics.0.chunks_exact(4);
-        let most = most.saturating_mul(s.metric_sums.len());
-        s.finished_metrics.extend(metrics.take(most).map(pod_read_unaligned::<f32>));
+        let old = old * s.metric_sums.len();
+        s.finished_metrics.extend(metrics.skip(old).map(pod_read_unaligned::<f32>));
         s.breaks.clear();
         s.breaks.extend_from_slice(&self.breaks);
     }
@@ -224,8 +225,8 @@ impl EpisodeStats {
         Ok(())
     }
 
-    /// As one batch of `num_envs` environments would have them: after others were added.
-    pub fn as_one(&mut self, num_envs: usize) {
+    /// As one batch of all environments would have them: after others were added.
+    pub fn as_one(&mut self) {
         if !self.has_metrics() {
             self.finished_metrics.clear();
         }
@@ -233,10 +234,10 @@ impl EpisodeStats {
         let width = self.finished_metrics.len() / self.finished.len().max(1);
         let mut order: Vec<usize> = (0..self.finished.len()).collect();
         order.sort_by_key(|&i| (self.finished[i].step, self.finished[i].env));
-        order.truncate(num_envs);
         let metrics = order.iter().flat_map(|&i| &self.finished_metrics[i * width..][..width]);
         self.finished_metrics = metrics.copied().collect();
         self.finished = order.iter().map(|&i| self.finished[i]).collect();
+        self.forget_old();
         self.breaks.sort_unstable_by_key(|b| (b.step, b.env));
     }
 }
@@ -324,7 +325,7 @@ fn fill(env: &mut BatchEnv, record: &Record<'_>, from: usize) {
     live.taken = record.taken;
     // The counts of a batch are not divided among its parts: the first part has them all.
     match from {
-        0 => record.stats.fill(&mut live.stats, env.spec.num_envs),
+        0 => record.stats.fill(&mut live.stats, env.spec.num_envs.max(LISTED)),
         _ => live.stats.clear(),
     }
 }
@@ -390,9 +391,7 @@ pub(super) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotErr
         taken.unsolved += p.taken.unsolved;
         next = next.wrapping_add(p.count as u32);
     }
-    if !stats.has_metrics() {
-        stats.finished_metrics.clear();
-    }
+    stats.as_one();
     let columns: Vec<_> = opened.iter().map(|(p, _)| (p.count, &p.columns)).collect();
     let (all, ends) = state::join(&EPISODE, &columns)?;
     let joined = Record {

@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 /// [`BatchEnv::take_stats`](super::BatchEnv::take_stats).
 pub(super) const DESCRIBED: usize = 16;
 
+/// So many of the episodes that ended since statistics were taken are listed, the last ones; of
+/// the last step in which any ended all, however many.
+pub const LISTED: usize = 100;
+
 include!(concat!(env!("OUT_DIR"), "/stats.rs"));
 
 #[allow(non_camel_case_types, reason = "the list's names")]
@@ -55,8 +59,9 @@ macro_rules! stats {
             pub breaks: Vec<Break>,
             /// Shortfalls of the physics.
             pub shortfalls: Shortfalls,
-            /// Returns and lengths of the episodes, in order of (step, environment),
-            /// for evaluation; capped at the number of environments per call.
+            /// Returns and lengths of the last [`LISTED`] episodes, in order of (step,
+            /// environment), and of all that ended in the last step in which any did: who takes
+            /// statistics after each step sees all.
             pub finished: Vec<Finished>,
             /// Metrics of these `[finished][metrics]`; empty where the episodes were counted on a
             /// device, or by several workers.
@@ -151,12 +156,13 @@ impl EpisodeStats {
     /// No episodes yet; room for all that [`super::BatchEnv::take_stats`] can report.
     pub fn with_room(spec: &EnvSpec) -> Result<Self, MemoryError> {
         let mut finished = Vec::new();
-        finished.try_reserve_exact(spec.num_envs).map_err(|_| MemoryError {
+        let most = spec.num_envs.saturating_add(LISTED);
+        finished.try_reserve_exact(most).map_err(|_| MemoryError {
             what: "finished episodes".to_string(),
-            bytes: spec.num_envs.saturating_mul(std::mem::size_of::<Finished>()),
+            bytes: most.saturating_mul(std::mem::size_of::<Finished>()),
         })?;
         let mut finished_metrics = Vec::new();
-        let metrics = spec.num_envs.saturating_mul(spec.metrics.len());
+        let metrics = most.saturating_mul(spec.metrics.len());
         finished_metrics.try_reserve_exact(metrics).map_err(|_| MemoryError {
             what: "metrics of finished episodes".to_string(),
             bytes: 4 * metrics,
@@ -195,6 +201,17 @@ impl EpisodeStats {
         }
         self.shortfalls.contact_overflow += more.shortfalls.contact_overflow;
         self.shortfalls.unsolved += more.shortfalls.unsolved;
+    }
+
+    /// Forgets the episodes that are listed no longer; `finished` is in order. Where this is
+    /// called after each step, the list never outgrows its room.
+    pub fn forget_old(&mut self) {
+        let Some(last) = self.finished.last().map(|f| f.step) else { return };
+        let of_last = self.finished.iter().rev().take_while(|f| f.step == last).count();
+        let old = self.finished.len().saturating_sub(of_last.max(LISTED));
+        let width = self.finished_metrics.len() / self.finished.len();
+        self.finished.drain(..old);
+        self.finished_metrics.drain(..old * width);
     }
 
     /// Where a host's kernels count.

@@ -268,7 +268,7 @@ impl BatchEnv {
         for env in (0..n).filter(|&e| columns.mask[e] != 0) {
             if columns.bits[env] != 0 {
                 work.broken.push(env as u32);
-            } else if ended.counted(env) && stats.finished.len() < n {
+            } else if ended.counted(env) {
                 if stats.has_metrics() {
                     let metrics = 0..stats.metric_sums.len();
                     stats.finished_metrics.extend(metrics.map(|k| ended.metric(k, env)));
@@ -277,6 +277,7 @@ impl BatchEnv {
                 stats.finished.push(Finished { env: env as u32, step: args.since, ret, length });
             }
         }
+        stats.forget_old();
     }
 
     /// New episodes for all environments in the mask, and their first observations.

@@ -1,5 +1,7 @@
 //! `[[task.reference]]`: the motions that episodes follow, as kernels take them.
 
+mod round;
+
 use crate::config::{ConfigError, FollowFrom, TaskConfig};
 use ostler_engine::kernels;
 use ostler_engine::state::{Sizes, Tables};
@@ -22,6 +24,10 @@ pub struct Clip {
     weight: f64,
     /// It goes round.
     loops: bool,
+    /// Where a round leads: shift along x and y (m) after a turn about z (rad).
+    round: [f64; 3],
+    /// How its last frame differs from its first where it should not, as it goes round.
+    seam: Option<String>,
 }
 
 /// The clips of a task, and what expressions read of them.
@@ -83,7 +89,10 @@ impl Reference {
                     return Err(ConfigError::new(path("files"), why)
                         .help("a longer motion, or env.decimation = 1"));
                 }
-                all.clips.push(Clip { motion, weight: term.weight, loops: term.loops });
+                let (weight, loops) = (term.weight, term.loops);
+                let round = round::leads(model, &motion);
+                let seam = loops.then(|| round::seam(model, &motion)).flatten();
+                all.clips.push(Clip { motion, weight, loops, round, seam });
             }
         }
         Ok(all)
@@ -183,17 +192,15 @@ impl Reference {
             t.clip_loops.push(u32::from(clip.loops));
             share += clip.weight / whole;
             t.clip_share.push(share as f32);
-            // The root: the first body that is not the world.
-            let root = |frame: usize| numbers(motion, LookOf::Pos(1), frame);
-            let ends = [root(0), root(motion.frames - 1)];
-            t.clip_shift.extend((0..2).map(|i| ends[1][i] - ends[0][i]));
+            t.clip_shift.extend(clip.round.map(|x| x as f32));
         }
         let mut end = 0;
         for (look, first) in self.looks.iter().zip(firsts) {
             t.look_kind.push(match look.of {
                 LookOf::Pos(_) => kernels::LOOK_PLACE,
                 LookOf::Quat(_) => kernels::LOOK_TURN,
-                _ => kernels::LOOK_NUMBER,
+                LookOf::LinVel(_) | LookOf::AngVel(_) => kernels::LOOK_VELOCITY,
+                LookOf::JointPos(_) | LookOf::JointVel(_) => kernels::LOOK_NUMBER,
             });
             t.look_at.push(first as u32);
             t.look_ahead.push(look.ahead);
@@ -251,14 +258,14 @@ impl Reference {
     /// The clips, a line each, and what their files' reader noted; then their memory.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for Clip { motion, loops, .. } in &self.clips {
+        for Clip { motion, loops, seam, .. } in &self.clips {
             let round = if *loops { ", goes round" } else { "" };
             let seconds = (motion.frames - 1) as f64 * motion.step;
             lines.push(format!(
                 "{}: {seconds:.2} s, {} frames of {} s{round}",
                 motion.name, motion.frames, motion.step
             ));
-            lines.extend(motion.notes.iter().map(|note| format!("  {note}")));
+            lines.extend(seam.iter().chain(&motion.notes).map(|note| format!("  {note}")));
         }
         if self.is_some() {
             let kib = self.bytes().div_ceil(1024);

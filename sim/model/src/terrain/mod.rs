@@ -127,7 +127,9 @@ impl Terrain {
         let tile = c / self.cells * self.columns + r / self.cells;
         let (r, c) = (r % self.cells, c % self.cells);
         let height = |r, c| f64::from(self.heights[self.index(tile, r, c)]);
-        let low = height(r, c);
+        // Without the mark of a level cell.
+        let low = self.heights[self.index(tile, r, c)].to_bits() & !1;
+        let low = f64::from(f32::from_bits(low));
         let across = height(r + 1, c + 1);
         let rise = match at[1] >= at[0] {
             true => [across - height(r + 1, c), height(r + 1, c) - low],

@@ -219,7 +219,7 @@ fn rows_are_those_of_tasks_with_the_names_written_out() {
     }
     assert!((stats.return_sum - mean).abs() < 1e-6 * mean.abs());
     let listed: f64 = stats.finished.iter().map(|f| f64::from(f.ret)).sum();
-    assert!(stats.finished.len() as u64 == stats.episodes.min(70) && listed != 0.0);
+    assert!(stats.finished.len() as u64 == stats.episodes.min(100) && listed != 0.0);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Pins: the times of observations, rewards and counts; the ends of episodes.
 
-use super::point_mass::{Out, SMALL, build, task};
+use super::point_mass::{Batch, Out, SMALL, build, task};
 use ostler_sim::EpisodeStats;
+use ostler_sim::env::LISTED;
 
 const PUSH: &str = r#"
 [[action]]
@@ -78,12 +79,38 @@ fn a_time_out_truncates_keeps_the_last_observation_and_starts_anew_in_the_same_s
     assert_eq!((stats.episodes, stats.length_sum, stats.terminations[0]), (6, 30.0, 6));
     assert_eq!(stats.reward_sums, [2.0 * 5.0 * 6.0, 2.0 * 600.0]);
     assert_eq!(stats.return_sum, 60.0 + 1200.0);
-    // As many as environments are listed.
-    let listed: Vec<_> = stats.finished.iter().map(|f| (f.env, f.ret, f.length)).collect();
-    assert_eq!(listed, [(0, 105.0, 5), (1, 210.0, 5), (2, 315.0, 5)]);
+    // Steps are counted from the rollout's first.
+    let listed: Vec<_> = stats.finished.iter().map(|f| (f.step, f.env, f.ret, f.length)).collect();
+    let each = [(0, 105.0), (1, 210.0), (2, 315.0)];
+    let both = [4, 9].map(|step| each.map(|(e, ret)| (step, e, ret, 5)));
+    assert_eq!(listed, both.concat());
     env.take_stats(&mut stats);
     assert_eq!((stats.episodes, stats.return_sum, stats.finished.len()), (0, 0.0, 0));
     assert_eq!(stats.reward_sums, [0.0; 2]);
+}
+
+/// The last hundred, and all of the last step in which episodes ended; never more room.
+#[test]
+fn the_last_episodes_are_listed_in_order_of_step_and_environment() {
+    for (n, most) in [(3, LISTED), (130, 130)] {
+        let mut env = build(Batch { n, ..SMALL }, &task(PUSH)).unwrap();
+        let mut out = Out::new(env.spec(), 1);
+        out.reset(&mut env, true);
+        let mut stats = EpisodeStats::with_room(env.spec()).unwrap();
+        let room = stats.finished.capacity();
+        env.begin_rollout();
+        let mut all = Vec::new();
+        for step in 0..400 {
+            out.step(&mut env, &vec![0.0; n]);
+            let late = (0..n).filter(|&e| out.truncated[e] == 1.0);
+            all.extend(late.map(|e| (step, e as u32)));
+        }
+        env.take_stats(&mut stats);
+        let listed: Vec<_> = stats.finished.iter().map(|f| (f.step, f.env)).collect();
+        assert!(all.len() > 2 * LISTED && listed.len() >= LISTED && listed.len() <= most);
+        assert_eq!(listed, all[all.len() - listed.len()..]);
+        assert_eq!(stats.finished.capacity(), room);
+    }
 }
 
 #[test]

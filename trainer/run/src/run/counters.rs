@@ -1,10 +1,11 @@
 //! Counters of a run.
 
 use ostler_sim::EpisodeStats;
+use ostler_sim::env::LISTED;
 use std::collections::VecDeque;
 
 /// Episodes in the rolling mean.
-pub(crate) const WINDOW: usize = 100;
+pub(crate) const WINDOW: usize = LISTED;
 
 /// Counters that survive a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,6 +3,7 @@
 //! `state` is the environments' part of a snapshot, then the native worlds', each
 //! in the snapshot's order, four bytes a number. `work` holds the results of a rollout.
 
+use crate::env::LISTED;
 use crate::task::emit::BREAKS;
 use ostler_base::memory::MemoryError;
 use ostler_engine::device::{Address, Block, Memory};
@@ -17,6 +18,12 @@ pub(super) fn chunks(n: usize) -> usize {
     n.min(1024)
 }
 
+/// How many of the last episodes a device keeps: the listed ones and those of one step, at least.
+/// A power of two, so that places go on where the counter of episodes begins anew.
+pub(super) fn listed(n: usize) -> usize {
+    (n + LISTED).next_power_of_two()
+}
+
 /// Memory of N environments.
 #[derive(Debug)]
 pub(super) struct Blocks {
@@ -24,7 +31,7 @@ pub(super) struct Blocks {
     /// A copy of it, to go back to.
     pub captured: Block,
     pub work: Block,
-    /// Sums of statistics, one finished episode a chunk, number of break records.
+    /// Sums of statistics, numbers of break records and of episodes, the last of these.
     pub totals: Block,
     /// The task's tables, then its expressions' numbers.
     pub numbers: Block,
@@ -58,7 +65,7 @@ fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
     let work = (8 * tally + 4 * width(&STEP, s) + 4 * 3)
         .saturating_mul(n)
         .saturating_add(partial + 4 * BREAKS * s.break_record() + 64);
-    let totals = 8 * (tally + 2) + 16 * chunks + 8;
+    let totals = 8 * (tally + 2) + 8 + 16 * listed(n);
     [state, work, totals]
 }
 
@@ -112,8 +119,10 @@ impl Blocks {
 
         let mut p = Parts { next: self.totals.address() };
         a.total = p.take(s.tally() + 2, 8);
-        let _ = p.take(4 * chunks, 4);
-        a.broken = p.next;
+        a.broken = p.take(1, 4);
+        a.listed = p.take(1, 4);
+        a.list = p.next;
+        a.list_mask = listed(n) as u32 - 1;
         a.physics.top_speed = self.limits.address();
         a.physics.top_place = self.limits.address() + 4 * s.nv as Address;
     }

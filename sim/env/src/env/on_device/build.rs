@@ -184,6 +184,7 @@ impl DeviceEnv {
             noise,
             totals: Some(totals),
             shortfalls: Shortfalls::default(),
+            listed: 0,
             uncounted: false,
             captured: None,
             changing,

@@ -94,8 +94,9 @@ impl DeviceEnv {
     fn forget(&mut self) -> Result<(), DeviceError> {
         if self.uncounted {
             self.launch(Entry::Tally, chunks(self.twin.spec.num_envs))?;
-            // SAFETY: four bytes in a block of `self`.
-            unsafe { self.device.upload(&[0; 4], self.args.broken) }?;
+            // SAFETY: eight bytes in a block of `self`: `listed` is behind `broken`.
+            unsafe { self.device.upload(&[0; 8], self.args.broken) }?;
+            self.listed = 0;
             self.uncounted = false;
         }
         Ok(())

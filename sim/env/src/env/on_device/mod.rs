@@ -105,6 +105,8 @@ pub struct DeviceEnv {
     totals: Option<Reader>,
     /// The physics' shortfalls so far.
     shortfalls: Shortfalls,
+    /// Episodes that the device had listed when statistics were summed last.
+    listed: u32,
     /// Whether steps were taken since statistics were summed.
     uncounted: bool,
     /// The state of [`capture_in_place`](Self::capture_in_place).
@@ -226,9 +228,8 @@ impl DeviceEnv {
 
     /// Statistics since the last call, by two small launches and one copy that is waited
     /// for (two where environments broke); as [`BatchEnv::take_stats`] has them, but for:
-    /// sums are added in another order; `finished` lists at most 1,024 episodes, and of
-    /// each environment the last; environments that broke beyond the first 256 (in no order)
-    /// count as unexamined.
+    /// sums are added in another order; environments that broke beyond the first 256 (in no
+    /// order) count as unexamined.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.

@@ -8,14 +8,14 @@ use ostler_engine::device::DeviceError;
 use ostler_engine::physics::Shortfalls;
 use ostler_engine::stats::{STATS, StatSizes};
 
-/// An episode that ended, as a chunk has it.
+/// An episode that ended, as the device lists it.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Last {
     env: u32,
     ret: f32,
     length: u32,
-    /// 1 + control steps of the rollout before; 0: none.
+    /// 1 + control steps of the rollout before.
     when: u32,
 }
 
@@ -65,27 +65,27 @@ impl DeviceEnv {
             unsolved: total(s.tally() + 1) as u64,
         };
 
-        let chunks = chunks(self.twin.spec.num_envs);
-        let lasts = &bytes[8 * (s.tally() + 2)..][..16 * chunks];
-        let mut lasts: Vec<Last> = lasts
-            .chunks_exact(16)
-            .map(pod_read_unaligned::<Last>)
-            .filter(|l| l.when != 0)
+        let (counts, list) = bytes[8 * (s.tally() + 2)..].split_at(8);
+        let [broken, listed] = pod_read_unaligned::<[u32; 2]>(counts);
+        // The counter and the list go on from call to call.
+        let (new, room) = (listed.wrapping_sub(self.listed), list.len() as u32 / 16);
+        self.listed = listed;
+        let mut lasts: Vec<Last> = (1..=new.min(room))
+            .map(|back| (listed.wrapping_sub(back) % room) as usize)
+            .map(|place| pod_read_unaligned(&list[16 * place..][..16]))
             .collect();
-        lasts.sort_unstable_by_key(|l| (l.when, l.env));
-        for last in lasts {
-            if stats.finished.len() < self.twin.spec.num_envs {
-                stats.finished.push(Finished {
-                    env: last.env,
-                    step: last.when - 1,
-                    ret: last.ret,
-                    length: last.length,
-                });
-            }
-        }
+        lasts.sort_unstable_by_key(|l: &Last| (l.when, l.env));
+        let all = lasts.iter().map(|last| Finished {
+            env: last.env,
+            step: last.when.saturating_sub(1),
+            ret: last.ret,
+            length: last.length,
+        });
+        stats.finished.extend(all);
+        stats.forget_old();
         if !stats.has_metrics() {
             stats.finished_metrics.clear();
         }
-        pod_read_unaligned(&bytes[8 * (s.tally() + 2) + 16 * chunks..][..4])
+        broken
     }
 }

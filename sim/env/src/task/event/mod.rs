@@ -86,7 +86,7 @@ pub(crate) struct Drawn {
 /// # Errors
 /// A mistake in an event, or something that the engine cannot vary.
 pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
-    let mut varied = Vec::new();
+    let (mut varied, mut ends) = (Vec::new(), Vec::new());
     let team = Team::new(cfg)?;
     let defined = Definitions::new(model, cfg, team.names())?;
     let names = Names { defined: &defined, team: &team, agent: None };
@@ -97,6 +97,7 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
                 varied.push(new);
             }
         }
+        ends.push(varied.len());
     }
     for (u, _) in own_delays(model) {
         varied.push(Varied { field: Field::Delay, element: u });
@@ -104,9 +105,15 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
     if varied == model.varied {
         return Ok(Arc::clone(model));
     }
-    let made = native::vary(model, varied);
+    let made = native::vary(model, varied.clone());
     made.map(Arc::new).map_err(|e| {
-        ConfigError::new("task.event", format!("cannot vary {}", e.what)).help(e.remedy)
+        // The first event that is too much, with those before it.
+        let fails = |end: &usize| native::vary(model, varied[..*end].to_vec()).is_err();
+        let path = match ends.iter().position(fails) {
+            Some(e) => format!("task.event[{e}].set"),
+            None => "task.event".to_owned(),
+        };
+        ConfigError::new(path, format!("cannot vary {}", e.what)).help(e.remedy)
     })
 }
 

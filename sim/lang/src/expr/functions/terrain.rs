@@ -71,7 +71,7 @@ pub(crate) const TABLE: &[Function] = &[
         ],
         gives: "one per place",
         rule: Rule::Fixed("m"),
-        doc: "the body's height over the terrain at places of a grid under it, which turns with its heading: `size` is [length, width] (m), places are `resolution` (m) apart, x fastest, from behind on the right to the front on the left. From any height",
+        doc: "the body's height over the terrain at places of a grid under it, which turns with its heading: `size` is [length, width] (m), places are `resolution` (m) apart from its edge on, x fastest, from behind on the right to the front on the left. From any height",
         body: Body::Special(height_scan),
     },
     Function {
@@ -171,12 +171,14 @@ fn height_scan(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
         let why = "a scan's size is 0 or more, its resolution above 0";
         return Err(ExprError::new(call.span.clone(), why));
     }
-    // Single precision's error does not cost a place.
-    let [columns, rows] = size.map(|s| (s / resolution * (1.0 + 1e-6)).floor() + 1.0);
+    // mjlab's `GridPatternCfg.generate_rays`: `arange(-size / 2, size / 2 + resolution / 2,
+    // resolution)`, from the edge on, to half a place beyond the other one. Single precision's
+    // error adds no place.
+    let [columns, rows] = size.map(|s| (s / resolution * (1.0 - 1e-6) + 0.5).ceil());
     few(call, columns * rows)?;
-    let place = |k: usize, count: f64| (k as f64 - (count - 1.0) / 2.0) * resolution;
+    let place = |k: usize, size: f64| k as f64 * resolution - size / 2.0;
     let places = (0..rows as usize).flat_map(|y| (0..columns as usize).map(move |x| (x, y)));
-    let rays = places.map(|(x, y)| [[place(x, columns), place(y, rows), 0.0], [0.0, 0.0, -1.0]]);
+    let rays = places.map(|(x, y)| [[place(x, size[0]), place(y, size[1]), 0.0], [0.0, 0.0, -1.0]]);
     let rays = rays.collect();
     scanned(c, call, ScanKind::Heights, rays, Vec::new())
 }

@@ -200,7 +200,7 @@ impl LeadCollector {
         for (rank, bytes) in all.enumerate() {
             self.stats.add_written(bytes, self.group.first(n, rank) as u32, n)?;
         }
-        self.stats.as_one(n);
+        self.stats.as_one();
         Ok(())
     }
 

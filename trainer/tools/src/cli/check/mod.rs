@@ -328,7 +328,7 @@ fn commands(config: &Config) {
             }
         };
         let when = match term.resample_s {
-            Resample::Every(0.0) => "for the episode".to_string(),
+            Resample::Every(0.0 | f64::INFINITY) => "for the episode".to_string(),
             Resample::Every(s) => format!("every {s} s"),
             Resample::Between([low, high]) => format!("every {low} to {high} s"),
         };
@@ -346,7 +346,11 @@ fn resets(config: &Config) {
         let keys = keys.as_ref().and_then(toml::Value::as_table);
         let keys = keys.into_iter().flatten().filter(|(key, _)| *key != "target");
         let keys: Vec<String> = keys.map(|(key, value)| format!("{key} = {value}")).collect();
-        outln!("  {:20} {}", term.target, keys.join(", "));
+        let what = match keys[..] {
+            [] if term.target.starts_with("quat") => "any orientation, all alike".to_owned(),
+            _ => keys.join(", "),
+        };
+        outln!("  {:20} {what}", term.target);
     }
     let Some(start) = &config.task.start else {
         return;
