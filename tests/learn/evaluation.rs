@@ -199,8 +199,8 @@ fn an_iteration_that_takes_too_long_after_a_signal_is_given_up() {
     let runs = [("a", "sync"), ("b", "async")].map(|(run, kind)| {
         let kind = format!("collector.kind={kind}");
         let args = ["train", "pole.toml", "--out", run, &kind];
-        // Many times the five seconds for a rollout, of which nothing is logged.
-        let set = ["runner.num_steps_per_env=300000", "env.num_envs=2"];
+        // Minutes for a rollout, of which nothing is logged.
+        let set = ["runner.num_steps_per_env=1000000", "env.num_envs=2"];
         let mut child = place.ostler(&[&args[..], &set].concat());
         (run, child.stderr(Stdio::piped()).spawn().unwrap())
     });
