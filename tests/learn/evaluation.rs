@@ -238,7 +238,6 @@ fn what_evaluations_take_is_explained() {
     let said = place.ok(&blind);
     assert!(said.contains("note: guard.max_return_drop = 0.5 does nothing"), "{said}");
     assert!(!place.ok(&blind[..3]).contains("does nothing"));
-    let place = Place::new();
     let refused = |set: &str| place.fails(2, &["train", "pole.toml", "--set", set]);
     for (set, why) in [
         (

@@ -3,8 +3,9 @@
 //!
 //! MuJoCo 4 keeps these apart by element. `<position>` starts from the nearest class around it
 //! whose last actuator is a `<position>`, or a `<general>` with a gain of the same form; without
-//! one it starts anew. `<general>` starts from the nearest class whatever its actuator is. (Found
-//! by trial; `default_laws` in the tests compares random classes with MuJoCo.)
+//! one it starts anew. `<general>` starts from the nearest class whatever its actuator is. (MuJoCo's
+//! XML reference, default/motor; details found by trial. `sim/tests/engine/mjcf_referee/laws.rs`
+//! compares pairs of classes with MuJoCo.)
 
 use super::super::element::{Element, Fault, Read};
 use super::super::value::{BOOL, Keywords, wrong};
