@@ -258,9 +258,10 @@ template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w,
   return nearest_turn(m, w, u, input);
 }
 
-// Gain and bias; where gains vary they are those of a servo: kp, and -kp of the length, -kd of
-// the velocity.
+// Gain and bias; where kp and kd vary they are those of a servo: kp, and -kp of the length, -kd
+// of the velocity.
 template<class R, class M> OSTLER_FN R gain_of(const M& m, const Work<R, M>& w, int u) {
+  if (varies(m, m.vary_gain, u)) return w.vary[m.vary_gain[u]];
   return varied(m, w, m.vary_kp, u, m.act_gain[3 * u]);
 }
 template<class R, class M> OSTLER_FN R bias_of(const M& m, const Work<R, M>& w, int u, int k) {

@@ -38,7 +38,8 @@
   X(ndraw, "draws by distributions: of commands, resets, expressions of starts, noise, biases and events") \
   X(noption, "choices of all draws") \
   X(ncourse, "commands that are velocities of robots") \
-  X(ntimer, "commands that hold for times that are drawn") \
+  X(ntimer, "commands that hold for times that are drawn, or until a condition holds") \
+  X(nresample, "conditions that draw commands anew") \
   X(nfunction, "native functions of the task") \
   X(nnative, "outputs of all native functions") \
   X(nkept, "numbers that native functions remember") \
@@ -198,6 +199,7 @@
   X(command_first, word, 1, ncommand, "first component of the choice") \
   X(command_timer, word, 1, ncommand, "timer of the draws, or NOWHERE") \
   X(command_interval, word, 1, ncommand, "control steps between draws; 0: only where an episode begins") \
+  X(resample_timer, word, 1, nresample, "timer that the condition ends") \
   X(timer_low, real, 1, ntimer, "least control steps between draws") \
   X(timer_high, real, 1, ntimer, "most control steps between draws") \
   X(course_first, word, 1, ncourse, "first component of the velocity") \

@@ -221,6 +221,7 @@
   X(vary_loss, "[nfric]") \
   X(vary_kp, "[nu]") \
   X(vary_kd, "[nu]") \
+  X(vary_gain, "[nu] of actuators that are no servos") \
   X(vary_effort, "[nu] most force, either way") \
   X(vary_friction, "[ncg] its three coefficients") \
   X(lim_weight, "[nlim] inverse weight of a limit") \

@@ -111,20 +111,31 @@ fn trains(folder: &Path, file: &str) {
     said(&mut train);
 }
 
-/// With the robot that is beside it.
-#[test]
-fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
+/// An example with the robot that is beside it is sound, says these lines, and trains.
+fn with_its_robot(file: &str, robot: &str, lines: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let examples = root().join("examples");
     std::fs::create_dir(folder.path().join("robots")).unwrap();
-    for file in ["lift_cube.toml", "robots/franka_cube.xml"] {
+    for file in [file, robot] {
         std::fs::copy(examples.join(file), folder.path().join(file)).unwrap();
     }
-    let checked = said(ostler(folder.path()).args(["check", "lift_cube.toml", "-q"]));
-    for line in ["action: 8 numbers", "binary on finger", "lift_cube.toml is sound"] {
+    let checked = said(ostler(folder.path()).args(["check", file, "-q"]));
+    for line in lines.iter().copied().chain([format!("{file} is sound").as_str()]) {
         assert!(checked.contains(line), "{line}\n{checked}");
     }
-    trains(folder.path(), "lift_cube.toml");
+    trains(folder.path(), file);
+}
+
+#[test]
+fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
+    let lines = ["action: 8 numbers", "binary on finger"];
+    with_its_robot("lift_cube.toml", "robots/franka_cube.xml", &lines);
+}
+
+#[test]
+fn a_quadrotor_flies_from_goal_to_goal() {
+    let lines = ["for the episode, or when there", "gain(*) at every reset, 4 numbers"];
+    with_its_robot("quadrotor.toml", "robots/quadrotor.xml", &lines);
 }
 
 /// With mjlab's robot, from its wheel.

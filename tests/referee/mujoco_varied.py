@@ -111,6 +111,7 @@ class Varied:
             "friction": lambda: model.geom_friction[i],
             "stiffness": lambda: model.jnt_stiffness[i : i + 1],
             "qpos0": lambda: model.qpos0[model.jnt_qposadr[i] :][:1],
+            "gain": lambda: model.actuator_gainprm[i, :1],
             "kp": lambda: model.actuator_gainprm[i, 4 * self.motor(model, i) :][:1],
             "kd": lambda: model.actuator_gainprm[i, 6:7]
             if self.motor(model, i)
@@ -144,6 +145,8 @@ class Varied:
             model.qpos0[model.jnt_qposadr[i]] = x[0]
         elif field in ("kp", "kd") and self.motor(model, i):
             model.actuator_gainprm[i, 4 if field == "kp" else 6] = x[0]
+        elif field == "gain":
+            model.actuator_gainprm[i, 0] = x[0]
         elif field == "kp":
             model.actuator_gainprm[i, 0] = x[0]
             model.actuator_biasprm[i, 1] = -x[0]

@@ -112,11 +112,15 @@ template<class L> OSTLER_FN_PART void steer(const EnvArgs& a, const L& lanes) {
   }
 }
 
-// Draws the commands that are due in environments that go on.
-OSTLER_FN void command(const EnvArgs& a, const Block b) {
+// Draws the commands that are due in environments that go on, those whose conditions hold too.
+OSTLER_FN void command(const EnvArgs& a, const Block b, const Terms& terms) {
   const Task& t = task_of(a);
   const long n = a.n, e = b.first;
   const unsigned* age = a.age + e;
+  terms.resamples([&](int k, const auto& value) OSTLER_INLINE {
+    unsigned* left = a.timer + a.resample_timer[k] * n + e;
+    OSTLER_EACH(l) left[l] = value(0, l) != 0.0f ? 1u : left[l];
+  });
   for (int k = 0; k < t.ntimer; k++) {
     unsigned* left = a.timer + k * n + e;
     OSTLER_EACH(l) left[l] -= left[l] != 0;

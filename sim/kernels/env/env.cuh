@@ -7,14 +7,19 @@
 #define OSTLER_RECORD(name, kind, factor, size, begin, seen, says) \
   OSTLER_ROLLED for (int k = 0; k < factor * Task::size; k++) *to++ = bits_of(s.name[OSTLER_AT_##kind(k, 0, factor * Task::size)]);
 
+// Adds 1 to what all threads of a launch count up, and returns what it was.
+OSTLER_FN unsigned count_up(unsigned* of) {
+#ifdef __CUDACC__
+  return atomicAdd(of, 1u);
+#else
+  return (*of)++;
+#endif
+}
+
 // The state in which an environment broke, for the host to examine: of the first BREAKS
 // since statistics were taken. Laid out as sim/env/src/env/on_device/breaks.rs reads it.
 OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
-#ifdef __CUDACC__
-  const unsigned place = atomicAdd(a.broken, 1u);
-#else
-  const unsigned place = (*a.broken)++;
-#endif
+  const unsigned place = count_up(a.broken);
   if (place >= Task::BREAKS) return;
   const long n = a.n;
   unsigned* to = a.breaks + (long)place * Task::BREAK;
@@ -47,11 +52,7 @@ OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
 // An episode that ended, for the host. The list is longer than one step's episodes, so that no two
 // threads of a launch write the same place; within a step they come in no order.
 OSTLER_FN void list_episode(const EnvArgs& a, const long e) {
-#ifdef __CUDACC__
-  const unsigned place = atomicAdd(a.listed, 1u);
-#else
-  const unsigned place = (*a.listed)++;
-#endif
+  const unsigned place = count_up(a.listed);
   const long n = a.n;
   unsigned* to = a.list + 4 * (long)(place & a.list_mask);
   to[0] = (unsigned)e;

@@ -46,7 +46,7 @@ OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
   if (natives) call_natives(a, b, terms, NATIVE_JUDGE, a.bits + b.first);
   judge(a, b, terms);
   measure(a, b, terms);
-  command(a, b);
+  command(a, b, terms);
   events(a, b);
   renew_states(a, b, terms);
   if (natives) call_natives(a, b, terms, NATIVE_SEE, a.bits + b.first);

@@ -2,7 +2,7 @@
 // task (sim/env/src/task/emit); on a host an interpreter has them, one call a block and term.
 #pragma once
 
-enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC, TERM_START, TERM_UNTIL, TERM_CLIMB };
+enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC, TERM_START, TERM_UNTIL, TERM_CLIMB, TERM_RESAMPLE };
 
 #ifdef OSTLER_BLOCK
 typedef TaskSizes Task;
@@ -52,6 +52,8 @@ struct Terms {
   // Whether an episode's end leads to a higher level of the terrain, and to a lower one.
   template<class F> OSTLER_FN void climbs(F f) const { each(TERM_CLIMB, a.tile_climbs[0] ? 2 : 0, f); }
   template<class F> OSTLER_FN void untils(F f) const { each(TERM_UNTIL, a.size.nuntil, f); }
+  // Whether commands are drawn anew.
+  template<class F> OSTLER_FN void resamples(F f) const { each(TERM_RESAMPLE, a.size.nresample, f); }
   // Their first values: of those that read native functions, or of the others.
   template<class F> OSTLER_FN void begins(bool of_natives, F f) const {
     for (int k = 0; k < a.size.ncell; k++)

@@ -145,6 +145,13 @@ impl Actuator {
         follows && self.muscle.is_none() && gain != 0.0 && bias == -gain
     }
 
+    /// Whether its force is a gain times its input: no servo, muscle or DC motor, and not switched
+    /// off.
+    pub fn is_motor(&self) -> bool {
+        let plain = self.motor.is_none() && self.muscle.is_none() && self.element != "dcmotor";
+        plain && self.enabled && self.bias[1..] == [0.0; 2]
+    }
+
     /// The joint it drives, if it drives one.
     pub fn joint(&self) -> Option<usize> {
         match self.transmission {

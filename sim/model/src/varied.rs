@@ -36,6 +36,8 @@ pub enum Field {
     Kp,
     /// Damping of a servo, `-biasprm[2]`: 1.
     Kd,
+    /// Gain of an actuator that is no servo, `gainprm[0]`: 1. The bias stays.
+    Gain,
     /// Most force of an actuator, either way (N or N m), `forcerange`: 1.
     Effort,
     /// Physics steps by which the controls of a motor arrive late: 1.
@@ -47,7 +49,7 @@ pub enum Field {
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Gravity,
         Self::Mass,
         Self::Com,
@@ -61,6 +63,7 @@ impl Field {
         Self::Qpos0,
         Self::Kp,
         Self::Kd,
+        Self::Gain,
         Self::Effort,
         Self::Delay,
         Self::Wrench,
@@ -82,6 +85,7 @@ impl Field {
             Self::Qpos0 => "qpos0",
             Self::Kp => "kp",
             Self::Kd => "kd",
+            Self::Gain => "gain",
             Self::Effort => "effort",
             Self::Delay => "delay",
             Self::Wrench => "wrench",
@@ -169,7 +173,7 @@ impl Model {
             Field::Frictionloss => joint.map(|j| vec![j.frictionloss]),
             Field::Stiffness => joint.map(|j| vec![j.stiffness]),
             Field::Qpos0 => joint.map(|j| vec![self.qpos0[j.qpos_adr]]),
-            Field::Kp => actuator.map(|a| vec![a.gain[0]]),
+            Field::Kp | Field::Gain => actuator.map(|a| vec![a.gain[0]]),
             Field::Kd => actuator.map(|a| vec![-a.bias[2]]),
             Field::Effort => actuator.map(|a| vec![a.forcerange.map_or(f64::INFINITY, |r| r[1])]),
             // Without a motor there is none.

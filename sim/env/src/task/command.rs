@@ -5,13 +5,19 @@ mod held;
 mod velocity;
 
 use super::read::{Names, unique};
+use super::team::Team;
+use super::term::{Kind, Term};
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
 use ostler_lang::draw::{Draw, share};
-use ostler_lang::expr::Unit;
+use ostler_lang::expr::{Scope, Type, Unit};
 use ostler_model::Model;
 use std::collections::HashSet;
 pub(crate) use velocity::Course;
+
+/// Control steps of a timer that only a condition ends: more than two years of 50 a second. A
+/// `unsigned` of the kernels holds it, and a float says it exactly.
+const NEVER: f32 = 4e9;
 
 /// The compiled command terms.
 #[derive(Debug, Clone)]
@@ -21,8 +27,13 @@ pub struct Commands {
     pub(super) components: Vec<Component>,
     /// Velocities of robots.
     pub(crate) courses: Vec<Course>,
-    /// Control steps between draws that are drawn themselves: least and most, not whole.
+    /// Control steps between draws that are drawn themselves, or that a condition may end: least
+    /// and most, not whole.
     pub(super) timers: Vec<[f32; 2]>,
+    /// Conditions that draw commands anew.
+    pub(super) conditions: Vec<Term>,
+    /// The timer that each of them ends.
+    pub(super) ended: Vec<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -82,30 +93,34 @@ impl Commands {
             components: Vec::new(),
             courses: Vec::new(),
             timers: Vec::new(),
+            conditions: Vec::new(),
+            ended: Vec::new(),
         };
         let mut seen = HashSet::new();
         for (t, term) in terms.iter().enumerate() {
             let path = format!("task.command[{t}]");
             let timing = Timing::compile(term.resample_s, step_dt, &path)?;
-            let frame = term.frame.as_deref().unwrap_or_default();
-            for agent in team.agents_of(&[&term.name, &term.unit, frame]) {
+            for agent in team.agents_of(&texts(term)) {
                 let name = team.fill(agent, &term.name);
                 if agent.is_some_and(|agent| agent > 0) && name == term.name {
                     let why = format!(
-                        "\"{name}\" would be every agent's: `frame` or `unit` names {{agent}}, the \
-                         name does not"
+                        "\"{name}\" would be every agent's: `frame`, `unit` or `resample_when` names \
+                         {{agent}}, the name does not"
                     );
                     return Err(ConfigError::new(format!("{path}.name"), why)
                         .help(format!("name = \"{{agent}}_{name}\"")));
                 }
                 unique(&mut seen, &name, format!("{path}.name"))?;
+                let until = term.resample_when.is_some();
                 let when = match timing {
-                    Timing::Every(steps) => When::Every(steps),
-                    Timing::Between(steps) => {
-                        all.timers.push(steps);
-                        When::Timer(all.timers.len() - 1)
-                    }
+                    Timing::Every(steps) if !until => When::Every(steps),
+                    Timing::Every(0) => all.timer([NEVER; 2]),
+                    Timing::Every(steps) => all.timer([steps as f32; 2]),
+                    Timing::Between(steps) => all.timer(steps),
                 };
+                if until {
+                    all.ended.push(all.timers.len() - 1);
+                }
                 let first = all.components.len();
                 let unit = team.fill(agent, &term.unit).into_owned();
                 Unit::known(&unit, &format!("{path}.unit"))?;
@@ -128,10 +143,46 @@ impl Commands {
         Ok(all)
     }
 
+    /// A timer of its own.
+    fn timer(&mut self, steps: [f32; 2]) -> When {
+        self.timers.push(steps);
+        When::Timer(self.timers.len() - 1)
+    }
+
     /// Components of all commands.
     pub fn width(&self) -> usize {
         self.components.len()
     }
+}
+
+/// Texts of a command that may name an agent.
+fn texts(term: &CommandTerm) -> [&str; 4] {
+    let given = [&term.frame, &term.resample_when].map(|text| text.as_deref().unwrap_or_default());
+    [&term.name, &term.unit, given[0], given[1]]
+}
+
+/// `resample_when` of the terms: a condition for each timer in [`Commands::ended`].
+pub(super) fn conditions(
+    scope: &Scope<'_>,
+    terms: &[CommandTerm],
+    team: &Team,
+) -> Result<Vec<Term>, ConfigError> {
+    let mut all = Vec::new();
+    for (t, term) in terms.iter().enumerate() {
+        let Some(text) = &term.resample_when else {
+            continue;
+        };
+        for agent in team.agents_of(&texts(term)) {
+            let path = format!("task.command[{t}].resample_when");
+            let made = Term::compile(Kind::Resample, scope, (team, agent), text, path)?;
+            if *made.program.ty() != Type::Bool {
+                let why = "this is a number: the command is drawn anew where a condition holds";
+                return Err(made.refused(text, why.to_string(), "compare it: ... < 0.2"));
+            }
+            all.push(made);
+        }
+    }
+    Ok(all)
 }
 
 /// Time between draws in control steps.

@@ -105,7 +105,7 @@ impl Task {
         }
         let names = read::Names { defined: &defined, team: &team, agent: None };
         let named = pose::Pose::named(model, cfg.default_pose.as_deref(), names)?;
-        let commands = command::Commands::compile(model, &cfg.command, names, step_dt)?;
+        let mut commands = command::Commands::compile(model, &cfg.command, names, step_dt)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
             let path = format!("task.params.{name}");
@@ -162,12 +162,14 @@ impl Task {
         actions.use_encoders(model, &cfg.action, &observations, &team)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
         let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
+        let conditions = command::conditions(&scope, &cfg.command, &team)?;
         let mut ground = terrain::Ground::compile(&scope, cfg.terrain.as_ref(), &team)?;
         shared_alike(&team, &actions, &observations)?;
         start.random = draws.finish();
         let history = history.finish();
-        let readers = (&score, &metrics, &observations, &history);
+        let readers = (&score, &metrics, &conditions[..], &observations, &history);
         natives.finish(model, &commands.scope, readers)?;
+        commands.conditions = conditions;
         events.show(&drawn);
         let (contacts, scans) = readings.finish();
         ground.look(model, scans);
@@ -198,7 +200,8 @@ impl Task {
     pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
         let steps = self.score.terms().chain(self.metrics.terms()).chain(self.observations.terms());
         let starts = self.reset.terms().chain(&self.start.conditions);
-        steps.chain(starts).chain(self.natives.terms()).chain(&self.ground.climbs)
+        let others = self.ground.climbs.iter().chain(&self.commands.conditions);
+        steps.chain(starts).chain(self.natives.terms()).chain(others)
     }
 
     /// The expression that the kernels of `kernels/env` call so, by a `TERM_*` of theirs.
@@ -214,6 +217,7 @@ impl Task {
             kernels::TERM_START => self.reset.exprs[term].term.code(),
             kernels::TERM_UNTIL => self.start.conditions[term].code(),
             kernels::TERM_CLIMB => self.ground.climbs[term].code(),
+            kernels::TERM_RESAMPLE => self.commands.conditions[term].code(),
             _ => unreachable!("no kind of terms"),
         }
     }
@@ -249,7 +253,7 @@ impl Task {
 
     /// Evaluates every expression once, as a control step does; for measurements.
     pub fn evaluate(&self, inputs: &Inputs<'_>, scratch: &mut Scratch) {
-        let kinds = [Kind::Seen, Kind::Reward, Kind::End, Kind::Metric];
+        let kinds = [Kind::Seen, Kind::Reward, Kind::End, Kind::Metric, Kind::Resample];
         for term in self.terms().filter(|t| kinds.contains(&t.kind)) {
             term.program.eval(inputs, scratch);
         }

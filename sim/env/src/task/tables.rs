@@ -33,6 +33,7 @@ impl Task {
             noption: self.draws().map(|draw| draw.map_or(0, |d| d.choices.len())).sum(),
             ncourse: self.commands.courses.len(),
             ntimer: self.commands.timers.len(),
+            nresample: self.commands.ended.len(),
             nfunction: self.natives.functions.len(),
             nnative: self.natives.outputs(),
             nkept: self.natives.kept(),
@@ -223,6 +224,7 @@ fn commands(t: &mut Tables, commands: &Commands) {
         t.command_timer.push(timer);
         t.command_interval.push(interval);
     }
+    t.resample_timer.extend(commands.ended.iter().map(|&timer| timer as u32));
     for [low, high] in &commands.timers {
         t.timer_low.push(*low);
         t.timer_high.push(*high);

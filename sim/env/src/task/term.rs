@@ -1,5 +1,5 @@
 //! An expression of the task with what it is for: rewards, terminations, metrics, observations,
-//! starts, their conditions, levels of a terrain, inputs of native functions.
+//! starts, their conditions, levels of a terrain, new commands, inputs of native functions.
 
 use super::read::unique;
 use super::team::{AgentIndex, Team};
@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Start,
     Until,
     Climb,
+    /// Draws a command anew.
+    Resample,
     /// Of this native function.
     Input(usize),
 }
@@ -47,6 +49,7 @@ impl Kind {
             Self::Start => format!("term_start_{index}"),
             Self::Until => format!("term_until_{index}"),
             Self::Climb => format!("term_climb_{index}"),
+            Self::Resample => format!("term_resample_{index}"),
             Self::Input(function) => format!("term_native_{function}_{index}"),
         }
     }

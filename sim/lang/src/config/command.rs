@@ -42,6 +42,9 @@ pub struct CommandTerm {
     #[serde(default)]
     #[schemars(title = "a number, `inf` or a range [low, high]")]
     pub resample_s: Resample,
+    /// Condition that draws it anew at the end of a control step, and its time from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resample_when: Option<String>,
     /// Of velocities: the body whose velocity is meant; without it the one body with a free
     /// joint.
     #[serde(default, skip_serializing_if = "Option::is_none")]

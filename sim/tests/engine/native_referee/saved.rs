@@ -3,6 +3,7 @@
 
 use super::engine::{Findings, due, files};
 use super::reference::{gymnasium, mujoco, reference};
+use ostler_sim::Model;
 use ostler_sim::model::mjcf;
 use serde_json::json;
 
@@ -40,7 +41,8 @@ fn models_that_mujoco_has_saved_are_the_same() {
             (m.nq, m.nv, m.na, m.actuators.len(), bodies, geoms)
         };
         assert_eq!(sizes(&model), sizes(&again), "{name}");
-        if due(&name, &again) {
+        // The saved file has the machine's paths: what is proved hangs on what is read of it.
+        if due(&name, &Model { sources: Vec::new(), ..again.clone() }) {
             let answers = reference(&mut mujoco, &saved, &again, STATES, 3);
             findings.check(&name, &again, &answers);
         }

@@ -50,6 +50,7 @@ fn elements(model: &Model, field: Field) -> Vec<Varied> {
         // Only motors with laws of their own have one: sim/tests/env/task_robot.rs.
         Field::Delay => Vec::new(),
         Field::Kp | Field::Kd => (0..model.nu()).filter(servo).collect(),
+        Field::Gain => (0..model.nu()).filter(|u| model.actuators[*u].is_motor()).collect(),
         Field::Effort => (0..model.nu()).filter(|u| model.actuators[*u].muscle.is_none()).collect(),
         Field::Qpos0 => (0..model.joints.len()).filter(|j| model.joints[*j].is_scalar()).collect(),
         _ => (0..model.joints.len()).filter(|j| model.joints[*j].kind != JointKind::Free).collect(),
@@ -168,4 +169,5 @@ fn joints_of_features_agree_with_mujoco() {
 #[test]
 fn actuators_of_features_agree_with_mujoco() {
     of_features(&[Field::Kp, Field::Kd, Field::Effort]);
+    of_features(&[Field::Gain]);
 }

@@ -88,6 +88,53 @@ fn times_between_draws_are_drawn_anew() {
     assert!(lengths[6..=10].iter().all(|n| *n > 1000), "{lengths:?}");
 }
 
+/// As mjlab's and Isaac Lab's `update_goal_on_success`: a goal that is reached makes place for the
+/// next one, whose time begins then.
+#[test]
+fn a_condition_draws_a_command_anew() {
+    // The first command of one environment in each of so many control steps of 0.02 s.
+    let seen = |command: &str, steps: usize| -> Vec<f32> {
+        let b = Batch { n: 1, steps: 400, ..SMALL };
+        let mut env = build(b, &task(&seeing(command, "command.c"))).unwrap();
+        let mut out = Out::new(env.spec(), 1);
+        out.reset(&mut env, false);
+        let mut all = vec![out.policy[0]];
+        for _ in 0..steps {
+            out.step(&mut env, &[0.0]);
+            all.push(out.policy[0]);
+        }
+        all
+    };
+    let changes =
+        |all: &[f32]| -> Vec<usize> { (1..all.len()).filter(|&i| all[i] != all[i - 1]).collect() };
+    let at_three = "range = [[0, 1]]\nresample_when = \"step_count == 3\"\n";
+    assert_eq!(changes(&seen(at_three, 200)), [3]);
+    let timed = format!("{at_three}resample_s = 0.2\n");
+    assert_eq!(changes(&seen(&timed, 40)), [3, 13, 23, 33]);
+    let between = format!("{at_three}resample_s = [0.1, 0.2]\n");
+    let drawn = changes(&seen(&between, 100));
+    assert_eq!(drawn[0], 3);
+    assert!(drawn.windows(2).all(|w| (5..=10).contains(&(w[1] - w[0]))), "{drawn:?}");
+    // It reads the command as it was, and holds until it is small.
+    let small = seen("range = [[0, 1]]\nresample_when = \"command.c > 0.2\"", 60);
+    let first = small.iter().position(|x| *x <= 0.2).unwrap();
+    assert_eq!(changes(&small), (1..=first).collect::<Vec<_>>());
+    // Of velocities, all of it.
+    let fast = "kind = \"velocity\"\nframe = \"trunk\"\nlin_vel_x = [0, 1]\nlin_vel_y = [0, 1]\n\
+                resample_when = \"command.c.x > 0.2\"";
+    let mut env = free(&seeing(fast, "command.c"), 64);
+    let mut out = Out::new(env.spec(), 1);
+    out.reset(&mut env, false);
+    for _ in 0..40 {
+        let before = out.policy.clone();
+        out.step(&mut env, &[0.0; 64]);
+        for (a, b) in before.chunks(3).zip(out.policy.chunks(3)) {
+            assert_eq!(a[0] > 0.2, a[0] != b[0], "{a:?} {b:?}");
+            assert_eq!(a[0] > 0.2, a[1] != b[1], "{a:?} {b:?}");
+        }
+    }
+}
+
 /// A free body in space.
 fn free(task_text: &str, n: usize) -> BatchEnv {
     let xml = r#"<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody>
@@ -200,6 +247,8 @@ fn mistakes_say_what_would_be_right() {
         ("range = [[0, 1]]\nstd = [1]", "std", "distribution = \"normal\""),
         ("range = [[0, 1]]\nresample_s = [0.2, 0.1]", "resample_s", "upside down"),
         ("range = [[0, 1]]\nresample_s = [0, 0.1]", "resample_s", "not a number of control steps"),
+        ("range = [[0, 1]]\nresample_when = \"qpos[0]\"", "resample_when", "compare it"),
+        ("range = [[0, 1]]\nresample_when = \"near\"", "resample_when", "unknown name"),
         ("range = [[0, 1]]\nstanding = 0.1", "standing", "kind = \"velocity\""),
         ("kind = \"velocity\"\nrange = [[0, 1]]", "range", "lin_vel_x"),
         ("kind = \"velocity\"\nlin_vel_x = [1, 0]", "lin_vel_x", "upside down"),

@@ -549,6 +549,7 @@ name = "log"
 range = [[0.5, 2], [1, 3]]
 distribution = "log_uniform"
 resample_s = [0.05, 0.2]
+resample_when = "norm(action_rate) > 2.5"
 [[command]]
 name = "normal"
 mean = [1, 2, 3]
@@ -560,7 +561,7 @@ resample_s = 0.1
 name = "exponential"
 mean = [0.5]
 distribution = "exponential"
-resample_s = [0.01, 0.1]
+resample_when = "command.exponential > 1"
 [[command]]
 name = "cut"
 range = [[0.2, 1], [3, 4]]
@@ -597,7 +598,8 @@ standing = 0.1
 forward = 0.2
 world = 0.3
 deadband = 0.2
-resample_s = [0.05, 0.2]
+resample_s = 0.2
+resample_when = "norm(1 * command.twist.xy - lin_vel_body(torso).xy) > 0.8"
 [[command]]
 name = "slow"
 kind = "velocity"
@@ -654,13 +656,20 @@ expr = "bernoulli(0.3) ? side : atan2(qvel[1], qvel[0])"
 [start]
 until = ["upright(torso) > 0.2", "norm(command.twist.xy - lin_vel(torso).xy) < log_uniform(0.2, 2)"]
 tries = 5
+[[event]]
+name = "strength"
+when = "reset"
+set = "gain(*)"
+operation = "scale"
+range = [0.5, 1.5]
 "#;
     let mut s = setup("ant", 9);
     let keys: TaskConfig = toml::from_str(&format!("robot = \"\"\n{commands}")).unwrap();
     (s.task.command, s.task.reset) = (keys.command, keys.reset);
     (s.task.lets, s.task.state, s.task.start) = (keys.lets, keys.state, keys.start);
+    s.task.event = keys.event;
     let seen = &mut s.task.observation[0].expr;
-    *seen = format!("[{seen}, command, state.side]");
+    *seen = format!("[{seen}, command, state.side, gain()]");
     s.env.episode_length_s = 0.5;
     let counted = compare("commands", &s, 150, true, |_, _| {});
     assert!(counted.is_none_or(|(episodes, _)| episodes > 30), "{counted:?}");

@@ -162,6 +162,7 @@ agents = ["blue"]
 name = "{agent}_goal"
 range = [[-1, 1], [-1, 1]]
 resample_s = 0.1
+resample_when = "norm(command.{agent}_goal) < 0.5"
 [[observation]]
 name = "own"
 expr = "[joint_pos(\"{agent}_*\"), joint_vel(\"{agent}_*\"), command.{agent}_goal, action]"

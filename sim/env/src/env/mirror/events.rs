@@ -126,7 +126,7 @@ fn reflected(model: &Model, mirror: &Mirror, aim: Aim) -> Option<(Aim, f32)> {
                     (mirror.joints[element], k, 1.0)
                 }
                 Field::Qpos0 => (mirror.joints[element], k, mirror.signs[element] as f32),
-                Field::Kp | Field::Kd | Field::Effort | Field::Delay => {
+                Field::Kp | Field::Kd | Field::Gain | Field::Effort | Field::Delay => {
                     (mirror.actuators[element].0, k, 1.0)
                 }
             };

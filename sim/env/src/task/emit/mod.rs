@@ -137,6 +137,7 @@ impl Writer<'_> {
             ("observations", Kind::Seen, seen.collect()),
             ("untils", Kind::Until, ones(task.start.conditions.len())),
             ("climbs", Kind::Climb, ones(task.ground.climbs.len())),
+            ("resamples", Kind::Resample, ones(task.commands.conditions.len())),
         ] {
             let terms = widths.into_iter().enumerate();
             self.list(name, terms.map(|(i, len)| (i, len, kind.function(i))));

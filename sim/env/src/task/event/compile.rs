@@ -358,7 +358,7 @@ impl Compiler<'_> {
         let element = match of.field {
             Field::Gravity => return "gravity".into(),
             Field::Friction => &self.model.geoms[i].name,
-            Field::Kp | Field::Kd | Field::Effort => &self.model.actuators[i].name,
+            Field::Kp | Field::Kd | Field::Gain | Field::Effort => &self.model.actuators[i].name,
             Field::Mass | Field::Com | Field::Moments | Field::Tensor | Field::Wrench => {
                 &self.model.bodies[i].name
             }

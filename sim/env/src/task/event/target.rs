@@ -50,7 +50,7 @@ const ANY: f64 = f64::NEG_INFINITY;
 const POSITIVE: f64 = 1e-9;
 
 /// All quantities, as `set` names them.
-const QUANTITIES: [Quantity; 19] = [
+const QUANTITIES: [Quantity; 20] = [
     quantity("friction", "geom", Some(Field::Friction), 0..3, 0.0),
     quantity("mass", "body", Some(Field::Mass), 0..1, POSITIVE),
     quantity("com", "body", Some(Field::Com), 0..3, ANY),
@@ -64,6 +64,7 @@ const QUANTITIES: [Quantity; 19] = [
     quantity("joint_offset", "joint", Some(Field::Qpos0), 0..1, ANY),
     quantity("kp", "actuator", Some(Field::Kp), 0..1, 0.0),
     quantity("kd", "actuator", Some(Field::Kd), 0..1, 0.0),
+    quantity("gain", "actuator", Some(Field::Gain), 0..1, ANY),
     quantity("effort_limit", "actuator", Some(Field::Effort), 0..1, 0.0),
     quantity("gravity", "", Some(Field::Gravity), 0..3, ANY),
     quantity("vel", "body", None, 0..6, ANY),
@@ -228,6 +229,13 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
                 return refused(
                     format!("\"{name}\" has no {}: it is no position actuator", q.name),
                     "position actuators have gains",
+                );
+            }
+            "gain" if !model.actuators[i].is_motor() => {
+                let name = &model.actuators[i].name;
+                return refused(
+                    format!("\"{name}\" is no motor: gain(...) is that of motors alone"),
+                    "kp(...) and kd(...) are the gains of position actuators",
                 );
             }
             "joint_offset" if !model.joints[i].is_scalar() => {

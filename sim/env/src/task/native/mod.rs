@@ -177,6 +177,9 @@ fn units(term: &NativeTerm, path: &str) -> Result<Vec<Unit>, ConfigError> {
     }
 }
 
+/// What may read the functions' outputs; the third are conditions that draw commands anew.
+type Readers<'a> = (&'a Score, &'a Metrics, &'a [Term], &'a Observations, &'a History);
+
 impl Natives {
     /// The functions that `scope` knows, with their inputs.
     ///
@@ -247,7 +250,7 @@ impl Natives {
         &mut self,
         model: &Model,
         commands: &[(String, usize, String)],
-        (score, metrics, observations, history): (&Score, &Metrics, &Observations, &History),
+        (score, metrics, resamples, observations, history): Readers<'_>,
     ) -> Result<(), ConfigError> {
         if self.functions.is_empty() {
             return Ok(());
@@ -255,7 +258,7 @@ impl Natives {
         let cells = || history.cells().iter();
         let states = cells().filter(|c| c.kind().is_state()).map(|c| c.next());
         let others = cells().filter(|c| !c.kind().is_state()).map(|c| c.next());
-        let judged = score.terms().chain(metrics.terms()).map(Term::code);
+        let judged = score.terms().chain(metrics.terms()).chain(resamples).map(Term::code);
         let judged: Vec<&Code> = judged.chain(states).collect();
         let seen = observations.terms().map(Term::code);
         let seen: Vec<&Code> = seen.chain(others).collect();

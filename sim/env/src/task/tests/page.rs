@@ -35,7 +35,7 @@ fn generated(file: &str, name: &str, text: &str) {
         std::fs::write(&draft, new).unwrap();
         return std::fs::rename(draft, path).unwrap();
     }
-    assert_eq!(&page[start..end], text, "{name}: run with UPDATE_DOCS=1");
+    assert!(&page[start..end] == text, "docs/{file}, {name}: run with UPDATE_DOCS=1");
 }
 
 /// The tasks of the page's complete examples.
@@ -185,6 +185,8 @@ fn names_from_other_programs_lead_to_expressions() {
 [task]
 [task.names]
 foot = ["FR", "FL", "RR", "RL"]
+[task.let]
+fallen = "upright(trunk) < 0.5"
 [[task.action]]
 actuators = ["*"]
 [[task.command]]

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What a sound event changes: parts, an operation that is possible, ranges for it. Of quantities
 /// that share numbers each has the same letter.
-const SOUND: [(char, &str, Operation, [f64; 2]); 25] = {
+const SOUND: [(char, &str, Operation, [f64; 2]); 26] = {
     use Operation::{Abs, Add, Scale};
     [
         ('f', "friction(foot_*)[0]", Abs, [0.3, 1.5]),
@@ -32,6 +32,7 @@ const SOUND: [(char, &str, Operation, [f64; 2]); 25] = {
         ('o', "joint_offset(*)", Add, [-0.05, 0.05]),
         ('k', "kp(motor_*)", Scale, [0.8, 1.2]),
         ('m', "kd(motor_1)", Add, [0.1, 0.2]),
+        ('p', "gain(motor_*)", Scale, [0.8, 1.2]),
         ('e', "effort_limit(*)", Abs, [1.0, 20.0]),
         ('g', "gravity", Add, [-1.0, 1.0]),
         ('g', "gravity[2]", Scale, [0.5, 1.1]),
@@ -53,13 +54,16 @@ pub fn vary(cfg: &mut TaskConfig, d: &mut Dice, wild: bool) -> Vec<String> {
     if d.chance(50) {
         actuators(cfg, d, wild);
     }
-    // Gains are those of servos: of the actuators that the task makes.
+    // kp and kd are those of servos: of the actuators that the task makes. Others are motors.
     let servos =
         (cfg.actuator.iter()).any(|a| a.network.is_none() && a.joints.iter().any(|j| j == "hip_*"));
     let mut taken = Vec::new();
     for i in 0..d.below(5) {
         let (letter, set, operation, range) = SOUND[d.below(SOUND.len())];
-        if taken.contains(&letter) || ("km".contains(letter) && !servos) {
+        if taken.contains(&letter)
+            || ("km".contains(letter) && !servos)
+            || (letter == 'p' && !cfg.actuator.is_empty())
+        {
             continue;
         }
         taken.push(letter);
@@ -151,6 +155,7 @@ fn spoil(d: &mut Dice, event: &mut EventTerm) {
                     "damping",
                     "kp",
                     "kd",
+                    "gain",
                     "effort_limit",
                     "gravity",
                     "vel",

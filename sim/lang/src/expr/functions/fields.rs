@@ -145,6 +145,14 @@ pub(crate) const TABLE: &[Function] = &[
         Field::Kd
     ),
     of_all!(
+        "gain",
+        Kind::Actuator,
+        "one per actuator",
+        "any",
+        "forces of motors at a control of 1, before the gear (`gainprm[0]`); all actuators without names",
+        Field::Gain
+    ),
+    of_all!(
         "effort_limit",
         Kind::Actuator,
         "one per actuator",
@@ -209,6 +217,8 @@ pub fn field_unit(model: &Model, of: Varied, number: usize) -> Unit {
         Field::Qpos0 => of_joint(joint(), "m", "rad"),
         Field::Kp => of_joint(driven(), "N/m", "N m/rad"),
         Field::Kd => of_joint(driven(), "N s/m", "N m s/rad"),
+        // Of a control, whose unit is not known.
+        Field::Gain => "any",
         Field::Effort => of_joint(driven(), "N", "N m"),
         Field::Delay => "-",
         Field::Wrench if number < 3 => "N",
@@ -319,8 +329,8 @@ fn of_kind(c: &mut Checker<'_>, call: &Call, kind: Kind, of: Field) -> Result<Va
     };
     let mut comps = Vec::new();
     for e in call.elements().unwrap_or(all) {
-        if matches!(of, Field::Kp | Field::Kd) {
-            has_gains(c, call, e.index)?;
+        if matches!(of, Field::Kp | Field::Kd | Field::Gain) {
+            has_gains(c, call, of, e.index)?;
         }
         c.reads(e);
         comps.extend(numbers(c, of, e.index, 0..1));
@@ -328,15 +338,19 @@ fn of_kind(c: &mut Checker<'_>, call: &Call, kind: Kind, of: Field) -> Result<Va
     Ok(Value::new(comps))
 }
 
-/// Refuses actuators without gains.
-fn has_gains(c: &Checker<'_>, call: &Call, actuator: usize) -> Result<(), ExprError> {
+/// Refuses actuators without such a gain.
+fn has_gains(c: &Checker<'_>, call: &Call, of: Field, actuator: usize) -> Result<(), ExprError> {
     let actuator = &c.scope.model.actuators[actuator];
     let network = actuator.motor.as_ref().map(|m| &m.law);
-    if actuator.is_servo() && !matches!(network, Some(MotorLaw::Network { .. })) {
+    let (has, kind) = match of {
+        Field::Gain => (actuator.is_motor(), "motor"),
+        _ => (actuator.is_servo(), "position actuator"),
+    };
+    if has && !matches!(network, Some(MotorLaw::Network { .. })) {
         return Ok(());
     }
     let (name, function) = (&actuator.name, call.function.name);
-    let why = format!("\"{name}\" has no {function}: it is no position actuator");
+    let why = format!("\"{name}\" has no {function}: it is no {kind}");
     Err(ExprError::new(call.span.clone(), why)
         .help(format!("name some that are: {function}(NAME)")))
 }

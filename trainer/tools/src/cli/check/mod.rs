@@ -332,7 +332,8 @@ fn commands(config: &Config) {
             Resample::Every(s) => format!("every {s} s"),
             Resample::Between([low, high]) => format!("every {low} to {high} s"),
         };
-        outln!("  {:20} {what}; {when}", term.name);
+        let until = term.resample_when.as_ref().map(|text| format!(", or when {text}"));
+        outln!("  {:20} {what}; {when}{}", term.name, until.unwrap_or_default());
     }
 }
 

@@ -174,6 +174,7 @@ fn direct(c: &Context, plan: &mut RobotTables) {
     };
     plan.vary_kp = actuators(Field::Kp);
     plan.vary_kd = actuators(Field::Kd);
+    plan.vary_gain = actuators(Field::Gain);
     plan.vary_effort = actuators(Field::Effort);
 }
 
