@@ -215,8 +215,19 @@ fn a_clip_that_goes_round_goes_on_from_where_it_has_led() {
     let mut batch = Batch::new(2, &format!("{FROM_BEGIN}loop = true\n"));
     let duration = (FRAMES - 1) as f64 / 25.0;
     let mut last = [0.0, 0.25];
+    // The picture of the reference stands beside it.
+    let aside = |batch: &Batch| -> [f32; 3] {
+        let ghost = batch.env.reference_poses(0).nth(1).unwrap();
+        let row = &batch.row(0)[3 * batch.joints..];
+        let same = (0..4).map(|i| ghost[3 + i] * row[3 + i]).sum::<f32>().abs();
+        assert!(same > 1.0 - 1e-5, "{ghost:?} {row:?}");
+        std::array::from_fn(|i| ghost[i] - row[i])
+    };
+    let first = aside(&batch);
     for k in 1..=250 {
         batch.step();
+        let off = aside(&batch);
+        assert!((0..3).all(|i| (off[i] - first[i]).abs() < 1e-4), "{off:?} {first:?}");
         let t = f64::from(k) * CONTROL;
         let (row, joints) = (batch.row(0), batch.joints);
         // 0.5 m/s and 0.3 rad/s, also where a round ends.

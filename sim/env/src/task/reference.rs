@@ -216,13 +216,14 @@ impl Reference {
         clip: usize,
         frame: usize,
     ) -> impl Iterator<Item = [f32; 7]> + use<'_> {
-        let motion = self.clips.get(clip).map(|clip| (&clip.motion, clip.loops));
-        let rows = motion.map_or(&[][..], |(motion, loops)| {
+        let (mut rows, mut first, mut lead) = (&[][..], &[][..], round::Lead::NONE);
+        if let Some(Clip { motion, loops, round, .. }) = self.clips.get(clip) {
             let last = motion.frames - 1;
-            motion.bodies_at(if loops { frame % last } else { frame.min(last) })
-        });
+            rows = motion.bodies_at(if *loops { frame % last } else { frame.min(last) });
+            first = motion.bodies_at(0);
+            lead = if *loops { round::Lead::after(*round, frame / last) } else { lead };
+        }
         let bodies = rows.chunks_exact(motion::BODY);
-        let first = motion.map_or(&[][..], |(motion, _)| motion.bodies_at(0));
         let root = first.get(motion::BODY..motion::BODY + 3).unwrap_or(&[0.0; 3]);
         let reach = first.chunks_exact(motion::BODY).skip(1).map(|body| {
             let each = body.iter().zip(root).map(|(a, b)| (a - b).powi(2));
@@ -230,9 +231,9 @@ impl Reference {
         });
         let aside = 0.2 + 1.2 * reach.fold(0.0, f64::max);
         bodies.map(move |body| {
-            let mut pose: [f32; 7] = std::array::from_fn(|i| body[i] as f32);
-            pose[1] += aside as f32;
-            pose
+            let mut pose = lead.of(std::array::from_fn(|i| body[i]));
+            pose[1] += aside;
+            pose.map(|x| x as f32)
         })
     }
 

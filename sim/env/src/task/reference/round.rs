@@ -32,6 +32,33 @@ pub(super) fn leads(model: &Model, motion: &Motion) -> [f64; 3] {
     [to[0] - (c * from[0] - s * from[1]), to[1] - (s * from[0] + c * from[1]), turn]
 }
 
+/// Where some rounds lead: what [`leads`] says of one, several times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lead {
+    shift: [f64; 2],
+    turn: f64,
+}
+
+impl Lead {
+    /// To where the first begins.
+    pub(super) const NONE: Self = Self { shift: [0.0; 2], turn: 0.0 };
+
+    /// After so many rounds that lead so.
+    pub(super) fn after([x, y, turn]: [f64; 3], rounds: usize) -> Self {
+        let (s, c) = turn.sin_cos();
+        let on = |[a, b]: [f64; 2], _| [c * a - s * b + x, s * a + c * b + y];
+        Self { shift: (0..rounds).fold([0.0; 2], on), turn: turn * rounds as f64 }
+    }
+
+    /// The pose of a body: place (m) and quaternion (w, x, y, z).
+    pub(super) fn of(self, [x, y, z, quat @ ..]: [f64; 7]) -> [f64; 7] {
+        let (s, c) = self.turn.sin_cos();
+        let (half, own) = (0.5 * self.turn).sin_cos();
+        let [w, i, j, k] = mul([own, 0.0, 0.0, half], quat);
+        [c * x - s * y + self.shift[0], s * x + c * y + self.shift[1], z, w, i, j, k]
+    }
+}
+
 /// Roll and pitch (rad), yaw first.
 fn tilt([w, x, y, z]: [f64; 4]) -> [f64; 2] {
     let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
