@@ -230,6 +230,26 @@ fn a_back_off_keeps_what_is_remembered() {
     }
 }
 
+/// Fewer environments after a back-off, more by a schedule, another time between checkpoints.
+#[test]
+fn a_resume_goes_on_in_a_memory_that_was_made_for_other_numbers() {
+    let grown = "curriculum=[{key=\"env.num_envs\",points=[[0,8],[4,16]]}]";
+    for (learner, storage, set) in [
+        (BOTH[0], "replay.storage=host", ["--inject", "fail allocation phase=collect iteration=3"]),
+        (BOTH[1], "replay.storage=memmap", ["--set", grown]),
+        (BOTH[0], "replay.storage=tiered", ["--set", "runner.save_interval=3"]),
+    ] {
+        let place = place();
+        let small = [learner, storage, "replay.capacity=500", "replay.recent=150"];
+        let more = [&small[..], &set].concat();
+        let whole = place.train("whole", 9, &more);
+        let parts = place.train("parts", 6, &more);
+        let next = ["runner.max_iterations=9", "runner.save_interval=50"];
+        place.ok(&[&["train", "--resume", "parts", "--quiet"][..], &next].concat());
+        assert_same_bits(&whole, &parts);
+    }
+}
+
 #[test]
 fn poisoned_updates_are_skipped_and_rolled_back() {
     let place = place();

@@ -97,7 +97,7 @@ impl FileRing {
         };
         std::fs::create_dir_all(folder).map_err(io("cannot make its folder"))?;
         let lock = lock(folder)?;
-        let head = Head::new(layout, window.capacity(), window.physical());
+        let mut head = Head::new(layout, window.capacity(), window.physical());
         files::remove_leftovers(folder);
         // A link counts, wherever it leads.
         let mut there = path.symlink_metadata().is_ok();
@@ -106,6 +106,12 @@ impl FileRing {
         }
         if there {
             let file = files::update(&path).map_err(io("cannot open it"))?;
+            // A run whose environments or checkpoints have become more or fewer goes on in the
+            // places that it began with.
+            if let Some(places) = own_places(&path, &file, &head)? {
+                *window = Window::new(window.capacity(), places);
+                head.places = places;
+            }
             there = check(&path, &file, &head)?;
         }
         if !there {
@@ -559,6 +565,28 @@ fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
 fn length(head: &Head) -> u64 {
     let place = 4 * (head.layout.words() + TRAILER) as u64;
     PLACES.saturating_add(head.places.saturating_mul(place))
+}
+
+/// The places of a file for this memory: by its first bytes, or by its length where they are
+/// damaged. None of a file that [`check`] refuses.
+fn own_places(path: &Path, file: &File, wanted: &Head) -> Result<Option<u64>, ReplayError> {
+    let mut first = vec![0; SLOTS as usize];
+    let length = file.metadata().map_or(0, |m| m.len());
+    let read =
+        file.read_at(&mut first, 0).map_err(|e| ReplayError::io("cannot read it", path, e))?;
+    let places = match Head::from_bytes(&first[..read]) {
+        Ok(head) if head.layout == wanted.layout && head.capacity == wanted.capacity => head.places,
+        Ok(_) => return Ok(None),
+        Err(_) => {
+            let (place, all) =
+                (4 * (wanted.layout.words() + TRAILER) as u64, length.saturating_sub(PLACES));
+            if !all.is_multiple_of(place) {
+                return Ok(None);
+            }
+            all / place
+        }
+    };
+    Ok(Some(places).filter(|places| *places >= wanted.capacity && *places <= MOST))
 }
 
 /// Refuses a file of another layout or size, and names the difference; one that is damaged or

@@ -198,7 +198,7 @@ impl ReplayBuffer {
             layout,
             window: &window,
             recent: config.recent as u64,
-            margin: setup.margin as u64,
+            margin: window.physical() - window.capacity(),
             device,
             crossed: &crossed,
             on_full: config.on_full_disk,

@@ -13,8 +13,11 @@ fn config(storage: StorageKind, sampler: SamplerKind, prefetch: usize) -> Replay
     ReplayConfig { storage, sampler, prefetch, recent: 12, save: true, n_step: 2, ..host(60) }
 }
 
+/// As a run's environments become more or fewer, a buffer that is opened again would have another
+/// margin.
 fn make(config: &ReplayConfig, folder: &Path, reopen: bool) -> Result<ReplayBuffer, ReplayError> {
-    let setup = Setup { folder: Some(folder), margin: 30, reopen, ..setup(16) };
+    let margin = if reopen { 7 } else { 30 };
+    let setup = Setup { folder: Some(folder), margin, reopen, ..setup(16) };
     ReplayBuffer::new(config, Layout::of(&spec(3, None)), setup)
 }
 
