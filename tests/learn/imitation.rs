@@ -50,10 +50,18 @@ fn it_resumes_goes_on_in_threads_and_with_fewer_environments() {
     let place = taught();
     let whole = train(&place, "whole", 4, &[TEACHER]);
     let part = train(&place, "part", 2, &[TEACHER]);
-    place.ok(&["train", "--resume", "part", "--quiet", "runner.max_iterations=4"]);
+    // The teacher learns on, and goes away: the run has its own copy.
+    place.ok(&["train", "--resume", "teacher", "--quiet", "runner.max_iterations=9"]);
+    std::fs::rename(place.path("teacher"), place.path("elsewhere")).unwrap();
+    place.ok(&["train", "--resume", "part", "--quiet", "runner.max_iterations=3"]);
+    let again = ["train", "taught.toml", TEACHER, "--resume", "auto", "--out", "part", "--quiet"];
+    std::fs::rename(place.path("elsewhere"), place.path("teacher")).unwrap();
+    place.ok(&[&again[..], &["runner.max_iterations=4"]].concat());
     assert_same_bits(&whole, &part);
     let crew = ["collector.kind=async", "collector.workers=2", "collector.max_staleness=0"];
-    let crew = train(&place, "crew", 4, &[&[TEACHER][..], &crew].concat());
+    // The teacher as it was.
+    let copy = "ppo.imitation.teacher=whole/teacher";
+    let crew = train(&place, "crew", 4, &[&[copy][..], &crew].concat());
     let last = |run: &std::path::Path| metrics(run).pop().unwrap()["Loss/imitation"].as_f64();
     assert_eq!(last(&whole), last(&crew));
     let fault = "fail allocation phase=update iteration=2";

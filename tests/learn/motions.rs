@@ -65,6 +65,11 @@ fn a_style_is_learnt_from_files_that_a_run_keeps() {
     let metrics = std::fs::read_to_string(dir.join("skrl/metrics.jsonl")).unwrap();
     let skrls: Value = serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
     assert_ne!(skrls["Policy/amp_reward"], last["Policy/amp_reward"], "{skrls}");
+    // The same command again goes on, though the run names its copies.
+    let auto = [&train[..], &["--resume", "auto", "--set", "runner.max_iterations=5"]].concat();
+    ostler(dir, &auto);
+    let metrics = std::fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
+    assert_eq!(metrics.lines().count(), 5);
     // The run has its own copy: it goes on without the files.
     std::fs::remove_dir_all(dir.join("clips")).unwrap();
     ostler(dir, &["train", "--resume", "run", "runner.max_iterations=6"]);

@@ -7,7 +7,7 @@ use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Eva
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
 use super::load::{fits, load_run, mark, read_back};
 use super::pace::Pace;
-use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
+use super::parts::{Parts, fitting, keep_teacher, nowhere, pin_teacher, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
@@ -57,6 +57,7 @@ impl Run {
             None => (fresh(options)?, None),
         };
         let Plan { mut loaded, model, mut notes, mut warnings } = plan;
+        pin_teacher(&mut loaded.config, earlier.as_ref().map(|e| e.dir.path()));
         let folder = folder_of(&loaded);
         wandb::check(&mut loaded.config, &folder)?;
         let (drills, said) = announced(&loaded.config);
@@ -88,6 +89,7 @@ impl Run {
         let (mut dir, opened) =
             open(options, &stop, earlier, &loaded, &model, &mut parts, &mut past)?;
         notes.extend(opened.map(|opened| replay_as_opened(&mut loaded.config, opened)));
+        keep_teacher(&dir, &mut loaded.config)?;
         let config = &loaded.config;
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());

@@ -32,6 +32,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use teacher::teacher;
+pub(in crate::run) use teacher::{keep as keep_teacher, pin as pin_teacher};
 
 /// Collector and learner for one number of environments.
 pub struct Parts {

@@ -178,8 +178,9 @@ fn same_run(
     let (before, old_model, _) =
         plan(&folder.join(dir::CONFIG), &[], None, Gpus::Trust).map_err(say)?;
     let (now, _, _) = plan(path, overrides, Some(&before.config), Gpus::Trust).map_err(say)?;
-    same_run::same_run(&before.config, &now.config, folder)
-        .map_err(|_| "another configuration".to_string())?;
+    if let Some(key) = same_run::others(&before.config, &now.config).first() {
+        return Err(format!("another configuration, {key}"));
+    }
     match same_files(&old_model.sources, sources) {
         true => Ok(now.config),
         false => Err("another robot".into()),

@@ -8,7 +8,7 @@ use crate::run::counters::{Counters, Window};
 use crate::run::engine::{one_env, reflection, settle};
 use crate::run::error::RunError;
 use crate::run::load::{find, fits, mark, newest_whole};
-use crate::run::parts::Parts;
+use crate::run::parts::{Parts, pin_teacher};
 use crate::run::store::checkpoint::{Checkpoint, Meta, TaskMark};
 use crate::run::store::dir::{self, RunDir};
 use crate::run::store::{keep, meta};
@@ -181,6 +181,7 @@ pub fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     let (Plan { mut loaded, model, .. }, earlier) = resumed(&options, run)?;
     settle(&mut loaded, &model, true, None)?;
     loaded.config.env.num_envs = earlier.checkpoint.meta.task.num_envs;
+    pin_teacher(&mut loaded.config, Some(earlier.dir.path()));
     let spec = match &loaded.foreign {
         Some(foreign) => foreign.facts()?.spec.clone(),
         None => one_env(&loaded, &model)?.spec().clone(),

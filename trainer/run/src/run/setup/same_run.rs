@@ -2,6 +2,7 @@
 
 use crate::run::error::RunError;
 use ostler_learn::config::Config;
+use ostler_sim::config::MotionFile;
 use std::path::Path;
 use toml::Value;
 
@@ -51,9 +52,7 @@ pub const MAY_CHANGE: &[&str] = &[
 /// # Errors
 /// Names every key that differs, with both values.
 pub(crate) fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> {
-    let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
-    let mut differing = differing(&tree(old), &tree(new));
-    differing.extend(other_tiles(old, new));
+    let differing = others(old, new);
     if differing.is_empty() {
         return Ok(());
     }
@@ -63,6 +62,15 @@ pub(crate) fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), Run
         differing.join("\n  "),
         may_change()
     )))
+}
+
+/// What makes the new configuration another run's: a key with both values, each.
+pub(in crate::run) fn others(old: &Config, new: &Config) -> Vec<String> {
+    let tree = |c: &Config| Value::try_from(c).unwrap_or(Value::Boolean(false));
+    let mut all = differing(&tree(old), &tree(new));
+    all.extend(other_tiles(old, new));
+    all.extend(other_motions(old, new));
+    all
 }
 
 /// The keys that may change, in words; those of files count by what the files hold.
@@ -91,11 +99,27 @@ fn other_tiles(old: &Config, new: &Config) -> Vec<String> {
     others.map(line).collect()
 }
 
+/// Motions that hold something else; a run has copies, by other names.
+fn other_motions(old: &Config, new: &Config) -> Vec<String> {
+    let pairs = old.task.motion_files.iter().zip(&new.task.motion_files).enumerate();
+    let same = |a: &[MotionFile], b: &[MotionFile]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.bytes == b.bytes)
+    };
+    let others = pairs.filter(|(_, (a, b))| !same(a, b));
+    let line =
+        |(i, _)| format!("task.reference[{i}].files: they hold something else than they did");
+    others.map(line).collect()
+}
+
 fn compare(old: &Value, new: &Value, path: &str, out: &mut Vec<String>) {
-    // Headers are compared by their checksums, tiles by what they hold.
+    // Headers are compared by their checksums, tiles and motions by what they hold.
     let parts = ["task.native[", "task.terrain.kinds["];
     let file = path.ends_with("].file") && parts.iter().any(|p| path.starts_with(p));
-    if MAY_CHANGE.contains(&path) || file {
+    let motions = path.starts_with("task.reference[") && path.ends_with("].files");
+    // A run has its own copy of a teacher.
+    let some = |v: &Value| v.as_str().is_some_and(|name| !name.is_empty());
+    let teacher = path == "ppo.imitation.teacher" && some(old) && some(new);
+    if MAY_CHANGE.contains(&path) || file || motions || teacher {
         return;
     }
     match (old, new) {

@@ -6,6 +6,7 @@
 //!   config.toml       resolved configuration; training it repeats the run
 //!   robot/            copies of the MJCF and all files that it names
 //!   native/           copies of the headers of native functions
+//!   teacher/          the run whose policy is imitated: its configuration, robot and checkpoint
 //!   checkpoints/      iter_<n>.safetensors, best.safetensors
 //!   metrics.jsonl     one object per iteration
 //!   events.out.*      the same for TensorBoard
@@ -39,6 +40,8 @@ pub const METRICS: &str = "metrics.jsonl";
 /// Folder of all reports in a run's folder.
 pub(in crate::run) const FAILURES: &str = "failure";
 pub(in crate::run) const CHECKPOINTS: &str = "checkpoints";
+/// The run whose policy is imitated, as it was when the run began.
+pub(in crate::run) const TEACHER: &str = "teacher";
 pub(in crate::run) const LOCK: &str = ".lock";
 /// How long a lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
@@ -46,8 +49,8 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
-pub(in crate::run) const FIRST: [&str; 6] =
-    [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER, terrain::FOLDER, motions::FOLDER];
+pub(in crate::run) const FIRST: [&str; 7] =
+    [LOCK, CHECKPOINTS, TEACHER, robot::FOLDER, native::FOLDER, terrain::FOLDER, motions::FOLDER];
 /// Folders that may be there before a run, which fills them.
 const FILLED: [&str; 3] = [CHECKPOINTS, FAILURES, replay::FOLDER];
 /// Folders below a run's that are looked into for links.
