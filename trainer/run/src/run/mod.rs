@@ -58,7 +58,7 @@ use crate::supervise::Message;
 use counters::Counters;
 use dir::RunDir;
 use evaluate::Evaluations;
-use guards::{Guards, Trouble};
+use guards::{Guards, Trouble, causes};
 use ostler_learn::config::Config;
 use ostler_learn::drill::Phase;
 use ostler_learn::learner::UpdateStats;
@@ -227,7 +227,8 @@ impl Run {
         let samples = self.config().samples();
         let stats = parts.collector.stats();
         let health = &mut self.guards.health;
-        let judged = health.judge_collection(stats.broken(), &stats.faults, samples);
+        let causes = || causes(&parts.spec.cause_names, &stats.causes);
+        let judged = health.judge_collection(stats.broken(), &stats.faults, samples, causes);
         if judged.is_some() {
             // Nothing is learnt from what a broken policy did.
             return Ok((UpdateStats::none(), judged));

@@ -85,20 +85,23 @@ impl Health {
     }
 
     /// Looks at a collection before it is learnt from: how many of its steps broke, its
-    /// faults by kind (a step can have several).
+    /// faults by kind (a step can have several), and what
+    /// broke them most often.
     pub(crate) fn judge_collection(
         &self,
         broken: u64,
         faults: &[u64],
         steps: u64,
+        causes: impl FnOnce() -> String,
     ) -> Option<Trouble> {
         let limit = self.config.max_broken_share;
         let control = faults.get(fault::CONTROL.trailing_zeros() as usize);
-        (broken as f64 > limit * steps as f64).then_some(Trouble::Broken {
+        (broken as f64 > limit * steps as f64).then(|| Trouble::Broken {
             broken,
             steps,
             limit,
             actions: control.is_some_and(|&n| 2 * n > broken),
+            causes: causes(),
         })
     }
 
@@ -292,16 +295,21 @@ mod tests {
     #[test]
     fn a_share_of_broken_steps_is_put_up_with() {
         let h = health();
-        assert_eq!(h.judge_collection(25, &[20, 5], 100), None);
+        assert_eq!(h.judge_collection(25, &[20, 5], 100, String::new), None);
         // Steps with two kinds of faults are counted once.
-        assert_eq!(h.judge_collection(25, &[25, 25], 100), None);
-        let t = h.judge_collection(26, &[20, 6], 100).unwrap();
+        assert_eq!(h.judge_collection(25, &[25, 25], 100, String::new), None);
+        let of_reward = || "nan/reward/upright 26".to_string();
+        let t = h.judge_collection(26, &[20, 6], 100, of_reward).unwrap();
+        assert!(t.to_string().ends_with("allows 25.0 %): nan/reward/upright 26"), "{t}");
+        let remedy = t.remedy(Algorithm::default());
+        assert!(remedy.contains("a root or a logarithm") && !remedy.contains("sim.dt"), "{remedy}");
+        let t = h.judge_collection(26, &[20, 6], 100, String::new).unwrap();
         assert!(t.to_string().contains("26 of 100"), "{t}");
         let remedy = t.remedy(Algorithm::default());
         assert!(remedy.contains("sim.dt"), "{remedy}");
         let mut of_policy = [0; fault::COUNT];
         of_policy[3] = 100;
-        let t = h.judge_collection(100, &of_policy, 100).unwrap();
+        let t = h.judge_collection(100, &of_policy, 100, String::new).unwrap();
         assert!(t.to_string().contains("100 of 100"), "{t}");
         // In the keys of what learns.
         for learner in methods() {

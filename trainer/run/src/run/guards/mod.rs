@@ -9,7 +9,7 @@ mod watch;
 
 pub(crate) use health::Health;
 pub(crate) use trouble::Trouble;
-pub(crate) use watch::Watch;
+pub(crate) use watch::{Watch, causes};
 
 use super::signals::StopFlag;
 use crate::supervise::{Message, Reporter};

@@ -1,5 +1,6 @@
 //! Why an iteration is not believed.
 
+use super::watch::advice;
 use crate::run::evaluate::history::share_lost;
 use ostler_learn::learner::registry::Algorithm;
 use std::fmt;
@@ -17,6 +18,8 @@ pub enum Trouble {
         limit: f64,
         /// Most of them because the policy's actions were not finite.
         actions: bool,
+        /// What broke them most often, with numbers: `nan/reward/upright 26`.
+        causes: String,
     },
     /// Parameters or the optimiser's state are not finite.
     NotFinite,
@@ -68,6 +71,9 @@ impl Trouble {
     /// The usual remedy, in the keys of what learns.
     pub fn remedy(&self, learner: Algorithm) -> String {
         match self {
+            Self::Broken { actions: false, causes, .. } if !causes.is_empty() => {
+                advice(causes).into()
+            }
             Self::Broken { actions: false, .. } => {
                 "by the causes under Guard/*: for a reward or an observation bounds in its expression, for a joint or a body a smaller sim.dt, task.option.integrator = \"implicitfast\" where actuators have damping, more armature or damping at the joints, weaker actions or a gentler reset".into()
             }
@@ -87,12 +93,13 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken { broken, steps, limit, actions } => write!(
+            Self::Broken { broken, steps, limit, actions, causes } => write!(
                 f,
-                "{broken} of {steps} environment steps broke{} ({:.1} %, guard.max_broken_share allows {:.1} %)",
+                "{broken} of {steps} environment steps broke{} ({:.1} %, guard.max_broken_share allows {:.1} %){}{causes}",
                 if *actions { " on actions that were not finite" } else { "" },
                 100.0 * *broken as f64 / (*steps).max(1) as f64,
-                100.0 * limit
+                100.0 * limit,
+                if causes.is_empty() { "" } else { ": " }
             ),
             Self::NotFinite => {
                 write!(f, "parameters or the optimiser's state were not finite")

@@ -136,14 +136,14 @@ impl Watch {
 }
 
 /// `nan/joint/knee 9, speed/joint/hip 3`: the three most frequent.
-fn causes(names: &[String], counts: &[u64]) -> String {
+pub(crate) fn causes(names: &[String], counts: &[u64]) -> String {
     let mut seen: Vec<_> = names.iter().zip(counts).filter(|c| *c.1 > 0).collect();
     seen.sort_by_key(|c| std::cmp::Reverse(*c.1));
     seen.iter().take(3).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A remedy for the most frequent of such causes.
-fn advice(causes: &str) -> &'static str {
+pub(super) fn advice(causes: &str) -> &'static str {
     // The most frequent of those that were looked at.
     let causes = causes.split(", ").find(|c| !c.starts_with("unexamined/")).unwrap_or(causes);
     let of = |what: &str| causes.split('/').nth(1) == Some(what);
