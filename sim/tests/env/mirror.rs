@@ -1,9 +1,9 @@
 //! Reflections of tasks: robots that are symmetric prove it by physics, and what stands in the way
 //! is named.
 
-use ostler_sim::config::Leave;
 use ostler_sim::config::file::load_simulation;
 use ostler_sim::config::file::{Override, Simulation};
+use ostler_sim::config::{Leave, ObservationTerm, TerminationTerm};
 use ostler_sim::env::mirror::{Reflection, Sides};
 use ostler_sim::model::Model;
 use std::path::PathBuf;
@@ -143,6 +143,36 @@ fn what_is_not_symmetric_has_its_name() {
         &|c| c.task.reward[0].expr = "joint_vel(hip_fl)".into(),
         &["track_velocity", "not the same in reflected states"],
     );
+    let lifted = "joint_pos(hip_fl) > 0.1";
+    refused(
+        &|c| c.task.command[0].resample_when = Some(lifted.into()),
+        &["resample_when of", "of [[task.command]]", "not the same in reflected states"],
+    );
+    // Also where observations would be alike with the command turned over as a whole, so that
+    // rewards alone tell its signs.
+    for goal in [false, true] {
+        refused(
+            &|c| {
+                let (name, expr) = ("lifted".into(), lifted.into());
+                c.task.termination.push(TerminationTerm { name, expr, truncate: false });
+                if goal {
+                    let seen = "rotate_inv(quat_yaw(quat(trunk)), [command.velocity, 0]).xy";
+                    let seen = seen.to_string();
+                    c.task.observation.retain(|o| !o.name.starts_with("command"));
+                    let own = ObservationTerm {
+                        name: "goal".into(),
+                        expr: seen,
+                        ..c.task.observation[0].clone()
+                    };
+                    c.task.observation.push(own);
+                    c.task.reward.truncate(1);
+                    c.task.reward[0].expr = "dot(lin_vel(trunk).xy, command.velocity)".into();
+                    c.task.command[0].range = vec![[-0.5, 0.5]; 2];
+                }
+            },
+            &["\"lifted\" of [[task.termination]]", "not the same in reflected states"],
+        );
+    }
     refused(
         &|c| c.task.observation[5].expr = "joint_pos(hip_fl) + 2 * joint_pos(hip_fr)".into(),
         &["observation \"joint_pos\"", "has no reflection"],

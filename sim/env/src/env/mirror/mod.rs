@@ -84,13 +84,12 @@ impl Reflection {
             return Err(ConfigError::new("symmetry", what).help("leave [symmetry] out").into());
         }
         let mut config = config.clone();
-        let names: Vec<String> = config.task.termination.iter().map(|t| t.name.clone()).collect();
         let idle = config.task.reward.iter().filter(|r| r.weight == 0.0);
         let idle: Vec<String> = idle.map(|r| r.name.clone()).collect();
         let (sim, decimation) = (config.sim.clone(), config.env.decimation as f64);
         let step_dt = |model: &Model| sim.timestep(model) * decimation;
         let (whole, task) = crate::task::prepare(&model, &config.task, step_dt)?;
-        quiet(&mut config.task);
+        let judged = quiet(&mut config.task);
         config.env.num_envs = ENVS;
         config.sim = SimConfig { backend: Backend::Native, ..config.sim.generic() };
         let first = BatchEnv::of(&config, model)?;
@@ -192,10 +191,8 @@ impl Reflection {
         let mut rewards = Vec::new();
         for (k, name) in spec.reward_names.iter().enumerate() {
             let share = seen.rewards.apart(k, Entry { index: k, sign: 1.0 });
-            let kind = match names.contains(name) {
-                true => "task.termination",
-                false => "task.reward",
-            };
+            let of = judged.iter().find(|(own, _)| own == name);
+            let kind = of.map_or("task.reward", |(_, kind)| *kind);
             let idle = idle.contains(name);
             if share > alike::MOST && !idle {
                 let what = format!(
@@ -203,8 +200,8 @@ impl Reflection {
                      {:.0} % of its spread",
                     100.0 * share
                 );
-                let help = "a reward or termination that prefers a side stands in the way: write \
-                            it for both sides alike, or leave [symmetry] out";
+                let help = "a reward or condition that prefers a side stands in the way: write it \
+                            for both sides alike, or leave [symmetry] out";
                 return Err(ConfigError::new("symmetry", what).help(help).into());
             }
             let weight = if idle { ", whose weight is 0," } else { "" };
@@ -232,9 +229,10 @@ impl Reflection {
     }
 }
 
-/// Without what is drawn for each environment: biases and delays. Conditions of ends become
-/// rewards, so that no episode ends; rewards without a weight get one, so that they are seen.
-fn quiet(task: &mut TaskConfig) {
+/// Without what is drawn for each environment: biases and delays. Conditions of ends and of new
+/// commands become rewards, so that no episode ends and commands stay; rewards without a weight get
+/// one, so that they are seen. Returns the names of those conditions, and their tables.
+fn quiet(task: &mut TaskConfig) -> Vec<(String, &'static str)> {
     let still = |bias: &mut Option<Spread>| {
         if let Some(bias) = bias {
             let when = match bias {
@@ -255,12 +253,20 @@ fn quiet(task: &mut TaskConfig) {
     }
     task.action.iter_mut().for_each(|term| term.delay = None);
     task.actuator.iter_mut().for_each(|term| term.delay = None);
-    for end in std::mem::take(&mut task.termination) {
-        let (name, expr) = (end.name, end.expr);
+    let mut judged = Vec::new();
+    let ends = std::mem::take(&mut task.termination);
+    let ends = ends.into_iter().map(|end| (end.name, end.expr, "task.termination"));
+    let commands = task.command.iter_mut().filter_map(|command| {
+        let name = format!("resample_when of {}", command.name);
+        Some((name, command.resample_when.take()?, "task.command"))
+    });
+    for (name, expr, kind) in ends.chain(commands) {
+        judged.push((name.clone(), kind));
         if !task.reward.iter().any(|r| r.name == name) {
             task.reward.push(RewardTerm { name, expr, weight: 1.0, agents: None });
         }
     }
     task.reward.iter_mut().filter(|r| r.weight == 0.0).for_each(|r| r.weight = 1.0);
     task.rewards.clip = None;
+    judged
 }

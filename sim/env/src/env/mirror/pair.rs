@@ -208,6 +208,27 @@ impl<'a> Pair<'a> {
                 false => signs = before,
             }
         }
+        // Where observations would have a reflection with all signs of a command turned over,
+        // rewards alone tell which is right.
+        let commands: Vec<_> = self.commands.iter().map(|c| (c.first, c.ranges.len())).collect();
+        for (first, size) in commands {
+            if least < 0.01 || !open.contains(&first) {
+                continue;
+            }
+            let before = signs.clone();
+            for k in first..first + size {
+                signs.0[k].1 *= -1.0;
+                let other = signs.0[k].0 as usize;
+                if !(first..first + size).contains(&other) {
+                    signs.0[other].1 = signs.0[k].1;
+                }
+            }
+            let now = self.unlike(&signs)?;
+            match now < 0.95 * least {
+                true => least = now,
+                false => signs = before,
+            }
+        }
         Ok((signs, least))
     }
 
