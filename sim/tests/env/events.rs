@@ -516,7 +516,8 @@ fn mistakes_are_named_with_their_remedies() {
         ("when = \"startup\"\nset = \"joint_offset(root)\"\nrange = [0, 1]", "set", "ball or free"),
         ("when = \"startup\"\nset = \"kd(hip)\"\nrange = [0, 1]", "set", "no actuator fits"),
         ("when = \"startup\"\nset = \"effort_limit(*)\"\nrange = [-1, 1]", "range", "below 0"),
-        ("when = \"startup\"\nset = \"gain(hip_*)\"\nrange = [0, 1]", "set", "is no motor"),
+        ("when = \"startup\"\nset = \"gain(hip_fl)\"\nrange = [0, 1]", "set", "is no motor"),
+        ("when = \"startup\"\nset = \"gain(hip_*)\"\nrange = [0, 1]", "set", "no motor fits"),
         (
             "when = \"startup\"\nset = \"damping(*)\"\noperation = \"add\"\nrange = [-1.0, 0.0]",
             "range",

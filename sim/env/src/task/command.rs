@@ -10,7 +10,7 @@ use super::term::{Kind, Term};
 use crate::config::{CommandKind, CommandTerm, ConfigError, Resample};
 pub use held::CommandSpec;
 use ostler_lang::draw::{Draw, share};
-use ostler_lang::expr::{Scope, Type, Unit};
+use ostler_lang::expr::{Scope, Unit};
 use ostler_model::Model;
 use std::collections::HashSet;
 pub(crate) use velocity::Course;
@@ -175,10 +175,7 @@ pub(super) fn conditions(
         for agent in team.agents_of(&texts(term)) {
             let path = format!("task.command[{t}].resample_when");
             let made = Term::compile(Kind::Resample, scope, (team, agent), text, path)?;
-            if *made.program.ty() != Type::Bool {
-                let why = "this is a number: the command is drawn anew where a condition holds";
-                return Err(made.refused(text, why.to_string(), "compare it: ... < 0.2"));
-            }
+            made.is_condition(text, "a command is drawn anew where a condition holds")?;
             all.push(made);
         }
     }

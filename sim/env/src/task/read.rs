@@ -49,6 +49,17 @@ impl<'m> Parts<'m> {
         Self::new("actuator", model.actuators.iter().map(|a| a.name.as_str()))
     }
 
+    /// The same where a pattern means position actuators alone.
+    pub(super) fn servos(model: &'m Model) -> Self {
+        let may = |u: usize| model.actuators[u].is_servo();
+        Self::actuators(model).patterns("position actuator", may)
+    }
+
+    /// The same where a pattern means motors alone.
+    pub(super) fn motors(model: &'m Model) -> Self {
+        Self::actuators(model).patterns("motor", |u| model.actuators[u].is_motor())
+    }
+
     pub(super) fn keyframes(model: &'m Model) -> Self {
         Self::new("keyframe", model.keyframes.iter().map(|k| k.name.as_str()))
     }

@@ -4,7 +4,7 @@ use super::read::unique;
 use super::team::Team;
 use super::term::{Kind, Row, Term};
 use crate::config::{ConfigError, TaskConfig};
-use ostler_lang::expr::{Inputs, Scope, Scratch, Type};
+use ostler_lang::expr::{Inputs, Scope, Scratch};
 use ostler_lang::{clip_range, number, open};
 use std::collections::HashSet;
 
@@ -96,10 +96,7 @@ impl Score {
                 unique(&mut seen, &name, format!("{path}.name"))?;
                 let key = format!("{path}.expr");
                 let made = Term::compile(Kind::End, scope, (team, agent), &term.expr, key)?;
-                if *made.program.ty() != Type::Bool {
-                    let why = "a termination is true or false; this is a number".to_string();
-                    return Err(made.refused(&term.expr, why, "compare it: ... > 0.2"));
-                }
+                made.is_condition(&term.expr, "a termination is true or false")?;
                 let term = Term { name, ..made };
                 all.terminations.push(Termination { term, truncate });
             }

@@ -4,7 +4,7 @@ use super::team::Team;
 use super::term::{Kind, Term};
 use crate::config::{ConfigError, StartConfig};
 use ostler_lang::draw::Draw;
-use ostler_lang::expr::{Scope, Start as Moment, Type, reads};
+use ostler_lang::expr::{Scope, Start as Moment, reads};
 
 /// Most draws of a start: the keys of random numbers have room for 65,536.
 const MOST_TRIES: u32 = 1000;
@@ -57,7 +57,7 @@ impl Start {
                 let scope = Scope { start, ..scope.clone() };
                 let of = (team, agent);
                 let made = Term::compile(Kind::Until, &scope, of, text, path.clone())?;
-                check(&made, text)?;
+                made.is_condition(text, "a start is drawn until a condition holds")?;
                 all.reads |= reads(made.code(), steered);
                 all.conditions.push(made);
             }
@@ -74,17 +74,4 @@ impl Start {
     pub fn has_conditions(&self) -> bool {
         !self.conditions.is_empty()
     }
-}
-
-/// Refuses what is not one condition, or what no draw can change.
-fn check(term: &Term, text: &str) -> Result<(), ConfigError> {
-    if *term.program.ty() == Type::Bool {
-        return Ok(());
-    }
-    if term.program.is_truth() {
-        let why = format!("this is {} conditions", term.program.ty().len());
-        return Err(term.refused(text, why, "all(...) or any(...) makes one"));
-    }
-    let why = "a start is drawn until a condition holds, this is a number".to_string();
-    Err(term.refused(text, why, "compare it, such as `> 0.1`"))
 }

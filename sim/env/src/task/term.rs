@@ -4,7 +4,7 @@
 use super::read::unique;
 use super::team::{AgentIndex, Team};
 use crate::config::ConfigError;
-use ostler_lang::expr::{Code, Program, Scope};
+use ostler_lang::expr::{Code, Program, Scope, Type};
 use std::collections::HashSet;
 
 /// What an expression is for.
@@ -77,6 +77,20 @@ impl Term {
 
     pub(crate) fn code(&self) -> &Code {
         self.program.code()
+    }
+
+    /// Refuses it where it is not one condition. `wanted`: `a termination is true or false`.
+    pub(super) fn is_condition(&self, written: &str, wanted: &str) -> Result<(), ConfigError> {
+        let ty = self.program.ty();
+        if *ty == Type::Bool {
+            return Ok(());
+        }
+        let (what, help) = match (self.program.is_truth(), ty.len()) {
+            (true, n) => (format!("{n} conditions"), "all(...) or any(...) makes one"),
+            (false, 1) => ("a number".to_string(), "compare it: ... > 0.2"),
+            (false, n) => (format!("{n} numbers"), "compare one, such as norm(...) > 0.2"),
+        };
+        Err(self.refused(written, format!("{wanted}; this is {what}"), help))
     }
 
     /// Refuses it for its text.

@@ -7,7 +7,7 @@ use super::term::{Kind, Term};
 use crate::config::{ConfigError, TaskConfig, TerrainPlan};
 use ostler_engine::kernels;
 use ostler_engine::state::{Sizes, Tables};
-use ostler_lang::expr::{Scan, ScanKind, Scope, Type};
+use ostler_lang::expr::{Scan, ScanKind, Scope};
 use ostler_model::edit::{carried, farthest, grounds};
 use ostler_model::rest::Rest;
 use ostler_model::rotation::{Pose, rotate};
@@ -58,10 +58,7 @@ impl Ground {
         for (key, text) in texts {
             let path = format!("task.terrain.{key}");
             let term = Term::compile(Kind::Climb, scope, (team, None), text, path)?;
-            if *term.program.ty() != Type::Bool {
-                let why = "this is no condition".to_owned();
-                return Err(term.refused(text, why, "compare numbers: x > 4, any(...)"));
-            }
+            term.is_condition(text, "a level is changed where a condition holds")?;
             climbs.push(term);
         }
         Ok(Self { first: [low as u32, high as u32], climbs, ..Self::default() })

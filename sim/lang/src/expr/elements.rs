@@ -92,7 +92,11 @@ fn unknown(model: &Model, text: &str, kind: Kind, function: &str, span: Range<us
         let article = if other == ElementKind::Actuator { "an" } else { "a" };
         let error = ExprError::new(
             span,
-            format!("`{function}` takes a {noun}, \"{text}\" is {article} {}", other.noun()),
+            format!(
+                "`{function}` takes {} {noun}, \"{text}\" is {article} {}",
+                if kind == Kind::Actuator { "an" } else { "a" },
+                other.noun()
+            ),
         );
         return match meant(model, text, other, kind) {
             Some(help) => error.help(help),

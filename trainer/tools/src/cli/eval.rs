@@ -224,7 +224,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     outcome.seconds = clock.elapsed().as_secs_f64();
     if outcome.returns.len() < episodes {
         errln!(
-            "warning: only {} of {episodes} episodes were completed; {} broke off with a physics fault",
+            "warning: only {} of {episodes} episodes were completed; {} broke off: a number was not finite, or beyond its limit",
             outcome.returns.len(),
             outcome.broken
         );

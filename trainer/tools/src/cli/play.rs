@@ -274,8 +274,10 @@ fn summary(out: &mut impl std::io::Write, played: &[(f64, f64)], broken: u64, ti
         )
     };
     if broken > 0 {
-        let _ =
-            writeln!(out, "{broken} episodes broke off with a physics fault and are not counted");
+        let _ = writeln!(
+            out,
+            "{broken} episodes broke off (a number that is not finite, or beyond its limit) and are not counted"
+        );
     }
 }
 

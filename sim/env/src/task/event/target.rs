@@ -143,6 +143,8 @@ fn parts<'m>(model: &'m Model, q: &Quantity) -> Parts<'m> {
         "body" => Parts::bodies(model),
         "joint" => Parts::driven(model),
         "geom" => Parts::geoms(model),
+        _ if ["kp", "kd"].contains(&q.name) => Parts::servos(model),
+        _ if q.name == "gain" => Parts::motors(model),
         _ => Parts::actuators(model),
     }
 }
@@ -168,6 +170,7 @@ pub(super) fn parse(
             path,
             match q.kind {
                 "" => format!("{} is the world's and takes no name", q.name),
+                "actuator" => format!("{} needs the name of an actuator", q.name),
                 kind => format!("{} needs the name of a {kind}", q.name),
             },
         );

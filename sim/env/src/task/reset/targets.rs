@@ -148,6 +148,10 @@ pub(super) fn target(
 fn instead(model: &Model, body: usize, function: &str) -> String {
     let carrier = &model.bodies[model.bodies[body].weld];
     let joints = || carrier.joints.clone();
+    if model.bodies[body].mocap {
+        let why = "a mocap body stands where the robot's file has it; a place that is drawn is a";
+        return format!("{why} [[task.command]], read as command.NAME");
+    }
     if model.bodies[body].weld == 0 {
         return match model.bodies[body].parent {
             0 => "it stands where the robot's file has it: a <freejoint/> there would set it free",

@@ -57,7 +57,7 @@ pub(crate) const TABLE: &[Function] = &[
         params: &[more(Kind::Body)],
         gives: "1, or one per body",
         rule: Rule::Fixed("kg"),
-        doc: "mass of bodies; of the whole robot without names",
+        doc: "mass of bodies; without names of all that moves: a base that is fixed to the world does not count",
         body: Body::Special(mass),
     },
     of_named!(

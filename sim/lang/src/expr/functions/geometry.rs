@@ -115,7 +115,7 @@ pub(crate) const TABLE: &[Function] = &[
         params: &[more(Kind::Body)],
         gives: "3",
         rule: Rule::Fixed("m"),
-        doc: "centre of mass of bodies in the world; of the whole robot without names",
+        doc: "centre of mass of bodies in the world; without names of all that moves",
         body: Body::Special(|c, call| centre(c, call, "m", point_at)),
     },
     Function {
@@ -123,7 +123,7 @@ pub(crate) const TABLE: &[Function] = &[
         params: &[more(Kind::Body)],
         gives: "3",
         rule: Rule::Fixed("m/s"),
-        doc: "velocity of the centre of mass of bodies; of the whole robot without names",
+        doc: "velocity of the centre of mass of bodies; without names of all that moves",
         body: Body::Special(|c, call| centre(c, call, "m/s", point_vel_at)),
     },
     Function {
