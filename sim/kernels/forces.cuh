@@ -26,10 +26,7 @@ template<class R, class M> OSTLER_FN_PART void passive(const M& m, Work<R, M>& w
   }
   for (int t = 0; t < m.nten; t++) {
     if (m.ten_stiffness[t] == 0 && m.ten_damping[t] == 0) continue;
-    const R len = w.ten_len[t], vel = tendon_velocity(m, w, t);
-    const R lo = bc<R>(m.ten_lo[t]), hi = bc<R>(m.ten_hi[t]);
-    const R stretch = sel(len > hi, hi - len, sel(len < lo, lo - len, bc<R>(0)));
-    const R force = fnma(bc<R>(m.ten_damping[t]), vel, bc<R>(m.ten_stiffness[t]) * stretch);
+    const R force = tendon_passive(m, w, t);
     for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++)
       w.smooth[m.ten_dof[i]] = fma(w.ten_j[i], force, w.smooth[m.ten_dof[i]]);
   }

@@ -24,6 +24,17 @@ template<class R, class M> OSTLER_FN R row_velocity(const M& m, const Work<R, M>
   return v;
 }
 
+// What a joint or tendon equality asks of the first by the second, and its derivative.
+template<class R, class M> OSTLER_FN void coupling(const M& m, const Work<R, M>& w, int i, R* p, R* slope) {
+  const int second = m.item_int[4 * i + 1];
+  const auto* c = m.item_real + 16 * i;
+  const bool tendon = m.item_kind[i] == ITEM_TENDON;
+  *slope = bc<R>(0), *p = bc<R>(c[0]);
+  if (second < 0) return;
+  const R x = tendon ? w.ten_len[second] : w.qpos[second];
+  quartic(c, x - (tendon ? bc<R>(c[6]) : varied(m, w, m.vary_qpos0, second, c[6])), p, slope);
+}
+
 // Joint and tendon equalities: r = p1 - ref1 - quartic(p2 - ref2).
 template<class R, class M> OSTLER_FN void scalar_equality(const M& m, Work<R, M>& w, int i) {
   const int row = m.item_row[i], adr = m.row_adr[row];
@@ -32,11 +43,8 @@ template<class R, class M> OSTLER_FN void scalar_equality(const M& m, Work<R, M>
   const bool tendon = m.item_kind[i] == ITEM_TENDON;
   const int a0 = m.item_path[2 * i], a1 = m.item_path[2 * i + 1], a2 = m.item_path[2 * i + 2];
   for (int e = adr; e < m.row_adr[row + 1]; e++) w.row_j[e] = bc<R>(0);
-  R slope = bc<R>(0), p = bc<R>(c[0]);
-  if (what[1] >= 0) {
-    const R x = tendon ? w.ten_len[what[1]] : w.qpos[what[1]];
-    quartic(c, x - (tendon ? bc<R>(c[6]) : varied(m, w, m.vary_qpos0, what[1], c[6])), &p, &slope);
-  }
+  R slope, p;
+  coupling(m, w, i, &p, &slope);
   const R rest = tendon ? bc<R>(c[5]) : varied(m, w, m.vary_qpos0, what[0], c[5]);
   const R r = (tendon ? w.ten_len[what[0]] : w.qpos[what[0]]) - rest - p;
   for (int k = a0; k < a2; k++) {
@@ -160,6 +168,12 @@ template<class R, class M> OSTLER_FN void connect_or_weld(const M& m, Work<R, M>
   }
 }
 
+// How far a tendon's length is from its least and its greatest.
+template<class R, class M> OSTLER_FN void tendon_room(const M& m, const Work<R, M>& w, int i, R* lo, R* hi) {
+  const R len = w.ten_len[m.item_int[4 * i]];
+  *lo = len - bc<R>(m.item_real[16 * i]), *hi = bc<R>(m.item_real[16 * i + 1]) - len;
+}
+
 template<class R, class M> OSTLER_FN void tendon_row(const M& m, Work<R, M>& w, int i) {
   const int row = m.item_row[i], adr = m.row_adr[row], t = m.item_int[4 * i];
   const auto* s = m.row_soft + SOFT * row;
@@ -167,8 +181,8 @@ template<class R, class M> OSTLER_FN void tendon_row(const M& m, Work<R, M>& w, 
   R sign = bc<R>(1), r = bc<R>(0);
   const bool limit = m.item_kind[i] == ITEM_TENDON_LIMIT;
   if (limit) {
-    const R len = w.ten_len[t];
-    const R lo = len - bc<R>(m.item_real[16 * i]), hi = bc<R>(m.item_real[16 * i + 1]) - len;
+    R lo, hi;
+    tendon_room(m, w, i, &lo, &hi);
     sign = sel(lo < hi, bc<R>(1), bc<R>(-1));
     r = min_(lo, hi) - bc<R>(s[SOFT_MARGIN]);
   }

@@ -268,6 +268,78 @@ template<class R, class M> OSTLER_FN void read_equalities(const M& m, Work<R, M>
   }
 }
 
+// All forces along a spatial tendon together, in the direction in which it grows longer.
+template<class R, class M> OSTLER_FN R tendon_force(const M& m, const Work<R, M>& w, int t) {
+  R force = tendon_passive(m, w, t);
+  for (int u = 0; u < m.nu; u++)
+    if (m.act_arms[u] == ARMS_TENDON && m.act_int[4 * u] == t) force = fma(bc<R>(m.act_gear[6 * u]), w.act_force[u], force);
+  for (int i = 0; i < m.nitem; i++) {
+    const int kind = m.item_kind[i], row = m.item_row[i], *what = m.item_int + 4 * i;
+    const bool tied = kind == ITEM_TENDON, limit = kind == ITEM_TENDON_LIMIT, rubs = kind == ITEM_TENDON_FRICTION;
+    const bool first = what[0] == t, second = tied && what[1] == t;
+    if (!(tied || limit || rubs) || !(first || second)) continue;
+    R pull = rubs && m.nslip > 0 ? w.slip_f[m.nfric + row] : -row_cost(m, w, row, w.row_jar[row]).slope;
+    if (limit) {
+      R lo, hi;
+      tendon_room(m, w, i, &lo, &hi);
+      pull = sel(lo < hi, pull, -pull);
+    }
+    if (first) force = force + pull;
+    if (second) {
+      R p, slope;
+      coupling(m, w, i, &p, &slope);
+      force = fnma(slope, pull, force);
+    }
+  }
+  if (m.ten_armature[t] != 0) {
+    R gain = tendon_drift(m, w, t);
+    for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) gain = fma(w.ten_j[i], w.qacc[m.ten_dof[i]], gain);
+    force = fnma(bc<R>(m.ten_armature[t]), gain, force);
+  }
+  return force;
+}
+
+// Whether a sensor holds what part s of a spatial tendon pulls at.
+template<class M> OSTLER_FN bool pulls(const M& m, int s) {
+  const int nseg = m.ten_seg[m.nten];
+  for (int k = 0; k < m.nmeter; k++)
+    if (m.meter_seg[k * nseg + s] != 0) return true;
+  return false;
+}
+
+// The pull of spatial tendons at the bodies behind sensors: at both ends of a part, and where it
+// meets and leaves its geom.
+template<class R, class M> OSTLER_FN void read_tendons(const M& m, Work<R, M>& w) {
+  const R zero = bc<R>(0);
+  const int nseg = m.ten_seg[m.nten];
+  for (int t = 0; t < m.nten; t++) {
+    bool counts = false;
+    for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) counts = counts || pulls(m, s);
+    if (!counts) continue;
+    const R force = tendon_force(m, w, t);
+    for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) {
+      if (!pulls(m, s)) continue;
+      Strand<R> o;
+      lay(m, w, s, m.ten_tree[t], o);
+      // Where both ends are one point, but for what rounding leaves, there is no direction.
+      const R pull = sel(o.length > bc<R>(1e4 * Tiny<R>::value), force * bc<R>(m.seg_share[s]), zero);
+      const R wound = sel(o.winds, pull, zero);
+      Push<R> push;
+      push.tree = m.ten_tree[t];
+      const auto at = [&](int who, const R* place, const R* dir, R by) OSTLER_INLINE {
+        for (int k = 0; k < 3; k++) push.at[k] = place[k], push.force[k] = by * dir[k], push.moment[k] = zero;
+        for (int k = 0; k < m.nmeter; k++)
+          if (m.meter_seg[k * nseg + s] & who) hold(m, w, k, push, -1);
+      };
+      at(1, o.start, o.from, -pull);
+      at(2, o.end, o.to, pull);
+      if (m.seg_kind[s] == 0) continue;
+      at(4, o.meets, o.from, wound);
+      at(4, o.leaves, o.to, -wound);
+    }
+  }
+}
+
 // Everything that sensors read, after `forward`.
 template<class R, class M> OSTLER_FN_PART void read_meters(const M& m, Work<R, M>& w) {
   bool contacts = false, held = false;
@@ -283,6 +355,7 @@ template<class R, class M> OSTLER_FN_PART void read_meters(const M& m, Work<R, M
   }
   if (contacts) read_contacts(m, w);
   if (held) read_equalities(m, w);
+  if (m.nstrung > 0) read_tendons(m, w);
   for (int s = 0; s < m.nmeter; s++)
     if (m.meter_kind[s] == METER_FORCE || m.meter_kind[s] == METER_TORQUE)
       to_axes(w.meter_frame + 12 * s + 3, w.sense + m.meter_adr[s], w.sense + m.meter_adr[s]);

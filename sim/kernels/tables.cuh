@@ -59,6 +59,7 @@
   X(ngrav, "bodies whose weight is compensated") \
   X(nmeter, "sensors of accelerations and forces") \
   X(nsense, "numbers that these read") \
+  X(nstrung, "pairs of a force or torque sensor and a part of a spatial tendon that pulls at what it holds") \
   X(felt, "1: some of them, or contact sensors, feel contacts of which only Jacobians would be kept") \
   X(ncsensor, "contact sensors of the task: see contact_sensor.cuh") \
   X(ncread, "numbers that these read") \
@@ -189,6 +190,7 @@
   X(meter_shape, "[nmeter] volume of a touch sensor, as cg_type") \
   X(meter_geom, "[nmeter*ncg] 1: a contact of this geom counts") \
   X(meter_item, "[2*nmeter*nitem] 1: what holds body 1, body 2 of this connect or weld counts") \
+  X(meter_seg, "[nmeter*nseg] sum of 1, 2, 4 where the pull at the start, at the end, at the geom of this part counts; 0 where all three do") \
   X(part_adr, "[nmeter+1] ranges in part_*: what a force holds, by moving body") \
   X(part_body, "-1 static") \
   X(csensor_kind, "[ncsensor] CONTACT_*") \

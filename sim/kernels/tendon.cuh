@@ -58,57 +58,69 @@ template<class R> OSTLER_FN R way(const R* a, const R* b, R* dir) {
   return unit_<3>(dir);
 }
 
+// A part of a spatial tendon: from `start` to `end`, by way of `meets` and `leaves` in lanes where
+// it winds around its geom; its directions at both ends.
+template<class R> struct Strand {
+  R start[3], end[3], meets[3], leaves[3], from[3], to[3], length;
+  typename Lane<R>::Mask winds;
+};
+
+// Part s of a spatial tendon, about the reference of `tree`. Of a part without a geom `meets` and
+// `leaves` are not written.
+template<class R, class M> OSTLER_FN void lay(const M& m, const Work<R, M>& w, int s, int tree, Strand<R>& o) {
+  const int* spot = m.seg_spot + 4 * s;
+  spot_point(m, w, spot[0], tree, o.start);
+  spot_point(m, w, spot[1], tree, o.end);
+  o.length = way(o.start, o.end, o.from);
+  for (int k = 0; k < 3; k++) o.to[k] = o.from[k];
+  o.winds = mask_of<typename Lane<R>::Mask>(false);
+  if (m.seg_kind[s] == 0) return;
+  R centre[3], quat[4], mat[9], x0[3], x1[3], side[3], v[3], touch[6], along[6], wound;
+  spot_point(m, w, spot[2], tree, centre);
+  spot_turn(m, w, spot[2], quat);
+  quat_mat(quat, mat);
+  // Into the geom's frame: by the matrix's columns.
+  auto local = [&](const R* p, R* q) OSTLER_INLINE {
+    for (int k = 0; k < 3; k++) v[k] = p[k] - centre[k];
+    for (int k = 0; k < 3; k++) q[k] = fma(mat[6 + k], v[2], fma(mat[3 + k], v[1], mat[k] * v[0]));
+  };
+  local(o.start, x0);
+  local(o.end, x1);
+  if (spot[3] >= 0) {
+    R p[3];
+    spot_point(m, w, spot[3], tree, p);
+    local(p, side);
+  }
+  o.winds = wrap<R>(x0, x1, spot[3] >= 0 ? side : nullptr, m.seg_radius[s], m.seg_kind[s] == 2, m.seg_inside[s], touch, along, &wound);
+  mat_vec(mat, touch, o.meets);
+  mat_vec(mat, touch + 3, o.leaves);
+  for (int k = 0; k < 3; k++) o.meets[k] = o.meets[k] + centre[k], o.leaves[k] = o.leaves[k] + centre[k];
+  R u[3], x[3];
+  mat_vec(mat, along, u);
+  mat_vec(mat, along + 3, x);
+  o.length = sel(o.winds, wound, o.length);
+  for (int k = 0; k < 3; k++) o.from[k] = sel(o.winds, u[k], o.from[k]), o.to[k] = sel(o.winds, x[k], o.to[k]);
+}
+
 // Adds part s of a spatial tendon to its length and its moment arms J.
 template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work<R, M>& w, int s, int tree, R* length, R* J) {
-  const int* spot = m.seg_spot + 4 * s;
   const R share = bc<R>(m.seg_share[s]);
-  R a[3], b[3], from[3], to[3], c[3], d[3];  // directions at the start and the end; where the string touches
-  spot_point(m, w, spot[0], tree, a);
-  spot_point(m, w, spot[1], tree, b);
-  R straight = way(a, b, from);
-  for (int k = 0; k < 3; k++) to[k] = from[k];
   const bool winds = m.seg_kind[s] != 0;
-  auto touches = mask_of<typename Lane<R>::Mask>(false);
-  if (winds) {
-    R centre[3], quat[4], mat[9], x0[3], x1[3], side[3], v[3], touch[6], along[6], wound;
-    spot_point(m, w, spot[2], tree, centre);
-    spot_turn(m, w, spot[2], quat);
-    quat_mat(quat, mat);
-    // Into the geom's frame: by the matrix's columns.
-    auto local = [&](const R* p, R* o) OSTLER_INLINE {
-      for (int k = 0; k < 3; k++) v[k] = p[k] - centre[k];
-      for (int k = 0; k < 3; k++) o[k] = fma(mat[6 + k], v[2], fma(mat[3 + k], v[1], mat[k] * v[0]));
-    };
-    local(a, x0);
-    local(b, x1);
-    if (spot[3] >= 0) {
-      R p[3];
-      spot_point(m, w, spot[3], tree, p);
-      local(p, side);
-    }
-    touches = wrap<R>(x0, x1, spot[3] >= 0 ? side : nullptr, m.seg_radius[s], m.seg_kind[s] == 2, m.seg_inside[s], touch, along, &wound);
-    mat_vec(mat, touch, c);
-    mat_vec(mat, touch + 3, d);
-    for (int k = 0; k < 3; k++) c[k] = c[k] + centre[k], d[k] = d[k] + centre[k];
-    R u[3], x[3];
-    mat_vec(mat, along, u);
-    mat_vec(mat, along + 3, x);
-    straight = sel(touches, wound, straight);
-    for (int k = 0; k < 3; k++) from[k] = sel(touches, u[k], from[k]), to[k] = sel(touches, x[k], to[k]);
-  }
-  *length = fma(straight, share, *length);
+  Strand<R> o;
+  lay(m, w, s, tree, o);
+  *length = fma(o.length, share, *length);
   for (int e = m.seg_path[s]; e < m.seg_path[s + 1]; e++) {
     const int dof = m.seg_dof[e], moves = m.seg_moves[e];
     R sum = bc<R>(0);
-    if (moves & 1) sum = sum - felt<R>(m, w, dof, tree, a, from, nullptr);
-    if (moves & 2) sum = sum + felt<R>(m, w, dof, tree, b, to, nullptr);
+    if (moves & 1) sum = sum - felt<R>(m, w, dof, tree, o.start, o.from, nullptr);
+    if (moves & 2) sum = sum + felt<R>(m, w, dof, tree, o.end, o.to, nullptr);
     if (winds) {
       R wound = sum;
-      if (moves & 4) wound = wound + felt<R>(m, w, dof, tree, c, from, nullptr) - felt<R>(m, w, dof, tree, d, to, nullptr);
+      if (moves & 4) wound = wound + felt<R>(m, w, dof, tree, o.meets, o.from, nullptr) - felt<R>(m, w, dof, tree, o.leaves, o.to, nullptr);
       // A dof that moves both ends and not the geom does not change the length of a straight
       // string.
       if ((moves & 3) == 3 || (moves & 3) == 0) sum = bc<R>(0);
-      sum = sel(touches, wound, sum);
+      sum = sel(o.winds, wound, sum);
     }
     R* j = J + m.seg_entry[e];
     *j = fma(sum, share, *j);
@@ -145,29 +157,35 @@ template<class R, class M> OSTLER_FN void spot_motion(const M& m, const Work<R, 
   cross_add(v, vel, acc);
 }
 
-// The force that the inertia of spatial tendons needs because their moment arms change:
-// armature J' (dJ/dt v). Those with inertia do not wind.
+// What a spatial tendon's velocity gains at qacc = 0, because its moment arms change: (dJ/dt) v.
+// Of tendons that do not wind.
+template<class R, class M> OSTLER_FN R tendon_drift(const M& m, const Work<R, M>& w, int t) {
+  R sum = bc<R>(0);
+  for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) {
+    if (m.seg_path[s] == m.seg_path[s + 1]) continue;
+    const int* spot = m.seg_spot + 4 * s;
+    R a[3], b[3], dir[3], va[3], vb[3], aa[3], ab[3];
+    spot_point(m, w, spot[0], m.ten_tree[t], a);
+    spot_point(m, w, spot[1], m.ten_tree[t], b);
+    const R apart = way(a, b, dir);
+    spot_motion(m, w, spot[0], va, aa);
+    spot_motion(m, w, spot[1], vb, ab);
+    for (int k = 0; k < 3; k++) vb[k] = vb[k] - va[k], ab[k] = ab[k] - aa[k];
+    const R along = dot3(dir, vb);
+    for (int k = 0; k < 3; k++) vb[k] = fnma(along, dir[k], vb[k]);
+    const auto far = apart > bc<R>(Tiny<R>::value);
+    const R turn = sel(far, dot3(vb, vb), bc<R>(0)) / sel(far, apart, bc<R>(1));
+    sum = fma(bc<R>(m.seg_share[s]), dot3(dir, ab) + turn, sum);
+  }
+  return sum;
+}
+
+// The force that the inertia of spatial tendons needs for that: armature J' (dJ/dt v). Those with
+// inertia do not wind.
 template<class R, class M> OSTLER_FN void tendon_bias(const M& m, Work<R, M>& w) {
   for (int t = 0; t < m.nten; t++) {
     if (m.ten_armature[t] == 0 || m.ten_seg[t] == m.ten_seg[t + 1]) continue;
-    R sum = bc<R>(0);
-    for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) {
-      if (m.seg_path[s] == m.seg_path[s + 1]) continue;
-      const int* spot = m.seg_spot + 4 * s;
-      R a[3], b[3], dir[3], va[3], vb[3], aa[3], ab[3];
-      spot_point(m, w, spot[0], m.ten_tree[t], a);
-      spot_point(m, w, spot[1], m.ten_tree[t], b);
-      const R apart = way(a, b, dir);
-      spot_motion(m, w, spot[0], va, aa);
-      spot_motion(m, w, spot[1], vb, ab);
-      for (int k = 0; k < 3; k++) vb[k] = vb[k] - va[k], ab[k] = ab[k] - aa[k];
-      const R along = dot3(dir, vb);
-      for (int k = 0; k < 3; k++) vb[k] = fnma(along, dir[k], vb[k]);
-      const auto far = apart > bc<R>(Tiny<R>::value);
-      const R turn = sel(far, dot3(vb, vb), bc<R>(0)) / sel(far, apart, bc<R>(1));
-      sum = fma(bc<R>(m.seg_share[s]), dot3(dir, ab) + turn, sum);
-    }
-    sum = sum * bc<R>(m.ten_armature[t]);
+    const R sum = tendon_drift(m, w, t) * bc<R>(m.ten_armature[t]);
     for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++)
       w.smooth[m.ten_dof[i]] = fnma(w.ten_j[i], sum, w.smooth[m.ten_dof[i]]);
   }
@@ -177,4 +195,12 @@ template<class R, class M> OSTLER_FN R tendon_velocity(const M& m, const Work<R,
   R v = bc<R>(0);
   for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) v = fma(w.ten_j[i], w.qvel[m.ten_dof[i]], v);
   return v;
+}
+
+// The force of a tendon's spring and damper, in the direction in which it grows longer.
+template<class R, class M> OSTLER_FN R tendon_passive(const M& m, const Work<R, M>& w, int t) {
+  const R len = w.ten_len[t], vel = tendon_velocity(m, w, t);
+  const R lo = bc<R>(m.ten_lo[t]), hi = bc<R>(m.ten_hi[t]);
+  const R stretch = sel(len > hi, hi - len, sel(len < lo, lo - len, bc<R>(0)));
+  return fnma(bc<R>(m.ten_damping[t]), vel, bc<R>(m.ten_stiffness[t]) * stretch);
 }

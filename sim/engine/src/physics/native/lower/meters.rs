@@ -3,8 +3,8 @@
 //!
 //! Source: MuJoCo, Computation, "Sensors"; `mj_sensorAcc` and `mj_rnePostConstraint`. A
 //! force sensor reads what its body and all that hangs on it need to move as they do, less
-//! what contacts, `connect` and `weld` give them: whatever else acts goes through the
-//! sensor. Bodies that are welded to a moving one are a part of it in the tables, so what a
+//! what contacts, `connect`, `weld` and spatial tendons give them: whatever else acts goes
+//! through the sensor, fixed tendons too. Bodies that are welded to a moving one are a part of it in the tables, so what a
 //! sensor holds is listed as parts of moving bodies.
 
 use super::context::Context;
@@ -18,8 +18,13 @@ use ostler_model::{FrameQuantity, GeomKind, Model, SensorFrame, SensorKind, Vec3
 use std::collections::BTreeMap;
 
 /// Writes all sensors that are measured. `held`: the model's bodies that each item of the
-/// general rows holds together.
-pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTables) {
+/// general rows holds together; `strung`: those that each part of spatial tendons pulls at.
+pub(super) fn write(
+    c: &Context,
+    held: &[Option<[usize; 2]>],
+    strung: &[[usize; 3]],
+    plan: &mut RobotTables,
+) {
     plan.part_adr.push(0);
     for sensor in &c.model.sensors {
         let width = sensor.kind.measured();
@@ -45,6 +50,12 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
             let holds = |b: usize| i32::from(transmits && inside[b]);
             plan.meter_item.extend(bodies.map_or([0; 2], |pair| pair.map(holds)));
         }
+        // What pulls at both ends from within adds up to nothing.
+        let pulled = |bodies: &[usize; 3]| match bodies.map(|b| i32::from(transmits && inside[b])) {
+            [1, 1, 1] => 0,
+            [start, end, geom] => start + 2 * end + 4 * geom,
+        };
+        plan.meter_seg.extend(strung.iter().map(pulled));
         if transmits {
             parts(c.model, &c.tree, &inside, plan);
         }
@@ -52,6 +63,7 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
         plan.nsense += width;
     }
     plan.nmeter = plan.meter_kind.len();
+    plan.nstrung = plan.meter_seg.iter().filter(|s| **s != 0).count();
     // Contacts that are kept by body have their places stored already.
     let touched = plan.meter_kind.iter().any(|kind| *kind >= METER_FORCE);
     plan.felt = usize::from(touched && plan.npslot > 0);

@@ -122,7 +122,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
     fluid::write(&context, &mut plan);
     gravity::write(&context, &mut plan);
     implicit::write(&context, integrator, &mut plan);
-    meters::write(&context, &rows.held, &mut plan);
+    meters::write(&context, &rows.held, &tendons.strung(&context), &mut plan);
     contact_sensors::write(&context, &mut plan);
     motors::write(&context, &mut plan)?;
     vary::write(&context, &rows, &mut plan);

@@ -31,6 +31,8 @@ struct Lowered {
 struct Piece {
     ends: [FixedFrame; 2],
     geom: Option<(FixedFrame, bool)>,
+    /// The model's bodies at both ends and of the geom; without one, that at the start.
+    bodies: [usize; 3],
     side: Option<FixedFrame>,
     /// 0: outside of the geom, 1: inside, 2: as the side site lies.
     inside: i32,
@@ -99,6 +101,13 @@ impl Tendons {
         c.weights.inverse(self.row(tendon))
     }
 
+    /// The model's bodies that each part pulls at, in the tables' order: at its start, at its end
+    /// and of its geom, or again that at the start.
+    pub(crate) fn strung(&self, c: &Context) -> Vec<[usize; 3]> {
+        let laid = self.list.iter().enumerate().flat_map(|(t, lowered)| lowered.laid(c, t));
+        laid.map(|piece| piece.bodies).collect()
+    }
+
     /// Writes lengths, springs and dampers of all tendons.
     pub(crate) fn write(&self, c: &Context, spots: &mut FixedFrames, plan: &mut RobotTables) {
         plan.nten = self.list.len();
@@ -123,8 +132,7 @@ impl Tendons {
             plan.ten_armature.push(tendon.armature);
             plan.ten_lo.push(tendon.springlength[0]);
             plan.ten_hi.push(tendon.springlength[1]);
-            // Nothing asks for the length of a string that exerts no force.
-            let pieces: &[Piece] = if acts(c, t) { &lowered.pieces } else { &[] };
+            let pieces = lowered.laid(c, t);
             let all: Vec<FixedFrame> = pieces.iter().flat_map(Piece::spots).collect();
             plan.ten_tree.push(tree(plan, &all));
             for piece in pieces {
@@ -133,6 +141,13 @@ impl Tendons {
             plan.ten_seg.push(plan.seg_kind.len() as i32);
         }
         plan.ntenj = plan.ten_dof.len();
+    }
+}
+
+impl Lowered {
+    /// Its pieces in the tables: nothing asks for the length of a string that exerts no force.
+    fn laid(&self, c: &Context, t: usize) -> &[Piece] {
+        if acts(c, t) { &self.pieces } else { &[] }
     }
 }
 
@@ -181,10 +196,13 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
             let cylinder = winds(&c.model.geoms[geom])?;
             Some((geom, side, cylinder))
         });
+        let [start, end] = piece.sites.map(|s| c.model.sites[s].body);
+        let mut bodies = [start, end, start];
         let (mut geom, mut side, mut inside, mut radius) = (None, None, 0, 0.0);
         if let Some((g, s, cylinder)) = around {
             let spot = FixedFrame::geom(c, g);
             radius = c.model.geoms[g].size[0];
+            bodies[2] = c.model.geoms[g].body;
             geom = Some((spot, cylinder));
             side = s.map(|s| FixedFrame::site(c, s));
             if let Some(s) = side {
@@ -202,7 +220,8 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
         // A dof that moves the whole string does not change its length.
         let whole = if geom.is_some() { 7 } else { 3 };
         movers.retain(|m| m.1 != whole);
-        Piece { ends, geom, side, inside, radius, share: 1.0 / piece.divisor, movers }
+        let share = 1.0 / piece.divisor;
+        Piece { ends, geom, bodies, side, inside, radius, share, movers }
     };
     tendon.kind.pieces().into_iter().map(lower).collect()
 }
