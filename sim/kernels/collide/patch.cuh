@@ -75,20 +75,20 @@ OSTLER_FN T quad_area(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T
 }
 
 // The quadrilateral of (nearly) the largest area in a convex polygon, by turning its
-// corners forward one after another.
-template <class T>
-OSTLER_FN_BIG void widest_quad(const P3<T>* polygon, int count, int* best) {
+// corners forward one after another. Its first is among the polygon's first `starts`.
+template <class Polygon>
+OSTLER_FN_BIG void widest_quad(const Polygon& polygon, int count, int starts, int* best) {
   int a = 0, b = 1, c = 2, d = 3;
   for (int i = 0; i < 4; i++) best[i] = i;
-  T most = quad_area(polygon[a], polygon[b], polygon[c], polygon[d]);
-  for (; a < count; a++) {
+  auto most = quad_area(polygon[a], polygon[b], polygon[c], polygon[d]);
+  for (; a < starts; a++) {
     for (int guard = 0; guard < count * count; guard++) {
       bool grew = false;
       for (int which = 0; which < 3; which++) {
         for (int turns = 0; turns < count; turns++) {
           const int b1 = which == 2 ? (b + 1) % count : b, c1 = which == 1 ? (c + 1) % count : c,
                     d1 = which == 0 ? (d + 1) % count : d;
-          const T area = quad_area(polygon[a], polygon[b1], polygon[c1], polygon[d1]);
+          const auto area = quad_area(polygon[a], polygon[b1], polygon[c1], polygon[d1]);
           if (!(area > most)) break;
           most = area;
           b = b1;
@@ -139,7 +139,7 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   int keep[PATCH_HITS] = {0, 1, 2, 3};
   int kept = count < PATCH_HITS ? count : PATCH_HITS;
   if (count > PATCH_HITS) {
-    widest_quad(polygon, count, keep);
+    widest_quad(polygon, count, count, keep);
   } else if (edge && count > 2) {
     T most = T(0);
     kept = 2;

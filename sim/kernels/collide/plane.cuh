@@ -1,8 +1,6 @@
 // The plane z = 0 of a geom's frame against everything.
 #pragma once
 
-enum { PLANE_CORNERS = 64 };  // of a mesh's face that are looked at
-
 // Signed height of a point over the plane, made a hit if it is within the margin.
 template <class T>
 OSTLER_FN int hit_plane_point(const P3<T>& normal, T height, const P3<T>& point, T margin,
@@ -113,6 +111,18 @@ OSTLER_FN_BIG int plane_convex(int second, const Solid<T>& a, const Solid<T>& b,
   return hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out);
 }
 
+// A mesh's face, its corners counted from one of them.
+template <class T>
+struct FaceRing {
+  const T* vertex;
+  const int* corner;
+  int size, first;
+  OSTLER_FN P3<T> operator[](int k) const {
+    const int at = first + k;
+    return p3(vertex + 3 * corner[at < size ? at : at - size]);
+  }
+};
+
 // The mesh's lowest vertex, and of the face around it that looks most at the plane
 // the other corners within the margin that are not above the mesh's middle, up to four
 // in all. This is what MuJoCo 4.0 gives; earlier releases took neighbours on the hull.
@@ -142,19 +152,16 @@ OSTLER_FN_BIG int plane_mesh(const Solid<T>& a, const Solid<T>& b, T margin, Hit
   int hits = hit_plane_point(normal, dot(normal, lowest - p3(a.pos)), lowest, margin, out);
   if (hits == 0 || face < 0) return hits;
 
-  // The face's corners from the lowest on; of more than four those that span the most.
-  const int size = mesh.polygon_size[face] < PLANE_CORNERS ? mesh.polygon_size[face] : PLANE_CORNERS;
-  const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
-  P3<T> around[PLANE_CORNERS];
-  int first = 0;
-  for (int k = 0; k < size; k++)
-    if (corner[k] == from) first = k;
-  for (int k = 0; k < size; k++)
-    around[k] = turn(b.mat, p3(mesh.vertex + 3 * corner[(first + k) % size]));
+  // The face's corners from the lowest on; of more than four the lowest and the three that
+  // span the most with it. Seen from the mesh: equally wide choices are MuJoCo's then too.
+  FaceRing<T> ring{mesh.vertex, mesh.polygon_vertex + mesh.polygon_start[face],
+                   mesh.polygon_size[face], 0};
+  for (int k = 0; k < ring.size; k++)
+    if (ring.corner[k] == from) ring.first = k;
   int pick[4] = {0, 1, 2, 3};
-  if (size > 4) widest_quad(around, size, pick);
-  for (int k = 1; k < 4 && k < size; k++) {
-    const P3<T> at = around[pick[k]];
+  if (ring.size > 4) widest_quad(ring, ring.size, 1, pick);
+  for (int k = 1; k < 4 && k < ring.size; k++) {
+    const P3<T> at = turn(b.mat, ring[pick[k]]);
     if (dot(normal, at) > T(0)) continue;
     const P3<T> point = at + centre;
     hits += hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out + hits);

@@ -37,7 +37,10 @@ def allowed(pair, how, precision):
             # Where nearly parallel segments are nearest follows from a determinant of almost 0.
             return 0.1 if pair == "capsule-capsule" else 0
         # A tilt below single precision's resolution gives a rim no lowest point.
-        return 0.15 if pair == "plane-cylinder" else 0.01
+        if pair == "plane-cylinder":
+            return 0.15
+        # Which corner of a face is the lowest, with which the choice of four begins.
+        return 0.1 if pair == "plane-mesh" else 0.01
     if pair in ANALYTIC:
         # On ties (a sphere's centre as far from two faces) float's rounding decides.
         return 0 if precision == "double" else 0.04 if how == "aligned" else 0.005
@@ -182,8 +185,9 @@ def main():
     for kind in kinds:
         first, second = kind.split("-")
         meshes = args.mesh.split(",") if "mesh" in kind else ["many"]
-        # Of its faces of seven corners four are kept.
-        for mesh in meshes + ["prism"] * (kind in ("box-mesh", "mesh-mesh")):
+        # Of their faces of seven or more corners four are kept.
+        meshes += ["prism"] * (kind in ("plane-mesh", "box-mesh", "mesh-mesh"))
+        for mesh in meshes + ["plate", "drum"] * (kind == "plane-mesh"):
             for k, how in enumerate(args.how.split(",")):
                 if how == "nearly" and kind not in ANALYTIC:
                     continue

@@ -25,12 +25,19 @@ MOST = 50
 
 def vertices(name):
     """Corners of the meshes that the pairs use: few (searched one by one), many
-    (climbed), a box and a prism with their flat faces."""
+    (climbed), a box and prisms with their flat faces, the "drum" with many corners."""
     rng = np.random.default_rng(len(name))
     if name == "prism":
         turns = np.cumsum([0.3, 0.8, 0.5, 1.1, 0.6, 0.9, 0.7])
         return np.array([[0.1 * np.cos(t), 0.08 * np.sin(t), z] for z in (-0.06, 0.04)
                          for t in turns])
+    if name == "drum":
+        turns = 2 * np.pi / 90 * np.cumsum(rng.uniform(0.5, 1.5, 90))
+        return np.array([[0.1 * np.cos(t), 0.08 * np.sin(t), z] for z in (-0.06, 0.04)
+                         for t in turns])
+    if name == "plate":
+        corners = [(30, 31), (-19, 37), (-44, 19), (-50, -3), (47, -13), (48, -12)]
+        return np.array([[x, y, z] for z in (-20, 20) for x, y in corners]) / 400
     if name == "cube":
         return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * [
             0.1, 0.07, 0.05]
