@@ -72,7 +72,7 @@ def dump(path):
     }
     for field in dir(m):
         if field.startswith(
-            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_", "sensor_objid", "sensor_refid", "mesh_vert", "mesh_graph", "hfield_")
+            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_", "sensor_objid", "sensor_refid", "mesh_vert", "mesh_face", "mesh_graph", "hfield_")
         ) or field in ("qpos0", "nq", "nv", "nu", "na", "neq", "ntendon", "qpos_spring"):
             value = np.asarray(getattr(m, field))
             if value.dtype.kind in "biuf":

@@ -14,6 +14,7 @@ mod features;
 mod foreign;
 mod laws;
 mod meshes;
+mod polygons;
 mod rays;
 mod sensors;
 mod urdf;

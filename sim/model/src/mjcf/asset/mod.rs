@@ -2,6 +2,7 @@
 
 mod builtin;
 mod coords;
+mod cut;
 mod hfield;
 mod hull;
 mod msh;

@@ -1,6 +1,6 @@
-//! Wavefront OBJ files: vertices, and the faces of the first object that has any. Volume and
-//! inertia do not depend on how a flat face is cut into triangles.
+//! Wavefront OBJ files: vertices, and the faces of the first object that has any.
 
+use super::cut::Cutter;
 use super::solid::Surface;
 
 /// `coords`: with texture coordinates. A mistake in these is told beside them.
@@ -10,6 +10,7 @@ use super::solid::Surface;
 pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
     let mut surface = Surface::default();
     let mut first_object = true;
+    let mut cutter = Cutter::new();
     for (number, line) in (1..).zip(text.lines()) {
         let mut words = line.split_ascii_whitespace();
         let wrong = |why: &str| format!("line {number} of the OBJ file: {why}");
@@ -48,7 +49,9 @@ pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
                 if corners.len() < 3 {
                     continue;
                 }
-                surface.faces.extend(fan(&corners));
+                let ring: Vec<_> = corners.iter().map(|c| surface.vertices[*c]).collect();
+                let cut = cutter.cut(&ring).map_err(|why| wrong(&why))?;
+                surface.faces.extend(cut.iter().map(|t| t.map(|k| corners[k])));
                 if !coords {
                     continue;
                 }
@@ -58,7 +61,7 @@ pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
                     Some(w) => corner(w, count),
                 });
                 match at.collect::<Option<Vec<_>>>() {
-                    Some(at) => surface.coords.faces.extend(fan(&at)),
+                    Some(at) => surface.coords.faces.extend(cut.iter().map(|t| t.map(|k| at[k]))),
                     None => {
                         let why = "a face has numbers of texture coordinates before it";
                         surface.coords.wrong.get_or_insert(wrong(why));
@@ -69,11 +72,6 @@ pub(super) fn read(text: &str, coords: bool) -> Result<Surface, String> {
         }
     }
     Ok(surface)
-}
-
-/// Triangles of a face.
-fn fan(corners: &[usize]) -> impl Iterator<Item = [usize; 3]> + '_ {
-    corners[1..].windows(2).map(|two| [corners[0], two[0], two[1]])
 }
 
 /// `3`, `-1`: counted from 1, or backwards from the last.
@@ -94,8 +92,8 @@ mod tests {
                     f 1/1/1 2/1/1 3/1/1\nf 1//1 2//1 3//1 4//1\nf -1 -2 -3\nf 1 2 3 4 1\nf 1 2\no next\nv 5 5 5\nf 1 2 5\n";
         let surface = read(text, false).unwrap();
         assert_eq!(surface.vertices.len(), 5);
-        let fan = [[0, 1, 2], [0, 2, 3], [0, 3, 0]];
-        let faces = [&[[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]], &fan[..]].concat();
+        let five = [[2, 3, 0], [2, 0, 0], [0, 1, 2]];
+        let faces = [&[[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]], &five[..]].concat();
         assert_eq!(surface.faces, faces);
     }
 
