@@ -2,8 +2,8 @@
 
 use super::attach::whole::Pending;
 use super::element::{Element, Fault, Read};
-use crate::rotation::normalized;
-use crate::{JointKind, Keyframe, Model};
+use crate::rotation::IDENTITY;
+use crate::{JointKind, Keyframe, Model, Quat};
 use std::collections::BTreeMap;
 
 /// Reads one `<key>`; missing attributes mean the initial pose at rest. In a model that
@@ -65,7 +65,7 @@ fn put(to: &mut [f64], start: usize, part: Option<&Vec<f64>>) {
     }
 }
 
-/// Makes rotations unit quaternions.
+/// Makes rotations unit quaternions; as in MuJoCo one of no length is no rotation.
 fn normalize(key: &mut Keyframe, e: &Element, model: &Model) -> Read<()> {
     for joint in &model.joints {
         let start = match joint.kind {
@@ -74,14 +74,28 @@ fn normalize(key: &mut Keyframe, e: &Element, model: &Model) -> Read<()> {
             _ => continue,
         };
         let quat = [0, 1, 2, 3].map(|i| key.qpos[start + i]);
-        let quat = normalized(quat).ok_or_else(|| {
+        let quat = unit(quat).ok_or_else(|| {
             let at = e.attr("qpos").map_or(e.at, |a| a.value_at(0));
-            let why = format!("the quaternion of \"{}\" (from number {start}) is zero", joint.name);
+            let why = format!(
+                "the quaternion of \"{}\" (from number {start}) is too large; scale it to length 1",
+                joint.name
+            );
             Fault::new(at, why)
         })?;
         key.qpos[start..start + 4].copy_from_slice(&quat);
     }
     Ok(())
+}
+
+/// `None` of one too long to be scaled.
+fn unit(quat: Quat) -> Option<Quat> {
+    /// MuJoCo's `mjMINVAL`.
+    const LEAST: f64 = 1e-15;
+    let norm = quat.iter().map(|x| x * x).sum::<f64>().sqrt();
+    match norm < LEAST {
+        true => Some(IDENTITY),
+        false => norm.is_finite().then(|| quat.map(|x| x / norm)),
+    }
 }
 
 /// Whether mocap bodies are elsewhere than where the file has them.
@@ -93,13 +107,13 @@ fn moves_mocap(e: &Element, model: &Model, grown: bool) -> Read<bool> {
         .chunks_exact(4)
         .zip(quat.chunks_exact(4))
         .flat_map(|(q, here)| {
+            let q = unit([q[0], q[1], q[2], q[3]]).unwrap_or([f64::NAN; 4]);
             // q and -q are the same rotation.
             let dot: f64 = q.iter().zip(here).map(|(a, b)| a * b).sum();
-            let norm = dot.signum() * q.iter().map(|x| x * x).sum::<f64>().sqrt();
-            q.iter().map(move |x| x / norm).collect::<Vec<_>>()
+            q.map(|x| dot.signum() * x)
         })
         .collect();
-    // As near as a file writes numbers; a zero quaternion is not.
+    // As near as a file writes numbers; what is not a number is not.
     let same = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
     let moved = values(e, "mpos", &pos, grown)?;
     Ok(!moved.iter().zip(&pos).all(same) || !turned.iter().zip(&quat).all(same))

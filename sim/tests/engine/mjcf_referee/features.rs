@@ -450,6 +450,19 @@ pub const MODELS: &[(&str, &str)] = &[
   </actuator>
 </mujoco>"#,
     ),
+    (
+        "keyframes_with_rotations_of_no_length",
+        r#"<mujoco>
+  <worldbody>
+    <body><freejoint/><geom size="0.1"/><body><joint type="ball"/><geom size="0.1"/></body></body>
+  </worldbody>
+  <keyframe>
+    <key qpos="0 0 1 0 0 0 0 0 0 0 0"/>
+    <key qpos="0 0 1 0 -9e-16 0 0 1e-200 0 1e-200 0"/>
+    <key qpos="0 0 1 0 -2e-15 0 0 1e-8 0 1e-8 0"/>
+  </keyframe>
+</mujoco>"#,
+    ),
 ];
 
 /// Files that neither accepts.

@@ -85,6 +85,20 @@ fn dummies_of_equal_moments_are_raised_by_the_compilers_bounds() {
     assert!(body("boundinertia=\"1e-5\"", negative).is_err());
 }
 
+/// As MuJoCo 4.0, which turns a mocap body whose rotation has no length by nothing.
+#[test]
+fn a_keyframes_rotation_of_no_length_is_none() {
+    let key = |quat: &str, mquat: &str| {
+        let text = format!(
+            "<mujoco><worldbody><body mocap=\"true\" {quat}/></worldbody><keyframe><key mquat=\"{mquat}\"/></keyframe></mujoco>"
+        );
+        parse_text(&text).unwrap().keyframes[0].moves_mocap
+    };
+    let turned = "quat=\"0 1 0 0\"";
+    assert!(!key("", "0 0 0 0") && !key("", "0 1e-16 0 0") && !key("", "2 0 0 0"));
+    assert!(key(turned, "0 0 0 0") && key("", "0 1e-14 0 0") && !key(turned, "0 -1e-14 0 0"));
+}
+
 /// Comments may be in any encoding; values in one that is declared.
 #[test]
 fn a_file_in_another_encoding_is_read_or_names_the_remedy() {
