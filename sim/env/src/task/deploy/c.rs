@@ -1,6 +1,7 @@
 //! A deployment as C99: structs of what is measured and remembered, observations and controls.
 
 use super::controls::{Control, Mapping};
+use super::depend::settled;
 use super::measured::Measured;
 use crate::spaces::ActionSpace;
 use ostler_base::text::obeyed;
@@ -437,7 +438,7 @@ impl<'a, 'm> Printer<'a, 'm> {
     }
 
     fn block(&self, code: &Code, out: &str) -> String {
-        let body = code.emit_with("ostler_", "out", |source, row| self.load(source, row));
+        let body = settled(code).emit_with("ostler_", "out", |source, row| self.load(source, row));
         format!("  {{\n  float *out = {out};\n{body}  }}\n")
     }
 

@@ -44,6 +44,12 @@ impl Dependence {
         Self { other, ..Self::default() }
     }
 
+    /// The same, and on all of these.
+    pub(crate) fn and(mut self, other: BTreeSet<Missing>) -> Self {
+        self.other.extend(other);
+        self
+    }
+
     /// All that is missing for it.
     pub(crate) fn all(&self) -> BTreeSet<Missing> {
         let unknown = |(body, velocity, _): &Unknown| match velocity {
@@ -56,9 +62,6 @@ impl Dependence {
     }
 
     fn times(&self, factor: f32) -> Self {
-        if factor == 0.0 {
-            return Self::none();
-        }
         let scaled = |(&u, &c): (&Unknown, &f32)| (u, c * factor);
         Self {
             constant: None,
@@ -123,6 +126,40 @@ impl Dependence {
     }
 }
 
+/// The code with 0 in place of products with a 0 that is written in it, without what only they
+/// needed: what a robot lacks may be no number, and 0 times that is none.
+pub(crate) fn settled(code: &Code) -> Code {
+    let mut is_zero = vec![false; code.registers];
+    let mut steps = code.steps.clone();
+    for (step, to) in &mut steps {
+        let zero = match *step {
+            Step::Const(bits) => f32::from_bits(bits) == 0.0,
+            Step::Copy(from) => is_zero[from as usize],
+            Step::Op(Op::Mul, [a, b, _]) => is_zero[a as usize] || is_zero[b as usize],
+            Step::Load(..) | Step::Op(..) => false,
+        };
+        if zero {
+            *step = Step::Const(0);
+        }
+        is_zero[*to as usize] = zero;
+    }
+    let mut needed: Vec<bool> = (0..code.registers).map(|r| r < code.outputs).collect();
+    let mut kept = Vec::with_capacity(steps.len());
+    for (step, to) in steps.into_iter().rev() {
+        if !std::mem::take(&mut needed[to as usize]) {
+            continue;
+        }
+        match step {
+            Step::Const(_) | Step::Load(..) => {}
+            Step::Copy(from) => needed[from as usize] = true,
+            Step::Op(op, x) => x[..op.arity()].iter().for_each(|r| needed[*r as usize] = true),
+        }
+        kept.push((step, to));
+    }
+    kept.reverse();
+    Code { steps: kept, ..*code }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +172,7 @@ mod tests {
             9 => Dependence::none(),
             row => Dependence::unknown((1, false, row)),
         };
-        Dependence::of_code(&code, load).remove(0)
+        Dependence::of_code(&settled(&code), load).remove(0)
     }
 
     const A: Step = Step::Load(Source::Step, 0);
@@ -172,6 +209,9 @@ mod tests {
     fn by_a_factor_of_nothing_it_does_not_matter() {
         let zero = Step::Const(0.0f32.to_bits());
         let none = vec![(A, 0), (zero, 1), (Step::Op(Op::Mul, [0, 1, 0]), 0)];
-        assert!(outputs(none, 2).all().is_empty());
+        assert!(outputs(none.clone(), 2).all().is_empty());
+        // It is not even read: where it is no number, 0 times it would be none.
+        let left = settled(&Code { steps: none, registers: 2, outputs: 1 });
+        assert_eq!(left.steps, [(Step::Const(0), 0)]);
     }
 }

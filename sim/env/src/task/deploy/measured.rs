@@ -5,12 +5,12 @@
 //! that floats; frames of its bodies follow from them. Accelerometers, force, torque and touch
 //! sensors of its file are its own. The rest is missing.
 
-use super::depend::Dependence;
+use super::depend::{Dependence, settled};
 use super::rows::is_instrument;
 use super::{DeployError, Deployment};
 use ostler_base::names::nearest;
 pub(crate) use ostler_lang::expr::{Cell, Code, Seen, Source, Step};
-use ostler_model::{Joint, JointKind, Model, PathPart, TendonKind, Transmission};
+use ostler_model::{Field, Joint, JointKind, Model, PathPart, TendonKind, Transmission};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A quantity that a robot cannot measure.
@@ -200,7 +200,7 @@ impl<'a> Measured<'a> {
 
     /// What `code`'s outputs depend on that is missing; notes what it reads.
     fn examine(&mut self, code: &Code) -> Vec<Dependence> {
-        Dependence::of_code(code, |source, row| self.read(source, row))
+        Dependence::of_code(&settled(code), |source, row| self.read(source, row))
     }
 
     fn read(&mut self, source: Source, row: usize) -> Dependence {
@@ -248,7 +248,7 @@ impl<'a> Measured<'a> {
     /// it; `seen`: those that were looked at.
     fn is_remembered(&self, code: &Code, seen: &mut BTreeSet<usize>) -> bool {
         let cells = self.of.task.history.cells();
-        code.steps.iter().all(|(step, _)| match *step {
+        settled(code).steps.iter().all(|(step, _)| match *step {
             Step::Load(Source::History, row) => {
                 let holds = |c: &Cell| c.rows().contains(&(row as usize));
                 let Some(place) = cells.iter().position(holds) else {
@@ -379,7 +379,9 @@ impl<'a> Measured<'a> {
         }
         self.moving |= moving;
         let mut at = body;
-        let mut dependence = Dependence::none();
+        let mut along = Dependence::none();
+        // A chain of bodies is printed as it is modelled.
+        let mut shifted = BTreeSet::new();
         while at != 0 {
             self.frames.insert(at);
             for j in model.bodies[at].joints.clone() {
@@ -387,19 +389,25 @@ impl<'a> Measured<'a> {
                     JointKind::Hinge | JointKind::Slide => {
                         self.joints.insert(j);
                         self.velocities |= moving;
+                        if model.varied_row(Field::Qpos0, j).is_some() {
+                            let name = &model.joints[j].name;
+                            let words =
+                                format!("the offset of joint \"{name}\" that events change");
+                            shifted.insert(Missing::Other(words));
+                        }
                     }
                     JointKind::Ball => *self.balls.entry(j).or_default() |= moving,
                     JointKind::Free => {
                         *self.bases.entry(at).or_default() |= moving;
                         if let Some((velocity, axis)) = base {
-                            dependence = Dependence::unknown((at, velocity, axis));
+                            along = Dependence::unknown((at, velocity, axis));
                         }
                     }
                 }
             }
             at = model.bodies[at].parent;
         }
-        dependence
+        along.and(shifted)
     }
 }
 
