@@ -2,9 +2,10 @@
 //! measures, and the files come back into `ostler eval`.
 //!
 //! Reading order: this file -> `order` (which number is whose) -> `closed_loop` (the C moves
-//! floating robots of MuJoCo's).
+//! floating robots of MuJoCo's) -> `foreign` (ONNX files of other programs).
 
 mod closed_loop;
+mod foreign;
 mod hostile;
 mod order;
 
@@ -177,7 +178,16 @@ fn each_of_several_agents_has_files_of_its_own() {
     assert!(why.contains("did you mean \"left\""), "{why}");
     let own = evaluated(&place, &[]);
     for agent in ["left", "right"] {
-        place.ok(&["export", "a", "--agent", agent, "--out", "out"]);
+        place.ok(&[
+            "export",
+            "a",
+            "--agent",
+            agent,
+            "--out",
+            "out",
+            "--format",
+            "onnx,torchscript",
+        ]);
     }
     let files: Vec<String> = std::fs::read_dir(place.path("out"))
         .unwrap()
@@ -189,6 +199,14 @@ fn each_of_several_agents_has_files_of_its_own() {
         let file = files.iter().find(|f| f.contains(agent)).unwrap();
         format!("{agent}={file}")
     };
+    for file in [
+        &instead("left"),
+        &files.iter().find(|f| f.contains("left")).unwrap().replace(".onnx", ".pt"),
+    ] {
+        let wrong = format!("right={}", file.rsplit('=').next().unwrap());
+        let why = place.fails(2, &["eval", "a", "--instead", &wrong]);
+        assert!(why.contains("the policy of agent \"left\", not of \"right\""), "{why}");
+    }
     let (left, right) = (instead("left"), instead("right"));
     let back = evaluated(&place, &["--instead", &left, "--instead", &right]);
     assert!((own - back).abs() < 1e-3 * own.abs().max(1.0), "{back}, not {own}");
@@ -263,19 +281,49 @@ fn floating(other: &str) -> Place {
     place
 }
 
+/// What no robot measures, by a factor of 0.
+const NOTHING: &str = r#"
+[[task.observation]]
+name = "load"
+expr = "0.0 * contact_force(sole)"
+[[task.observation]]
+name = "forces"
+expr = "sum(actuator_force()) * 0.0 + 0.25"
+[[task.observation]]
+name = "away"
+expr = "0.0 * ln(height(trunk) - 99)"
+[[task.state]]
+name = "even"
+update = "state.even"
+init = "uniform(0.5, 0.5)"
+[[task.state]]
+name = "normal"
+update = "state.normal"
+init = "normal(0, 0)"
+[[task.state]]
+name = "scaled"
+update = "state.scaled"
+init = "0.0 * uniform(-pi, pi)"
+[[task.observation]]
+name = "began"
+expr = "[state.even, state.normal, state.scaled]"
+"#;
+
 #[test]
 fn c_observes_what_a_robot_measures() {
-    let place = floating("");
+    let place = floating(NOTHING);
     place.ok(&["export", "a", "--format", "c", "--out", "out", "--name", "p"]);
     let terms = r#"{"foot": "foot", "terms": [["gravity", 3], ["gyro", 3], ["joint_pos", 3],
-        ["joint_vel", 3], ["apart", 3], ["slide", 3], ["tilt", 4]]}"#;
+        ["joint_vel", 3], ["apart", 3], ["slide", 3], ["tilt", 4],
+        ["load", 1], ["forces", 1], ["away", 1], ["began", 3]],
+        "constants": {"load": [0], "forces": [0.25], "away": [0], "began": [0.5, 0, 0]}}"#;
     let robot = place.path("robots/floating.xml");
     let more = [robot.to_str().unwrap(), terms];
     let Some(found) = referee("sensors", &place.path("out"), "p", &more) else {
         return;
     };
     let found = found.as_object().unwrap();
-    assert_eq!(found.len(), 7);
+    assert_eq!(found.len(), 11);
     for (term, off) in found {
         assert!(off.as_f64().unwrap() < TOLERANCE, "{term}: {off}");
     }
@@ -316,6 +364,26 @@ expr = "height(foot)^2"
     assert!(why.contains("did you mean \"square\""), "{why}");
     let why = place.fails(2, &["export", "a", "--input", "square"]);
     assert!(why.contains("only C"), "{why}");
+}
+
+#[test]
+fn a_chain_of_bodies_whose_joints_events_shift_is_no_measurement() {
+    let other = r#"
+[[task.event]]
+name = "shift"
+when = "reset"
+set = "joint_offset(twist)"
+operation = "add"
+range = [-0.1, 0.1]
+"#;
+    let place = floating(other);
+    let why = place.fails(2, &["export", "a", "--format", "c"]);
+    let what = "the offset of joint \"twist\" that events change";
+    for part in ["apart = pos(foot) - pos(trunk)", "tilt = quat(foot)"] {
+        assert!(why.contains(&format!("{part}: {what}\n")), "{part}\n{why}");
+    }
+    // An encoder measures a joint, however its body is put on.
+    assert!(!why.contains("joint_pos") && !why.contains("gravity"), "{why}");
 }
 
 #[test]

@@ -153,6 +153,17 @@ fn lists_of_outputs_have_an_entry_for_each_output_in_order() {
         let apart = (told - number(&found["controls"], control)).abs();
         assert!(apart < 1e-6, "{output}: {apart}");
     }
+    // A motor of the joint's own gains gets the target itself.
+    let hip = &manifest["controls"][0];
+    assert_eq!(hip["gear"], 2.0);
+    assert_eq!(hip["unit"], "rad x gear");
+    assert_eq!(hip["target"]["unit"], "rad");
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    for key in ["scale", "offset"] {
+        let apart = number(&hip["target"][key]) * 2.0 - number(&hip["mapping"][key]);
+        assert!(apart.abs() < 1e-6, "{hip}");
+    }
+    assert_eq!(manifest["controls"][5]["target"], Value::Null);
 }
 
 #[test]
@@ -162,6 +173,8 @@ fn check_the_header_and_the_manifest_say_the_same_of_every_output() {
     let check = table(&place.ok(&["check", "pole.toml", "--quiet"]));
     let header = std::fs::read_to_string(place.path("out/p_policy.h")).unwrap();
     assert_eq!(check, table(&header));
+    assert!(header.contains("control 0 (\"m_hip\") is 2 times the target"), "{header}");
+    assert!(!header.contains("control 1 ("), "{header}");
     let lines: Vec<String> = check.iter().map(|row| row.join(" ")).collect();
     for (line, wanted) in lines.iter().zip([
         "0 m_hip hip 1 0.6 0.4 120 4 -1..1 - 14",
@@ -209,6 +222,7 @@ fn what_programs_of_the_contract_would_get_wrong_is_said() {
     for part in [
         "observation \"seen\" has joints in another order",
         "targets of \"m_knee\" are about action_offset",
+        "control 0 (\"m_hip\") is 2 times the target of joint \"hip\"",
     ] {
         assert!(said.contains(part), "{part} not in {said}");
     }

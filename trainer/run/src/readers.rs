@@ -1,6 +1,6 @@
-//! Doors to readers that are nobody's business but the fuzz tests' (`tests/tools/fuzz`).
+//! Doors to readers that are nobody's business but the tests' (`tests/tools/fuzz`, `tests/tools/export`).
 
-use crate::export::OnnxModel;
+use crate::export::{OnnxModel, words};
 use crate::run::RunError;
 use crate::run::checkpoint::{self, Checkpoint};
 use crate::run::failure::Replay;
@@ -55,6 +55,21 @@ pub fn policy(bytes: &[u8]) -> Result<usize, String> {
     let _no_grad = tch::no_grad_guard();
     let outputs = model.run(&given).map_err(|e| e.to_string())?;
     Ok(outputs.values().map(Tensor::numel).sum())
+}
+
+/// The actions of an ONNX file of a policy for `rows` of observations.
+///
+/// # Errors
+/// A sentence about the mistake.
+pub fn actions(bytes: &[u8], rows: &[Vec<f32>]) -> Result<Vec<f32>, String> {
+    let model = OnnxModel::read(bytes)?;
+    let columns = rows.first().map_or(0, Vec::len) as i64;
+    let obs = Tensor::f_from_slice(&rows.concat()).and_then(|t| t.f_view([-1, columns]));
+    let obs = obs.map_err(|e| e.to_string())?;
+    let _no_grad = tch::no_grad_guard();
+    let mut given = model.run(&[("obs", &obs)]).map_err(|e| words(&e))?;
+    let actions = given.remove("actions").ok_or("it gives no actions")?;
+    ostler_collector::transfer::host_numbers(&actions).map_err(|e| e.to_string())
 }
 
 /// Reads the bytes of the supervising process's pipe, in pieces of `size` bytes;

@@ -70,8 +70,27 @@ impl<'a> About<'a> {
             "Controls, in order: those of outputs 0, 1, ...; control = offset + scale * output."
                 .to_string(),
         ];
+        lines.extend(self.geared());
         lines.extend(self.table.iter().cloned());
         lines
+    }
+
+    /// Which controls are targets of joints times a gear: a motor that takes radians or metres and
+    /// the joint's gains goes wrong with them.
+    pub(crate) fn geared(&self) -> Vec<String> {
+        let geared = self.of.controls.iter().enumerate();
+        let geared = geared.filter(|(_, c)| c.position && c.gear != 1.0);
+        geared
+            .map(|(k, c)| {
+                let joint = c.joint.as_ref().map_or("", |j| j.name.as_str());
+                format!(
+                    "control {k} (\"{}\") is {} times the target of joint \"{joint}\", the gear of its \
+                     actuator: a motor that takes the target itself ({}), with this kp and kd, gets \
+                     control[{k}] / {}",
+                    c.name, c.gear, c.unit, c.gear
+                )
+            })
+            .collect()
     }
 
     /// The metadata of ONNX and TorchScript files: mjlab's keys in its formats, lists with commas,
@@ -128,6 +147,7 @@ impl<'a> About<'a> {
                 ),
             }
         }
+        all.extend(self.of.name.iter().map(|agent| ("agent".to_string(), agent.clone())));
         for (key, value) in [
             ("control_period", self.of.step_dt.to_string()),
             ("ostler_version", env!("CARGO_PKG_VERSION").to_string()),
@@ -248,8 +268,9 @@ impl<'a> About<'a> {
                 },
             },
             "test_vectors": {
-                "says": "what ostler decides in successive steps, from an episode's first on; `first`: one begins, history and hidden states are forgotten",
+                "says": "what ostler decides in successive steps, from an episode's first on; `first`: one begins, history and hidden states are forgotten; `obs`: before scale, as the scaled and clipped numbers have it: what was clipped is at an end of its range, what has the scale 0 is 0",
                 "tolerance": 1e-5,
+                "relative_tolerance": 1e-5,
                 "steps": vectors,
             },
         })
@@ -313,6 +334,14 @@ fn control(c: &Control) -> Value {
         Mapping::Choice(row) => json!({ "choices": row }),
         Mapping::Binary(row) => json!({ "below_0": row[0], "else": row[1] }),
     };
+    // What a motor takes that follows the joint with these gains.
+    let target = match &c.mapping {
+        Mapping::Affine { scale, offset } if c.position => {
+            let by = c.gear as f32;
+            json!({ "scale": scale / by, "offset": offset / by, "unit": c.unit })
+        }
+        _ => Value::Null,
+    };
     json!({
         "name": c.name,
         "joint": c.joint.as_ref().map(|j| &j.name),
@@ -322,7 +351,11 @@ fn control(c: &Control) -> Value {
         "range": range(c.range),
         "joint_target": c.position,
         "gear": c.gear,
-        "unit": c.unit,
+        "unit": match c.position && c.gear != 1.0 {
+            true => format!("{} x gear", c.unit),
+            false => c.unit.to_string(),
+        },
+        "target": target,
         "stiffness": c.stiffness,
         "damping": c.damping,
         "effort_limit": c.effort,

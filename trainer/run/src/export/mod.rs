@@ -8,12 +8,14 @@ pub(crate) mod error;
 pub mod graph;
 mod manifest;
 mod onnx;
+mod onnx_operators;
 mod onnx_run;
 mod play;
 mod torchscript;
 mod vectors;
 
 pub use error::{ExportError, PolicyFileError};
+pub(crate) use onnx_operators::words;
 pub(crate) use onnx_run::OnnxModel;
 pub use play::PolicyFile;
 
@@ -86,6 +88,9 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         return Err(ExportError::InputWithoutC(input.clone()).into());
     }
     let about = manifest::About::new(run, &env, &deployment, &name);
+    for note in about.geared() {
+        errln!("warning: {note}");
+    }
     let mut metadata = Vec::new();
     if request.formats.iter().any(|f| *f != Format::C) {
         metadata = about.metadata();

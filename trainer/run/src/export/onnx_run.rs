@@ -1,8 +1,11 @@
 //! ONNX files of policies, run by libtorch: the operators of exported policies, ours and those
-//! of other programs. Another operator is refused by its name when the file is read.
+//! of other programs. What is not supported is refused by its name when the file is read.
+//!
+//! Operators are in `onnx_operators`.
 
+use super::onnx_operators as operators;
 use ostler_sim::onnx::{
-    AttributeMessage, GraphMessage, ModelFile, NodeMessage, TensorMessage, ValueMessage,
+    AttributeMessage, GraphMessage, ModelFile, NodeMessage, TensorMessage, TensorType, ValueMessage,
 };
 use prost::Message;
 use std::collections::{HashMap, HashSet};
@@ -20,66 +23,25 @@ const MOST_NODES: usize = 4096;
 /// Most products and sums of a row of the inputs: a policy of 268 million weights has as many.
 const MOST_WORK: i64 = 1 << 28;
 
-/// Operators that are run.
-const OPERATORS: [&str; 37] = [
-    "Abs",
-    "Add",
-    "ArgMax",
-    "Cast",
-    "Clip",
-    "Concat",
-    "Constant",
-    "Div",
-    "Elu",
-    "Equal",
-    "Exp",
-    "Flatten",
-    "Gather",
-    "Gemm",
-    "Greater",
-    "Identity",
-    "LayerNormalization",
-    "LeakyRelu",
-    "Less",
-    "MatMul",
-    "Max",
-    "Min",
-    "Mul",
-    "Neg",
-    "Not",
-    "Pow",
-    "ReduceMean",
-    "Relu",
-    "Reshape",
-    "Sigmoid",
-    "Softplus",
-    "Sqrt",
-    "Squeeze",
-    "Sub",
-    "Tanh",
-    "Unsqueeze",
-    "Where",
-];
-
-struct Node {
-    op: String,
-    inputs: Vec<String>,
-    output: String,
-    attributes: Vec<AttributeMessage>,
+pub(super) struct Node {
+    pub op: String,
+    pub inputs: Vec<String>,
+    pub output: String,
+    pub attributes: Vec<AttributeMessage>,
     /// Values that nobody needs after it.
     last: Vec<String>,
 }
 
 impl Node {
-    fn attribute(&self, name: &str) -> Option<&AttributeMessage> {
+    pub(super) fn attribute(&self, name: &str) -> Option<&AttributeMessage> {
         self.attributes.iter().find(|a| a.name == name)
     }
 
-    fn int(&self, name: &str, without: i64) -> i64 {
+    pub(super) fn int(&self, name: &str, without: i64) -> i64 {
         self.attribute(name).map_or(without, |a| a.i)
     }
 
-    fn float(&self, name: &str, without: f32) -> f64 {
+    pub(super) fn float(&self, name: &str, without: f32) -> f64 {
         f64::from(self.attribute(name).map_or(without, |a| a.f))
     }
 }
@@ -90,10 +52,14 @@ pub(crate) struct OnnxModel {
     constants: HashMap<String, Tensor>,
     /// Inputs: names, and the columns of the last dimension (0: any).
     pub inputs: Vec<(String, i64)>,
+    /// Types of their numbers.
+    kinds: Vec<Kind>,
     /// Names of outputs.
     pub outputs: Vec<String>,
     /// What its metadata call its actions, if they do.
     pub action_names: Option<String>,
+    /// Whose policy it is, if they say so.
+    pub agent: Option<String>,
 }
 
 impl std::fmt::Debug for OnnxModel {
@@ -116,8 +82,11 @@ impl OnnxModel {
     /// In words: it is no ONNX file, or has something that is not supported.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
         let model = ModelFile::decode(bytes).map_err(not_onnx)?;
-        let mut metadata = model.metadata_props.into_iter();
-        let action_names = metadata.find(|entry| entry.key == "action_names");
+        let says = |key: &str| model.metadata_props.iter().find(|e| e.key == key);
+        let [action_names, agent] =
+            ["action_names", "agent"].map(|key| says(key).map(|e| e.value.clone()));
+        let own = model.opset_import.iter().filter(|o| matches!(o.domain.as_str(), "" | "ai.onnx"));
+        let opset = own.map(|o| o.version).max().unwrap_or(1);
         let GraphMessage { node, initializer, input, output, .. } =
             model.graph.ok_or("it is no ONNX file: it has no graph")?;
         let mut constants = HashMap::new();
@@ -132,32 +101,47 @@ impl OnnxModel {
         let mut nodes = Vec::with_capacity(node.len());
         for bytes in node {
             let node = NodeMessage::decode(&bytes[..]).map_err(not_onnx)?;
-            let own = matches!(node.domain.as_str(), "" | "ai.onnx");
-            if !own || !OPERATORS.contains(&node.op_type.as_str()) {
-                return Err(format!(
-                    "its operator {} is not supported; these are: {}",
-                    node.op_type,
-                    OPERATORS.join(", ")
-                ));
-            }
             let attributes = node.attribute.iter();
             let attributes = attributes.map(|a| AttributeMessage::decode(&a[..]));
-            nodes.push(Node {
-                op: node.op_type,
-                inputs: node.input,
-                output: node.output.into_iter().next().unwrap_or_default(),
-                attributes: attributes.collect::<Result<_, _>>().map_err(not_onnx)?,
-                last: Vec::new(),
-            });
+            let attributes = attributes.collect::<Result<_, _>>().map_err(not_onnx)?;
+            let (mut outputs, domain) = (node.output.into_iter(), node.domain);
+            let (op, output) = (node.op_type, outputs.next().unwrap_or_default());
+            let node = Node { op, inputs: node.input, output, attributes, last: Vec::new() };
+            let own = matches!(domain.as_str(), "" | "ai.onnx");
+            operators::check(&node, own, outputs.filter(|o| !o.is_empty()).count(), opset)?;
+            if node.op != "Constant" {
+                nodes.push(node);
+                continue;
+            }
+            let value = operators::constant(&node)?;
+            if constants.insert(node.output.clone(), value).is_some() {
+                return Err(format!(
+                    "its node Constant makes \"{}\", which is there before",
+                    node.output
+                ));
+            }
         }
-        let mut inputs = Vec::new();
+        let (mut inputs, mut kinds) = (Vec::new(), Vec::new());
         for bytes in input {
             let value = ValueMessage::decode(&bytes[..]).map_err(not_onnx)?;
-            let shape = value.kind.and_then(|k| k.tensor).and_then(|t| t.shape);
-            let columns = shape.and_then(|s| s.dim.last().map(|d| d.value));
-            if !constants.contains_key(&value.name) {
-                inputs.push((value.name, columns.unwrap_or(0)));
+            if constants.contains_key(&value.name) {
+                continue;
             }
+            let TensorType { elem_type, shape } =
+                value.kind.and_then(|k| k.tensor).unwrap_or_default();
+            let columns = shape.and_then(|s| s.dim.last().map(|d| d.value));
+            kinds.push(match elem_type {
+                0 | 1 => Kind::Float,
+                11 => Kind::Double,
+                other => {
+                    return Err(format!(
+                        "its input \"{}\" has numbers of type {}; float and double are supported",
+                        value.name,
+                        operators::type_name(other)
+                    ));
+                }
+            });
+            inputs.push((value.name, columns.unwrap_or(0)));
         }
         let mut outputs = Vec::new();
         for bytes in output {
@@ -166,13 +150,7 @@ impl OnnxModel {
         let given = inputs.iter().map(|(name, _)| name).chain(constants.keys());
         connected(&nodes, given.map(String::as_str).collect(), &outputs)?;
         forget(&mut nodes, &outputs);
-        Ok(Self {
-            nodes,
-            constants,
-            inputs,
-            outputs,
-            action_names: action_names.map(|entry| entry.value),
-        })
+        Ok(Self { nodes, constants, inputs, kinds, outputs, agent, action_names })
     }
 
     /// The outputs for inputs by their names.
@@ -188,19 +166,24 @@ impl OnnxModel {
             values.insert(name, tensor.shallow_clone());
         }
         for (name, tensor) in inputs {
-            values.insert(name, tensor.shallow_clone());
+            let own = self.inputs.iter().position(|(own, _)| own == name);
+            let kind = own.and_then(|k| self.kinds.get(k).copied());
+            values.insert(name, tensor.f_to_kind(kind.unwrap_or(tensor.kind()))?);
         }
         let rows = inputs.iter().filter_map(|(_, x)| x.size().first().copied()).max();
         let most = MOST_WORK.saturating_mul(rows.unwrap_or(1).max(1));
         let (mut alive, mut work) = (0_i64, 0_i64);
         for node in &self.nodes {
-            let told = |e| TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output));
+            let told = |e: TchError| {
+                let why = operators::words(&e);
+                TchError::Torch(format!("node {} of \"{}\": {why}", node.op, node.output))
+            };
             work = work.saturating_add(within(node, &values).map_err(told)?);
             if work > most {
                 let why = format!("it takes more than {MOST_WORK} products and sums a row");
                 return Err(told(TchError::Torch(why)));
             }
-            let value = run_node(node, &values).map_err(told)?;
+            let value = operators::run(node, &values).map_err(told)?;
             alive = alive.saturating_add(value.numel() as i64);
             if alive > MOST_ALIVE {
                 let why = format!("its values come to {alive} numbers; {MOST_ALIVE} are allowed");
@@ -256,7 +239,7 @@ fn forget(nodes: &mut [Node], outputs: &[String]) {
 }
 
 /// A constant.
-fn numbers(t: &TensorMessage) -> Result<Tensor, String> {
+pub(super) fn numbers(t: &TensorMessage) -> Result<Tensor, String> {
     if t.data_location != 0 || !t.external_data.is_empty() {
         return Err("its numbers are in another file: export it with its numbers inside".into());
     }
@@ -268,12 +251,17 @@ fn numbers(t: &TensorMessage) -> Result<Tensor, String> {
         6 => Tensor::f_from_slice(&raw(&t.raw_data, i32::from_le_bytes)),
         7 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.int64_data),
         7 => Tensor::f_from_slice(&raw(&t.raw_data, i64::from_le_bytes)),
+        9 if t.raw_data.is_empty() => {
+            Tensor::f_from_slice(&t.int32_data.iter().map(|x| *x != 0).collect::<Vec<_>>())
+        }
+        9 => Tensor::f_from_slice(&raw(&t.raw_data, |[x]| x != 0)),
         11 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.double_data),
         11 => Tensor::f_from_slice(&raw(&t.raw_data, f64::from_le_bytes)),
         other => {
             return Err(format!(
-                "its constant \"{}\" has numbers of type {other}; float, double, int32 and int64 are supported",
-                t.name
+                "its constant \"{}\" has numbers of type {}; float, double, int32, int64 and bool are supported",
+                t.name,
+                operators::type_name(other)
             ));
         }
     };
@@ -336,147 +324,6 @@ fn within(node: &Node, values: &HashMap<&str, Tensor>) -> Result<i64, TchError> 
     }
 }
 
-fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchError> {
-    let maybe = |k: usize| -> Option<&Tensor> {
-        let name = node.inputs.get(k).filter(|n| !n.is_empty())?;
-        values.get(name.as_str())
-    };
-    let x = |k: usize| -> Result<&Tensor, TchError> {
-        maybe(k).ok_or_else(|| TchError::Torch(format!("its input {k} is missing")))
-    };
-    // Whole numbers of an attribute, or of an input in newer operator sets.
-    let whole = |name: &str, k: usize| -> Result<Vec<i64>, TchError> {
-        match (node.attribute(name), maybe(k)) {
-            (Some(a), _) => Ok(a.ints.clone()),
-            (None, Some(t)) => ostler_collector::transfer::host_integers(t),
-            (None, None) => Ok(Vec::new()),
-        }
-    };
-    let kept = node.int("keepdims", 1) != 0;
-    match node.op.as_str() {
-        "Identity" => Ok(x(0)?.shallow_clone()),
-        "Constant" => match node.attribute("value").and_then(|a| a.t.as_ref()) {
-            Some(t) => numbers(t).map_err(TchError::Torch),
-            None => Err(TchError::Torch("its value is missing".into())),
-        },
-        "Abs" => x(0)?.f_abs(),
-        "Neg" => x(0)?.f_neg(),
-        "Exp" => x(0)?.f_exp(),
-        "Sqrt" => x(0)?.f_sqrt(),
-        "Add" => x(0)?.f_add(x(1)?),
-        "Sub" => x(0)?.f_sub(x(1)?),
-        "Mul" => x(0)?.f_mul(x(1)?),
-        "Div" => x(0)?.f_div(x(1)?),
-        "Pow" => x(0)?.f_pow(x(1)?),
-        "Max" => x(0)?.f_maximum(x(1)?),
-        "Min" => x(0)?.f_minimum(x(1)?),
-        "MatMul" => x(0)?.f_matmul(x(1)?),
-        "Equal" => x(0)?.f_eq_tensor(x(1)?),
-        "Less" => x(0)?.f_lt_tensor(x(1)?),
-        "Greater" => x(0)?.f_gt_tensor(x(1)?),
-        "Not" => x(0)?.f_logical_not(),
-        "Where" => x(1)?.f_where_self(x(0)?, x(2)?),
-        "Relu" => x(0)?.f_relu(),
-        "Tanh" => x(0)?.f_tanh(),
-        "Sigmoid" => x(0)?.f_sigmoid(),
-        "Softplus" => x(0)?.f_softplus(),
-        "LeakyRelu" => {
-            let (x, slope) = (x(0)?, node.float("alpha", 0.01));
-            x.f_clamp_min(0.0)?.f_add(&x.f_clamp_max(0.0)?.f_mul_scalar(slope)?)
-        }
-        "Elu" => {
-            // alpha (e^x - 1) below 0.
-            let (x, alpha) = (x(0)?, node.float("alpha", 1.0));
-            let below = x.f_clamp_max(0.0)?.f_expm1()?.f_mul_scalar(alpha)?;
-            x.f_clamp_min(0.0)?.f_add(&below)
-        }
-        "Clip" => {
-            let mut y = x(0)?.shallow_clone();
-            if let Some(low) = maybe(1) {
-                y = y.f_maximum(low)?;
-            }
-            match maybe(2) {
-                Some(high) => y.f_minimum(high),
-                None => Ok(y),
-            }
-        }
-        "Gemm" => {
-            let turned = |t: &Tensor, name: &str| match node.int(name, 0) {
-                0 => Ok(t.shallow_clone()),
-                _ => t.f_transpose(0, 1),
-            };
-            let y = turned(x(0)?, "transA")?.f_mm(&turned(x(1)?, "transB")?)?;
-            let y = y.f_mul_scalar(node.float("alpha", 1.0))?;
-            match maybe(2) {
-                Some(c) => y.f_add(&c.f_mul_scalar(node.float("beta", 1.0))?),
-                None => Ok(y),
-            }
-        }
-        "Gather" => {
-            let (x, at, axis) = (x(0)?, x(1)?, node.int("axis", 0));
-            let flat = at.f_reshape([-1])?;
-            let y = x.f_index_select(axis, &flat)?;
-            let size = x.size();
-            let axis = if axis < 0 { axis + size.len() as i64 } else { axis } as usize;
-            let mut shape = size.get(..axis).unwrap_or_default().to_vec();
-            shape.extend(at.size());
-            shape.extend(size.get(axis + 1..).unwrap_or_default());
-            y.f_reshape(&shape[..])
-        }
-        "Concat" => {
-            let all = (0..node.inputs.len()).map(&x);
-            let all = all.collect::<Result<Vec<_>, _>>()?;
-            Tensor::f_cat(&all, node.int("axis", 0))
-        }
-        "ArgMax" => x(0)?.f_argmax(node.int("axis", 0), kept),
-        "ReduceMean" => x(0)?.f_mean_dim(&whole("axes", 1)?[..], kept, Kind::Float),
-        "LayerNormalization" => {
-            let (x, gain) = (x(0)?, x(1)?);
-            let eps = node.float("epsilon", 1e-5);
-            x.f_layer_norm(&gain.size()[..], Some(gain), maybe(2), eps, false)
-        }
-        "Cast" => match node.int("to", 1) {
-            1 => x(0)?.f_to_kind(Kind::Float),
-            6 => x(0)?.f_to_kind(Kind::Int),
-            7 => x(0)?.f_to_kind(Kind::Int64),
-            9 => x(0)?.f_to_kind(Kind::Bool),
-            11 => x(0)?.f_to_kind(Kind::Double),
-            other => Err(TchError::Torch(format!("type {other} is not supported"))),
-        },
-        "Reshape" => {
-            let (x, mut shape) = (x(0)?, whole("shape", 1)?);
-            for (k, n) in shape.iter_mut().enumerate() {
-                if *n == 0 {
-                    *n = x.size().get(k).copied().unwrap_or(1);
-                }
-            }
-            x.f_reshape(&shape[..])
-        }
-        "Flatten" => {
-            let (x, axis) = (x(0)?, node.int("axis", 1).max(0) as usize);
-            let rows: i64 = x.size().iter().take(axis).product();
-            x.f_reshape([rows, -1])
-        }
-        "Squeeze" => {
-            let mut y = x(0)?.shallow_clone();
-            let mut axes = whole("axes", 1)?;
-            axes.sort_unstable_by(|a, b| b.cmp(a));
-            for axis in axes {
-                y = y.f_squeeze_dim(axis)?;
-            }
-            Ok(y)
-        }
-        "Unsqueeze" => {
-            let mut y = x(0)?.shallow_clone();
-            for axis in whole("axes", 1)? {
-                y = y.f_unsqueeze(axis)?;
-            }
-            Ok(y)
-        }
-        other => Err(TchError::Torch(format!("{other} is not supported"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -499,8 +346,10 @@ mod tests {
             nodes,
             constants: HashMap::new(),
             inputs: vec![("x".into(), 0)],
+            kinds: vec![],
             outputs,
             action_names: None,
+            agent: None,
         }
     }
 

@@ -1,11 +1,13 @@
 //! A policy's file as one that acts: `ostler eval RUN --policy policy.onnx`.
 
 use super::error::PolicyFileError;
+use super::onnx_operators::words;
 use super::onnx_run::OnnxModel;
 use super::torchscript;
+use crate::log::errln;
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::files;
-use ostler_sim::task::deploy::{DeployError, Deployment};
+use ostler_sim::task::deploy::{DeployError, Deployment, Owner};
 use std::path::Path;
 use tch::{CModule, Device, IValue, Kind, TchError, Tensor};
 
@@ -62,7 +64,7 @@ impl PolicyFile {
         let extension = path.extension().and_then(|e| e.to_str());
         let mut states: Vec<(String, i64)> = Vec::new();
         let mut raw = true;
-        let action_names;
+        let (action_names, whose);
         let model = match extension {
             Some("onnx") => {
                 let model = OnnxModel::read(&read()?).map_err(unusable)?;
@@ -88,11 +90,13 @@ impl PolicyFile {
                 if !model.outputs.iter().any(|o| o == "actions") {
                     return Err(unusable("it has no output \"actions\"".into()));
                 }
-                action_names = model.action_names.clone();
+                (action_names, whose) = (model.action_names.clone(), model.agent.clone());
                 Model::Onnx(model)
             }
             Some("pt") => {
-                action_names = torchscript::extra(&read()?, "action_names");
+                let bytes = read()?;
+                action_names = torchscript::extra(&bytes, "action_names");
+                whose = torchscript::extra(&bytes, "agent");
                 let module = CModule::load(path).map_err(|e| {
                     // What follows is a trace of calls.
                     let text = e.to_string();
@@ -125,6 +129,21 @@ impl PolicyFile {
                 ours.join(", ")
             )));
         }
+        match of.owner(whose.as_deref(), &theirs) {
+            Owner::This => {}
+            Owner::Other(owner) => {
+                let own = of.name.as_deref().unwrap_or_default();
+                return Err(unusable(format!(
+                    "it is the policy of agent \"{owner}\", not of \"{own}\""
+                )));
+            }
+            Owner::Nobody => errln!(
+                "warning: {}: its actions are {}; they are taken for {}, in this order",
+                path.display(),
+                theirs.join(", "),
+                ours.join(", ")
+            ),
+        }
         let places = match raw {
             true => of
                 .terms
@@ -133,7 +152,7 @@ impl PolicyFile {
                 .collect(),
             false => (0..of.width).map(|i| (i, 1.0)).collect(),
         };
-        Ok(Self {
+        let mut file = Self {
             model,
             states,
             kept: Vec::new(),
@@ -144,7 +163,20 @@ impl PolicyFile {
                 ActionSpace::Continuous(n) => n,
                 ActionSpace::Discrete(_) => 1,
             },
-        })
+        };
+        file.try_out(spec.rows()).map_err(|e| unusable(words(&e)))?;
+        Ok(file)
+    }
+
+    /// Acts on zeros, since what an ONNX file does not say is seen only when it runs.
+    fn try_out(&mut self, rows: usize) -> Result<(), TchError> {
+        if matches!(self.model, Model::Onnx(_)) {
+            let size = [rows as i64, self.outputs as i64];
+            let action = Tensor::f_zeros(size, (Kind::Float, Device::Cpu))?;
+            self.act(&vec![0.0; rows * self.width], &action)?;
+            self.forget_all();
+        }
+        Ok(())
     }
 
     /// Of a recurrent TorchScript file, which does not say it: the width of its hidden state.

@@ -53,6 +53,17 @@ pub struct Deployment<'a> {
     pub commands: Vec<Command>,
 }
 
+/// Whose policy a file's may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// This deployment's, or nothing says whose.
+    This,
+    /// Another agent's, which has a policy of its own.
+    Other(String),
+    /// Nobody's of the task: it has other outputs.
+    Nobody,
+}
+
 /// Why there is no such deployment.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
@@ -122,6 +133,30 @@ impl<'a> Deployment<'a> {
         })
     }
 
+    /// Whose policy it is that is said to be of agent `name` and to have these outputs (none:
+    /// nothing is said).
+    pub fn owner(&self, name: Option<&str>, outputs: &[&str]) -> Owner {
+        let team = &self.task.team;
+        let other = |k: usize| match (team.policy[k] == self.policy, team.names().get(k)) {
+            (false, Some(name)) => Owner::Other(name.clone()),
+            _ => Owner::This,
+        };
+        let named = name.and_then(|name| team.names().iter().position(|own| own == name));
+        if let Some(owner @ Owner::Other(_)) = named.map(other) {
+            return owner;
+        }
+        let own = |k: &usize| {
+            let own = rows::outputs(self.task, self.model, *k);
+            own.iter().map(|o| o.name.as_str()).eq(outputs.iter().copied())
+        };
+        let mut owners: Vec<Owner> = (0..team.policy.len()).filter(own).map(other).collect();
+        match (outputs.is_empty() || owners.contains(&Owner::This), owners.pop()) {
+            (true, _) => Owner::This,
+            (false, Some(other)) => other,
+            (false, None) => Owner::Nobody,
+        }
+    }
+
     /// Numbers of all terms of one control step, `K`.
     pub fn inputs(&self) -> usize {
         self.terms.iter().map(|t| t.len).sum()
@@ -142,7 +177,8 @@ impl<'a> Deployment<'a> {
     }
 
     /// What the terms were before they were scaled, of a row `[O]` as environments make it,
-    /// into `out [K]`: the newest values. A factor of 0 leaves 0.
+    /// into `out [K]`: the newest values. What was clipped is at an end of its range, and a
+    /// factor of 0 leaves 0.
     pub fn terms_of_row(&self, row: &[f32], out: &mut [f32]) {
         for (at, term) in self.placed() {
             for i in 0..term.len {
