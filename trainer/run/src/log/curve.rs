@@ -94,7 +94,7 @@ pub(super) struct Metrics {
     steps: f64,
     wall_s: f64,
     /// The first line that is no JSON, from 1, unless it is the last.
-    torn: Option<usize>,
+    pub(super) torn: Option<usize>,
 }
 
 impl Metrics {

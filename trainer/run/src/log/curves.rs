@@ -65,6 +65,8 @@ pub struct Drawn {
     pub of: ReturnOf,
     /// Result of each label, in the order of the curves.
     pub outcomes: Vec<Outcome>,
+    /// Which metrics have a line that cannot be read, and the first such line, from 1.
+    pub torn: Vec<(PathBuf, usize)>,
 }
 
 /// The runs of one label.
@@ -112,6 +114,8 @@ pub fn draw(
         true => ReturnOf::Evaluation,
         false => ReturnOf::Training,
     });
+    let torn = read.iter().filter_map(|(curve, data)| Some((curve.metrics.clone(), data.torn?)));
+    let torn = torn.collect();
     let mut labels: Vec<(String, Vec<(Series, Series)>)> = Vec::new();
     for (curve, data) in read {
         let nothing = data.nothing(&curve.metrics);
@@ -158,7 +162,7 @@ pub fn draw(
         let end = g.over_steps.last()?;
         Some(Outcome { label: g.label, steps: end.x, ret: end.ret })
     };
-    Ok(Drawn { of, outcomes: groups.into_iter().filter_map(outcome).collect() })
+    Ok(Drawn { of, outcomes: groups.into_iter().filter_map(outcome).collect(), torn })
 }
 
 /// The curve over runs that each are points (x, y) with ascending x: see [`draw`]. Empty where

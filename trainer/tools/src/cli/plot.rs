@@ -3,7 +3,7 @@
 use clap::Args;
 use ostler_run::log::curve::short;
 use ostler_run::log::curves::{Curve, Outcome, ReturnOf, draw};
-use ostler_run::log::outln;
+use ostler_run::log::{errln, outln};
 use ostler_run::run::{METRICS, RunError};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,15 @@ pub(crate) struct PlotArgs {
 
 /// Draws and says where.
 pub(crate) fn run(args: &PlotArgs) -> Result<i32, RunError> {
+    if args.png.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")) {
+        let png = args.png.display();
+        let why = format!("--png {png}: the picture is a PNG, so its name ends with .png");
+        return Err(RunError::Usage(why));
+    }
     let curves = args.runs.iter().map(|run| curve_of(run));
     let curves = curves.collect::<Result<Vec<_>, _>>()?;
+    once_each(&curves)?;
+    one_task_each(&curves);
     let drawn = draw(&curves, args.return_of, &args.png, &args.title)
         .map_err(|e| RunError::Usage(e.to_string()))?;
     let how = match drawn.of {
@@ -39,8 +46,54 @@ pub(crate) fn run(args: &PlotArgs) -> Result<i32, RunError> {
     for outcome in &drawn.outcomes {
         outln!("{}", line(outcome, how));
     }
+    for (metrics, line) in &drawn.torn {
+        errln!("warning: {}: line {line} cannot be read and is left out", metrics.display());
+    }
     outln!("{}", args.png.display());
     Ok(0)
+}
+
+/// Refuses a run that is given twice, which would count as two seeds.
+fn once_each(curves: &[Curve]) -> Result<(), RunError> {
+    let mut seen: Vec<(PathBuf, &Curve)> = Vec::new();
+    for curve in curves {
+        let place = curve.metrics.canonicalize().unwrap_or_else(|_| curve.metrics.clone());
+        let label = &curve.label;
+        if seen.iter().any(|(own, before)| *own == place && before.label == *label) {
+            let run = curve.metrics.parent().unwrap_or(&curve.metrics).display();
+            return Err(RunError::Usage(format!(
+                "{run} is given twice as {label}: runs of one label are different seeds"
+            )));
+        }
+        seen.push((place, curve));
+    }
+    Ok(())
+}
+
+/// Says where the runs of a label were trained on different tasks.
+fn one_task_each(curves: &[Curve]) {
+    let task = |curve: &Curve| {
+        let config = curve.metrics.with_file_name("config.toml");
+        let loaded = ostler_learn::config::load(&config, &[]).ok()?;
+        toml::to_string(&loaded.config.task).ok()
+    };
+    let mut first: Vec<(&str, Option<String>, bool)> = Vec::new();
+    for curve in curves {
+        let own = task(curve);
+        match first.iter_mut().find(|(label, ..)| *label == curve.label) {
+            None => first.push((&curve.label, own, false)),
+            Some((_, before, said)) => {
+                let differ = before.is_some() && own.is_some() && *before != own;
+                if differ && !*said {
+                    errln!(
+                        "warning: the runs of {} have different tasks, so their mean says little",
+                        curve.label
+                    );
+                    *said = true;
+                }
+            }
+        }
+    }
 }
 
 /// Result of the runs of a label, in a line.

@@ -42,20 +42,23 @@ fn counts(tag: &str) -> bool {
 }
 
 impl History {
-    /// Reads the metrics of the run in `folder`; with a note where not all of it is kept.
+    /// Reads the metrics of the run in `folder`; with notes where not all of it is kept.
     ///
     /// # Errors
     /// They cannot be read, or hold nothing.
-    pub fn read(folder: &Path) -> Result<(Self, Option<String>), CurveError> {
+    pub fn read(folder: &Path) -> Result<(Self, Vec<String>), CurveError> {
         let path = folder.join(METRICS);
         let fail = |source| CurveError::Read { path: path.clone(), source };
         let mut lines = Lines::open(&path).map_err(fail)?;
         let mut ends: Vec<[f64; 3]> = Vec::new();
         let mut tags: BTreeMap<String, Vec<Piece>> = BTreeMap::new();
         let (mut each, mut in_last, mut left_out) = (1_u64, 0_u64, false);
+        let (mut row, mut torn) = (0_usize, None);
         while let Some(line) = lines.next_line().map_err(fail)? {
+            row += 1;
             // A line that is being written, or was torn by a crash, is left out.
             let Ok(Value::Object(line)) = serde_json::from_slice(line) else {
+                torn.get_or_insert(row);
                 continue;
             };
             let get = |tag: &str| line.get(tag).and_then(Value::as_f64);
@@ -102,7 +105,12 @@ impl History {
         if ends.is_empty() {
             return Err(CurveError::Empty(path));
         }
-        let note = left_out.then(|| format!("{}: only {TAGS} tags are shown", path.display()));
+        let path = path.display();
+        let few = left_out.then(|| format!("{path}: only {TAGS} tags are shown"));
+        // The last one may be being written.
+        let torn = torn.filter(|torn| *torn < row);
+        let torn = torn.map(|row| format!("{path}: line {row} cannot be read and is left out"));
+        let notes: Vec<String> = few.into_iter().chain(torn).collect();
         let number = |tag: &str, (sum, n): Piece| match n {
             0 => None,
             _ if counts(tag) => Some(sum as f32),
@@ -120,7 +128,7 @@ impl History {
             steps: ends.iter().map(|e| e[1]).collect(),
             time: ends.iter().map(|e| e[2]).collect(),
         };
-        Ok((history, note))
+        Ok((history, notes))
     }
 
     /// A tag over `steps` or `time`; none where it was never logged.

@@ -116,8 +116,8 @@ pub fn write(
     room_for(shown.saturating_mul(6).saturating_add(pieces + BESIDE))?;
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
-        let (history, note) = History::read(&run.folder)?;
-        notes.extend(note);
+        let (history, more) = History::read(&run.folder)?;
+        notes.extend(more);
         let said = warnings::read(&run.folder).into_iter();
         notes.extend(said.map(|said| format!("{} warned: {said}", run.folder.display())));
         all.push(RunData {
