@@ -62,6 +62,51 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
     std::fs::write(run.join("metrics.jsonl"), "{}\n{bad\n{}\n").unwrap();
     let said = place.fails(2, &["plot", "a", "--return-of", "training"]);
     assert!(said.contains("line 2 cannot be read"), "{said}");
+    // Where something is left to be drawn, a line says so.
+    let line =
+        |steps: u32| format!("{{\"env_steps\":{steps},\"wall_s\":1,\"Train/mean_reward\":1}}\n");
+    let lines = [line(1), "{bad\n".into(), line(2), line(3)].concat();
+    std::fs::write(run.join("metrics.jsonl"), lines).unwrap();
+    let said = |command: &[&str]| {
+        let out = place.run(command);
+        let said = crate::common::text(&out);
+        assert!(out.status.success(), "{said}");
+        said
+    };
+    let plot = ["plot", "A=a", "A=b", "--return-of", "training"];
+    let torn = "a/metrics.jsonl: line 2 cannot be read and is left out";
+    assert!(said(&[plot[0], "a", plot[3], plot[4]]).contains(torn));
+    said(&["report", "a", "--no-animation"]);
+    assert!(std::fs::read_to_string(place.path("report.html")).unwrap().contains(torn));
+
+    let set = place.fails(2, &["play", "a", "--set", "seed=3"]);
+    assert!(set.contains("ostler export RUN") && set.contains("--policy FILE.onnx"), "{set}");
+
+    // One run is no two seeds, and runs of two tasks are not seeds of one.
+    let twice = place.fails(2, &["plot", "A=a", "A=./a"]);
+    assert!(twice.contains("a is given twice as A"), "{twice}");
+    let named = place.fails(2, &["plot", "a", "--png", "curves.svg"]);
+    assert!(named.contains("its name ends with .png"), "{named}");
+    assert!(!place.path("curves.svg").exists());
+    let other = "the runs of A have different tasks";
+    for differ in [false, true] {
+        let mut task = std::fs::read_to_string(place.path("pole.toml")).unwrap();
+        if differ {
+            task += "[[task.reward]]\nname = \"other\"\nexpr = \"joint_pos(slider)\"\n";
+        }
+        std::fs::write(place.path("b.toml"), task).unwrap();
+        let _ = std::fs::remove_dir_all(place.path("b"));
+        place.ok(&[
+            "train",
+            "b.toml",
+            "--quiet",
+            "--out",
+            "b",
+            "seed=7",
+            "runner.max_iterations=3",
+        ]);
+        assert_eq!(said(&plot).contains(other), differ);
+    }
 }
 
 #[test]

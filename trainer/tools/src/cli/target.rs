@@ -238,7 +238,9 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     }
     if !overrides.is_empty() {
         return Err(RunError::Usage(
-            "a run is played with the configuration it was trained with; --set works on a configuration (.toml)"
+            "a run is played with the configuration it was trained with; --set works on a configuration \
+             (.toml): ostler export RUN --format onnx writes the policy, and --policy FILE.onnx lets \
+             it act there"
                 .into(),
         ));
     }
