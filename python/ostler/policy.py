@@ -44,6 +44,10 @@ class Policy:
             self._open(source)
             self._is_of(agent, source)
             return
+        if source.suffix == ".json" and source.is_file():
+            raise ValueError(
+                f"{source} is a manifest: give the file beside it, NAME.onnx or NAME.pt, which names it itself"
+            )
         kind = _kinds()[0]
         with tempfile.TemporaryDirectory() as folder:
             words = ["export", source, "--format", kind, "--out", folder, "--name", "policy"]

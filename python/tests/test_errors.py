@@ -136,6 +136,9 @@ def test_a_foreign_state_is_refused_and_nothing_changes():
     other.reset()
     raises(ostler.StateError, "", lambda: env.restore(other.capture()))
     raises(ostler.StateError, "", lambda: env.restore(b"nothing"))
+    seeded = make("hopper")
+    seeded.reset(seed=5)
+    raises(ostler.StateError, "made with seed = 5", lambda: env.restore(seeded.capture()))
     actions = np.zeros((4, 3), np.float32)
     np.testing.assert_array_equal(env.step(actions)[0], twin.step(actions)[0])
 

@@ -209,6 +209,7 @@ def test_files_that_are_no_policies_are_exceptions():
         (place / f"{name}.onnx").write_bytes(good)
         (place / f"{name}.json").write_text(text)
         raises(ValueError, f"{name}.json", lambda: ostler.Policy(place / f"{name}.onnx"))
+    raises(ValueError, "is a manifest", lambda: ostler.Policy(place / "p.json"))
     (place / "p.onnx").write_bytes(good[: len(good) // 2])
     raises(ValueError, "is no policy", lambda: ostler.Policy(place / "p.onnx"))
     (place / "p.json").unlink()

@@ -299,7 +299,10 @@ fn read<'a>(
         )));
     };
     if record.seed != env.seed {
-        return Err(unfit(format!("its seed is {}, this run's is {}", record.seed, env.seed)));
+        return Err(unfit(format!(
+            "its seed is {0}, that of these environments is {1}: they have to be made with seed = {0}",
+            record.seed, env.seed
+        )));
     }
     if record.identity.task != env.identity.task {
         return Err(unfit("its task ([task], [env] or the time step) differs from this run's"));
