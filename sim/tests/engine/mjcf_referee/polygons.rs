@@ -2,6 +2,7 @@
 //! triangles, so that masses and inertias are its own.
 
 use super::{compare, referee, row};
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 use ostler_sim::model::{GeomKind, mjcf};
 use std::f64::consts::TAU;
 use std::fmt::Write;
@@ -55,7 +56,7 @@ fn untangled(mut p: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     };
     let apart = |a, b, c, d| side(a, b, c) * side(a, b, d) >= 0.0;
     let count = p.len();
-    let pairs = || (0..count).flat_map(|i| (i + 2..count).map(move |j| (i, j)));
+    let pairs = || (0..count).flat_map(move |i| (i + 2..count).map(move |j| (i, j)));
     let crossed = |p: &[[f64; 2]], (i, j): (usize, usize)| {
         let (a, b, c, d) = (p[i], p[i + 1], p[j], p[(j + 1) % count]);
         (i > 0 || j + 1 < count) && !apart(a, b, c, d) && !apart(c, d, a, b)
@@ -75,16 +76,16 @@ fn prism(draw: &mut Draw) -> String {
     let count = base.len();
     let height = draw.from(0.2, 1.0);
     let off = [0.0, 0.0, 1e-5, 1e-3, 0.03][draw.below(5)];
-    let quat = [0; 4].map(|_| draw.from(-1.0, 1.0));
-    let turn = nalgebra::UnitQuaternion::new_normalize(quat.into());
+    let [w, i, j, k] = [0; 4].map(|_| draw.from(-1.0, 1.0));
+    let turn = UnitQuaternion::new_normalize(Quaternion::new(w, i, j, k));
     let turned = draw.unit() < 0.6;
     let shift = if draw.unit() < 0.5 { 1.0 } else { 0.0 };
-    let middle = nalgebra::Vector3::from_fn(|_, _| shift * draw.from(-1.0, 1.0));
+    let middle = Vector3::from_fn(|_, _| shift * draw.from(-1.0, 1.0));
     let mut text = String::new();
     for k in 0..2 * count {
         let [x, y] = base[k % count];
         let z = if k < count { 0.0 } else { height };
-        let at = nalgebra::Vector3::new(x, y, z).map(|x| x + off * draw.from(-1.0, 1.0));
+        let at = Vector3::new(x, y, z).map(|x| x + off * draw.from(-1.0, 1.0));
         let at = if turned { turn * at } else { at } + middle;
         writeln!(text, "v {:.5} {:.5} {:.5}", at.x, at.y, at.z).unwrap();
     }
