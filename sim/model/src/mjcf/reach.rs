@@ -153,8 +153,9 @@ impl Reach {
         let guess = files().all(|c| c.by.is_guess());
         let found = files().find(|c| self.has(&c.path) && (guess || !c.by.is_guess()));
         let found = found.or_else(|| files().next()).or(candidates.first());
+        let there = found.map(|c| c.path.as_path()).filter(|path| path.is_file());
         let Some(found) = found.filter(|c| !name.is_empty() && self.has(&c.path)) else {
-            return Err(self.outside(name));
+            return Err(self.outside(name, there));
         };
         let mut met = self.met.borrow_mut();
         if found.path.is_file() {
@@ -203,15 +204,36 @@ impl Reach {
         }
     }
 
-    fn outside(&self, name: &str) -> String {
-        match &self.within {
-            Some(within) => format!("\"{name}\" is outside {}", within.display()),
-            None => format!(
+    /// `met`: the file that was found there.
+    fn outside(&self, name: &str, met: Option<&Path>) -> String {
+        let holds = met.and_then(|path| self.holds(path));
+        match (&self.within, holds) {
+            (Some(within), None) => format!("\"{name}\" is outside {}", within.display()),
+            (Some(within), Some(above)) => format!(
+                "\"{name}\" is outside {}; the folder that holds it, too, is {}",
+                within.display(),
+                above.display()
+            ),
+            (None, holds) => format!(
                 "\"{name}\" is outside the model's folder; a model's files stay together, or \
                  the folder that holds them all is named: task.robot_folder in a \
-                 configuration, --folder for ostler compare, physics and bench physics"
+                 configuration, --folder for ostler compare, physics and bench physics{}",
+                holds.map_or_else(String::new, |f| format!("; here that is {}", f.display()))
             ),
         }
+    }
+
+    /// The folder that holds the model's folder and this file, as seen from where the program
+    /// runs; the whole file system is none.
+    fn holds(&self, path: &Path) -> Option<PathBuf> {
+        let folder = files::plain(&self.folder);
+        let above = folder.ancestors().find(|f| files::lies_within(path, f))?;
+        above.parent()?;
+        let here = std::env::current_dir().ok()?;
+        Some(match above.strip_prefix(here) {
+            Ok(short) if short.as_os_str().is_empty() => PathBuf::from("."),
+            short => short.unwrap_or(above).to_path_buf(),
+        })
     }
 }
 

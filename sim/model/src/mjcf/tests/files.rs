@@ -98,6 +98,10 @@ fn includes_stay_inside_the_models_folder() {
         let message = with(outside).unwrap_err().to_string();
         assert!(message.contains("main.xml:2:16: "), "{message}");
         assert!(message.contains("outside the model's folder"), "{message}");
+        // The remedy is told where there is one; the whole file system is none.
+        let above = format!("; here that is {}", folder.parent().unwrap().display());
+        assert_eq!(message.contains(&above), outside.ends_with(".xml"), "{message}");
+        assert_eq!(message.contains("here that is"), outside.ends_with(".xml"), "{message}");
     }
     let message = with("parts/bad.xml").unwrap_err().to_string();
     assert!(message.contains("parts/bad.xml:2:2: unknown element <gem>"), "{message}");
