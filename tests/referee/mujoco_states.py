@@ -134,12 +134,33 @@ def start(model, data, rng):
     data.act[:] = activations(model, rng)
 
 
+class Unstable(ValueError):
+    """MuJoCo's own roll-outs fly apart, or its steps break."""
+
+
+REMEDY = "a smaller timestep, or more armature or damping of light joints, may help"
+
+
+def unstable(model, fastest):
+    """Says where: `fastest` counts the degrees of freedom that were so in the end."""
+    dof = max(fastest, key=fastest.get, default=0)
+    joint = int(model.dof_jntid[dof])
+    body = model.body(int(model.jnt_bodyid[joint])).name
+    name = model.joint(joint).name or f"the joint of {body}"
+    return (
+        f"MuJoCo's roll-outs under random controls fly apart on most of their way (beyond "
+        f"{FASTEST:g} m/s or rad/s), mostly at {name}; {REMEDY} (timestep "
+        f"{model.opt.timestep:g}, armature {model.dof_armature[dof]:g} and damping "
+        f"{np.ravel(model.dof_damping[dof])[0]:g} there)"
+    )
+
+
 def visited(model, data, rng, count):
     """States of roll-outs under random controls; last the solver's warm start there."""
-    step, most = 0, 2000 + 100 * count
+    step, most, fastest = 0, 2000 + 100 * count, collections.Counter()
     while count > 0:
         if step > most:
-            raise ValueError("MuJoCo is unstable on most of its way")
+            raise Unstable(unstable(model, fastest))
         if step % 200 == 0 or broken(data):
             start(model, data, rng)
         if step % 5 == 0:
@@ -147,7 +168,10 @@ def visited(model, data, rng, count):
         state = [x.copy() for x in (data.qpos, data.qvel, data.ctrl, data.act, data.qacc_warmstart)]
         mujoco.mj_step(model, data)
         step += 1
-        if step % 11 == 0 and not broken(data):
+        if broken(data) and model.nv:
+            # A step that breaks leaves zeros.
+            fastest[int(np.maximum(np.abs(state[1]), np.abs(data.qvel)).argmax())] += 1
+        elif step % 11 == 0 and not broken(data):
             count -= 1
             yield state
 
@@ -183,20 +207,24 @@ def scattered(model, data, rng, count):
 
 
 def sample(model, count, seed):
-    """Half visited, half scattered: qpos, qvel, ctrl, act, float32 in value."""
+    """Half visited, half scattered: qpos, qvel, ctrl, act, float32 in value; and why all are
+    scattered, if roll-outs are unstable."""
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(model)
     half = count // 2
     exact = model.opt.tolerance, model.opt.iterations
     # On the way to a state nothing has to be exact.
     model.opt.tolerance, model.opt.iterations = 1e-8, 50
-    rows = [row[:4] for row in visited(model, data, rng, half)]
-    rows += scattered(model, data, rng, count - half)
+    why, rows = None, []
+    try:
+        rows += [row[:4] for row in visited(model, data, rng, half)]
+    except Unstable as e:
+        why, rows = str(e), []
+    rows += scattered(model, data, rng, count - len(rows))
     model.opt.tolerance, model.opt.iterations = exact
     widths = model.nq, model.nv, model.nu, model.na
-    return [
-        single(np.array(column).reshape(count, width)) for column, width in zip(zip(*rows), widths)
-    ]
+    columns = zip(zip(*rows), widths)
+    return [single(np.array(column).reshape(count, width)) for column, width in columns], why
 
 
 def write(data, state, warmstart=0.0):
@@ -400,14 +428,15 @@ def op_states(model, out, states=10000, seed=0):
     """Samples states and writes a reference file; states in which MuJoCo's own answer
     breaks are left out."""
     model = load(model)
-    sampled = sample(model, states, seed)
+    sampled, why = sample(model, states, seed)
     answers = evaluate(model, sampled)
     whole = answers.pop("broken") == 0
     if not whole.any():
-        raise ValueError("MuJoCo is unstable in every state")
+        raise Unstable(f"MuJoCo is unstable in every state; {REMEDY}")
     answers = {name: x[whole] for name, x in answers.items()}
     saved = save(out, model, [x[whole] for x in sampled], answers)
-    return {**saved, "robot": mujoco_worlds.named(model), "touching": touching(model, sampled)}
+    told = {"touching": touching(model, sampled), "unstable": why}
+    return {**saved, "robot": mujoco_worlds.named(model), **told}
 
 
 def op_written(model, out, states=10000, seed=0, iterations=None):
@@ -422,7 +451,7 @@ def op_written(model, out, states=10000, seed=0, iterations=None):
     answers = evaluate(model, sampled, starts=starts)
     whole = answers.pop("broken") == 0
     if not whole.any():
-        raise ValueError("MuJoCo is unstable in every state")
+        raise Unstable(f"MuJoCo is unstable in every state; {REMEDY}")
     answers = {name: x[whole] for name, x in answers.items()}
     saved = save(out, model, [x[whole] for x in sampled], {**answers, "warmstart": starts[whole]})
     return {**saved, "robot": mujoco_worlds.named(model)}
@@ -432,14 +461,14 @@ def op_varied(model, out, varied, states=1000, seed=0):
     """The same, with fields of the model that differ between states: `varied` lists pairs of
     a field and an element's name."""
     model = load(model)
-    sampled = sample(model, states, seed)
+    sampled, _ = sample(model, states, seed)
     varied = mujoco_varied.Varied(model, varied)
     rows = varied.draw(model, states, np.random.default_rng(seed))
     sampled.append(single(rows))
     answers = evaluate(model, sampled, varied)
     whole = answers.pop("broken") == 0
     if not whole.any():
-        raise ValueError("MuJoCo is unstable in every state")
+        raise Unstable(f"MuJoCo is unstable in every state; {REMEDY}")
     answers = {name: x[whole] for name, x in answers.items()}
     return save(out, model, [x[whole] for x in sampled], answers)
 

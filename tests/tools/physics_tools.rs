@@ -131,6 +131,60 @@ fn compare_counts_the_states_that_mujoco_breaks_in() {
     assert!(left > 0 && kept + left == 60, "{out}");
 }
 
+/// A joint that starts far beyond stiff limits, where roll-outs begin; scattered states do not.
+#[test]
+fn compare_says_where_mujocos_roll_outs_fly_apart() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let robot = r#"<mujoco><worldbody><body name="foot"><joint name="calm"/><geom size=".1" pos="0 0 .2"/>
+        <body><joint name="far" limited="true" range="5 6" solreflimit="-1e8 -1"/>
+        <geom size=".1" pos="0 0 .2"/></body></body></worldbody></mujoco>"#;
+    std::fs::write(place.path("far.xml"), robot).unwrap();
+    let python = python.display().to_string();
+    let args = ["compare", "far.xml", "--python", &python, "--states", "60"];
+    let done = place.run(&args);
+    let (out, said) =
+        (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(out.contains("f32: means the same here as in MuJoCo"), "{out}\n{said}");
+    for words in ["none is of a roll-out", "mostly at far;", "a smaller timestep"] {
+        assert!(said.contains(words), "{said}");
+    }
+    let written = place.fails(2, &[&args[..], &["--as-written"]].concat());
+    assert!(written.contains("mostly at far;"), "{written}");
+}
+
+/// Two bodies of many spheres that lie on each other.
+#[test]
+fn compare_says_that_contacts_found_no_room() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let slide = r#"type="slide" damping="5" limited="true" range="-.3 .3""#;
+    let grid = |count: u32| {
+        format!(
+            r#"<joint {slide} axis="1 0 0"/><joint {slide} axis="0 1 0"/>
+            <replicate count="{count}" offset=".05 0 0"><replicate count="{count}" offset="0 .05 0">
+            <geom size=".03" mass=".1" condim="1" solref=".1 1"/></replicate></replicate>"#
+        )
+    };
+    let robot = format!(
+        r#"<mujoco><option gravity="0 0 0"/><worldbody><body>{}</body><body pos="0 0 .05">{}</body>
+        </worldbody></mujoco>"#,
+        grid(14),
+        grid(8)
+    );
+    std::fs::write(place.path("grids.xml"), robot).unwrap();
+    let python = python.display().to_string();
+    let done = place.run(&["compare", "grids.xml", "--python", &python, "--states", "16"]);
+    let out = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(1), "{out}");
+    assert!(out.contains("more contacts touch than there is room for"), "{out}");
+    assert!(out.contains("contype and conaffinity") && !out.contains("broken"), "{out}");
+}
+
 /// A turret that stands on its base to the last digit, and one that is a millimetre higher.
 #[test]
 fn compare_names_geoms_that_only_just_touch() {

@@ -43,6 +43,8 @@ pub struct Evaluation {
     pub ncon: Vec<u32>,
     /// Bits of [`fault`](super::fault) after the step `[K]`.
     pub fault: Vec<u32>,
+    /// Whether a contact found no room `[K]`; empty where an engine has no such limit.
+    pub no_room: Vec<bool>,
     /// Iterations of the solver, 0 where it does not count them `[K]`.
     pub iterations: Vec<u32>,
 }

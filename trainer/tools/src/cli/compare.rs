@@ -13,6 +13,7 @@ use ostler_sim::referee::names;
 use ostler_sim::referee::residual::{Gate, Table, compare};
 use ostler_sim::referee::states::Reference;
 use serde_json::json;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,6 +66,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
         None => mujoco.scratch("reference.npz"),
     };
     let count = args.states as usize;
+    if std::io::stderr().is_terminal() {
+        errln!("MuJoCo computes {count} states of {}, each some times ...", model.name);
+    }
     let answer = mujoco.states(&args.model, within, &file, count, args.seed, args.as_written)?;
     names::check(&model, &answer["robot"]).map_err(|why| {
         let path = args.model.display();
@@ -104,7 +108,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
     if args.json {
         let all = json!({
             "model": model.name, "mujoco": mujoco.version, "states": reference.states.count,
-            "left_out": left_out,
+            "left_out": left_out, "unstable": answer["unstable"],
             "seed": args.seed, "same": same, "as_written": args.as_written, "tables": tables,
         });
         outln!("{all}");
@@ -115,6 +119,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<i32, RunError> {
                 "{left_out} of {count} states are left out: MuJoCo's own step breaks or warns in them"
             );
         }
+    }
+    if let Some(why) = answer["unstable"].as_str() {
+        errln!("note: all states are scattered ones, none is of a roll-out: {why}");
     }
     for pair in answer["touching"].as_array().into_iter().flatten() {
         if let (Some(a), Some(b)) = (pair[0].as_str(), pair[1].as_str()) {

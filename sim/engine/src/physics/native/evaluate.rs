@@ -250,6 +250,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
                 bits | if flags[e] & 1 != 0 { fault::ENGINE } else { 0 }
             })
             .collect(),
+        no_room: flags.iter().map(|f| f & 1 != 0).collect(),
         ncon,
         iterations,
     })

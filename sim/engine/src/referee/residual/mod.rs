@@ -112,7 +112,7 @@ pub fn compare(
         Answer { what: "qacc", errors: &qacc, kinds: &kinds, moves: &theirs.doubt.qacc },
         Answer { what: "next state", errors: &next, kinds: &kinds_next, moves: &theirs.doubt.next },
     ];
-    table.judge(answers, &theirs.choice, &ours.fault);
+    table.judge(answers, &theirs.choice, ours);
     table
 }
 

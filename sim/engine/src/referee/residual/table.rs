@@ -1,6 +1,7 @@
 //! Tables of residuals: quantiles, judgement, printing.
 
 use super::gate::{Gate, Kind};
+use crate::physics::evaluate::Evaluation;
 use crate::referee::states::Moves;
 use serde::Serialize;
 
@@ -125,7 +126,7 @@ pub(super) struct Answer<'a> {
 
 impl Table {
     /// Finds the states beyond the gate.
-    pub(super) fn judge(&mut self, answers: [Answer<'_>; 2], choice: &[u32], fault: &[u32]) {
+    pub(super) fn judge(&mut self, answers: [Answer<'_>; 2], choice: &[u32], ours: &Evaluation) {
         let gate = self.gate;
         let mut beyond = Vec::new();
         let mut check = |what: &str, value: f64, allowed: f64| {
@@ -188,10 +189,21 @@ impl Table {
                 beyond.push(format!("{n} of {of} {what} (at most {most})"));
             }
         }
-        let broken = fault.iter().zip(&excused).filter(|(f, e)| **f != 0 && !**e);
-        let broken = broken.count();
-        if broken > 0 {
-            beyond.push(format!("{broken} states flagged as broken"));
+        let no_room = |i: &usize| ours.no_room.get(*i).copied().unwrap_or(false);
+        let (full, broken): (Vec<usize>, Vec<usize>) = (0..ours.fault.len())
+            .filter(|i| ours.fault[*i] != 0 && excused.get(*i) != Some(&true))
+            .partition(no_room);
+        if !full.is_empty() {
+            beyond.push(format!(
+                "in {} states more contacts touch than there is room for, and some are left out \
+                 (256 with the world and 256 between moving bodies, for all states that a register \
+                 computes together; 50 of a pair with a height field); fewer or simpler geoms, or \
+                 contype and conaffinity, leave fewer contacts",
+                full.len()
+            ));
+        }
+        if !broken.is_empty() {
+            beyond.push(format!("{} states flagged as broken", broken.len()));
         }
         self.beyond = beyond;
     }
