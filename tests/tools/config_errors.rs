@@ -65,7 +65,7 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
     // Where something is left to be drawn, a line says so.
     let line =
         |steps: u32| format!("{{\"env_steps\":{steps},\"wall_s\":1,\"Train/mean_reward\":1}}\n");
-    let lines = [line(1), "{bad\n".into(), line(2), line(3)].concat();
+    let lines = [line(100), "{bad\n".into(), line(200), line(1000)].concat();
     std::fs::write(run.join("metrics.jsonl"), lines).unwrap();
     let said = |command: &[&str]| {
         let out = place.run(command);

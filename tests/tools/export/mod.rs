@@ -291,7 +291,7 @@ name = "forces"
 expr = "sum(actuator_force()) * 0.0 + 0.25"
 [[task.observation]]
 name = "away"
-expr = "0.0 * ln(height(trunk) - 99)"
+expr = "0.0 * (1.0 / height(trunk))"
 [[task.state]]
 name = "even"
 update = "state.even"
