@@ -368,7 +368,7 @@ fn mistakes_name_their_place_and_a_remedy() {
     wrong(
         &format!("[terrain]\nup = \"time\"\ndown = \"time < 1\"\n{flat}"),
         "",
-        &["task.terrain.up", "no condition"],
+        &["task.terrain.up", "where a condition holds; this is a number"],
     );
     wrong(
         &format!("[terrain]\nstart_level = [2, 10]\n{flat}"),
