@@ -108,11 +108,12 @@ impl FileRing {
             let file = files::update(&path).map_err(io("cannot open it"))?;
             // A run whose environments or checkpoints have become more or fewer goes on in the
             // places that it began with.
-            if let Some(places) = own_places(&path, &file, &head)? {
+            let places = check(&path, &file, &head)?;
+            there = places.is_some();
+            if let Some(places) = places {
                 *window = Window::new(window.capacity(), places);
                 head.places = places;
             }
-            there = check(&path, &file, &head)?;
         }
         if !there {
             make(&path, &head)?;
@@ -563,40 +564,36 @@ fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
 }
 
 fn length(head: &Head) -> u64 {
-    let place = 4 * (head.layout.words() + TRAILER) as u64;
-    PLACES.saturating_add(head.places.saturating_mul(place))
+    PLACES.saturating_add(head.places.saturating_mul(place(head)))
 }
 
-/// The places of a file for this memory: by its first bytes, or by its length where they are
-/// damaged. None of a file that [`check`] refuses.
-fn own_places(path: &Path, file: &File, wanted: &Head) -> Result<Option<u64>, ReplayError> {
-    let mut first = vec![0; SLOTS as usize];
-    let length = file.metadata().map_or(0, |m| m.len());
-    let read =
-        file.read_at(&mut first, 0).map_err(|e| ReplayError::io("cannot read it", path, e))?;
-    let places = match Head::from_bytes(&first[..read]) {
-        Ok(head) if head.layout == wanted.layout && head.capacity == wanted.capacity => head.places,
-        Ok(_) => return Ok(None),
-        Err(_) => {
-            let (place, all) =
-                (4 * (wanted.layout.words() + TRAILER) as u64, length.saturating_sub(PLACES));
-            if !all.is_multiple_of(place) {
-                return Ok(None);
-            }
-            all / place
-        }
+/// Bytes of a place.
+fn place(head: &Head) -> u64 {
+    4 * (head.layout.words() + TRAILER) as u64
+}
+
+/// The places of a file of this length for this memory: those that its head has, or, where that is
+/// damaged, as many as there is room for. Those that are wanted, where it cannot be.
+fn own_places(head: Option<&Head>, length: u64, wanted: &Head) -> u64 {
+    let room = || {
+        let (place, all) = (place(wanted), length.saturating_sub(PLACES));
+        all.is_multiple_of(place).then(|| all / place)
     };
-    Ok(Some(places).filter(|places| *places >= wanted.capacity && *places <= MOST))
+    let own = head.map_or_else(room, |head| Some(head.places));
+    own.filter(|own| (wanted.capacity..=MOST).contains(own)).unwrap_or(wanted.places)
 }
 
-/// Refuses a file of another layout or size, and names the difference; one that is damaged or
-/// cut is [mended](mend). Whether the file is still there.
-fn check(path: &Path, file: &File, wanted: &Head) -> Result<bool, ReplayError> {
+/// Refuses a file of another layout or capacity, and names the difference; one that is damaged or
+/// cut is [mended](mend). The places of the file, if it is still there.
+fn check(path: &Path, file: &File, wanted: &Head) -> Result<Option<u64>, ReplayError> {
     let mut bytes = Vec::new();
     let read = io::Read::read_to_end(&mut io::Read::take(file, SLOTS), &mut bytes);
     read.map_err(|e| ReplayError::io("cannot read it", path, e))?;
     let length = file.metadata().map_or(0, |m| m.len());
-    let damage = match Head::from_bytes(&bytes) {
+    let head = Head::from_bytes(&bytes);
+    let places = own_places(head.as_ref().ok(), length, wanted);
+    let wanted = &Head { places, ..wanted.clone() };
+    let damage = match head {
         Ok(head) => {
             fits(path, &head, wanted)?;
             match length.cmp(&self::length(wanted)) {
@@ -611,10 +608,10 @@ fn check(path: &Path, file: &File, wanted: &Head) -> Result<bool, ReplayError> {
     };
     let commits = commits(file, wanted.places).is_some();
     match () {
-        () if damage.is_empty() && commits => Ok(true),
+        () if damage.is_empty() && commits => Ok(Some(places)),
         () if commits && !is_newer(&bytes, wanted) => {
             mend(path, file, wanted, &damage)?;
-            Ok(true)
+            Ok(Some(places))
         }
         () => {
             let why = match damage.is_empty() {
@@ -622,7 +619,7 @@ fn check(path: &Path, file: &File, wanted: &Head) -> Result<bool, ReplayError> {
                 false => damage,
             };
             set_aside(path, &why)?;
-            Ok(false)
+            Ok(None)
         }
     }
 }

@@ -125,14 +125,15 @@ fn a_file_of_another_memory_is_refused_with_what_differs() {
     assert!(e.contains("other fields"), "{e}");
     let e = refused(&layout(), Window::new(21, 30), Expect::Any);
     assert!(e.contains("other replay.capacity (20)"), "{e}");
-    // Places are the file's own, also where its first bytes are damaged.
+    // Places are the file's own, also where its head is damaged, which is mended.
     for wanted in [20, 31, 60] {
         let mut window = Window::new(20, wanted);
         drop(open(dir.path(), &mut window).unwrap());
         assert_eq!((window.capacity(), window.physical()), (20, 30));
+        assert!(!dir.path().join("rows.damaged").exists());
         let path = dir.path().join(ROWS);
         let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-        file.write_all_at(&[7; 20], 0).unwrap();
+        file.write_all_at(&[7], 40).unwrap();
     }
     let e = refused(&layout(), Window::new(20, 30), Expect::New);
     assert!(e.contains("there is a replay buffer already"), "{e}");

@@ -190,40 +190,23 @@ impl<'a> Pair<'a> {
     /// Turns signs of the `open` entries over where that fits better, and how well the result does.
     fn signs(&mut self, mut signs: Signed, open: &[usize]) -> Result<(Signed, f64), EnvError> {
         let mut least = self.unlike(&signs)?;
-        for &k in open {
-            let other = signs.0[k].0 as usize;
+        let singles = open.iter().filter(|k| signs.0[**k].0 as usize >= **k).map(|&k| k..k + 1);
+        // Where observations would have a reflection with all signs of a command turned over,
+        // rewards alone tell which is right.
+        let wholes = self.commands.iter().filter(|c| open.contains(&c.first));
+        let wholes = wholes.map(|c| c.first..c.first + c.ranges.len());
+        for turned in singles.chain(wholes).collect::<Vec<_>>() {
             if least < 0.01 {
                 break;
             }
-            if other < k {
-                continue;
-            }
             let before = signs.clone();
-            signs.0[k].1 *= -1.0;
-            signs.0[other].1 = signs.0[k].1;
+            for k in turned {
+                let sign = -before.0[k].1;
+                signs.0[k].1 = sign;
+                signs.0[before.0[k].0 as usize].1 = sign;
+            }
             let now = self.unlike(&signs)?;
             // Without an effect on anything a sign stays.
-            match now < 0.95 * least {
-                true => least = now,
-                false => signs = before,
-            }
-        }
-        // Where observations would have a reflection with all signs of a command turned over,
-        // rewards alone tell which is right.
-        let commands: Vec<_> = self.commands.iter().map(|c| (c.first, c.ranges.len())).collect();
-        for (first, size) in commands {
-            if least < 0.01 || !open.contains(&first) {
-                continue;
-            }
-            let before = signs.clone();
-            for k in first..first + size {
-                signs.0[k].1 *= -1.0;
-                let other = signs.0[k].0 as usize;
-                if !(first..first + size).contains(&other) {
-                    signs.0[other].1 = signs.0[k].1;
-                }
-            }
-            let now = self.unlike(&signs)?;
             match now < 0.95 * least {
                 true => least = now,
                 false => signs = before,

@@ -85,8 +85,7 @@ impl Health {
     }
 
     /// Looks at a collection before it is learnt from: how many of its steps broke, its
-    /// faults by kind (a step can have several), and what
-    /// broke them most often.
+    /// faults by kind (a step can have several), and what broke them most often.
     pub(crate) fn judge_collection(
         &self,
         broken: u64,

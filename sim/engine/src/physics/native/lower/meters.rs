@@ -4,8 +4,8 @@
 //! Source: MuJoCo, Computation, "Sensors"; `mj_sensorAcc` and `mj_rnePostConstraint`. A
 //! force sensor reads what its body and all that hangs on it need to move as they do, less
 //! what contacts, `connect`, `weld` and spatial tendons give them: whatever else acts goes
-//! through the sensor, fixed tendons too. Bodies that are welded to a moving one are a part of it in the tables, so what a
-//! sensor holds is listed as parts of moving bodies.
+//! through the sensor, fixed tendons too. Bodies that are welded to a moving one are a part of it
+//! in the tables, so what a sensor holds is listed as parts of moving bodies.
 
 use super::context::Context;
 use super::tree::{RigidMass, Tree};
