@@ -195,6 +195,65 @@ fn distributions_have_their_moments() {
 }
 
 /// A push shows in the observation that follows, in the world's axes.
+/// A servo, a motor that pulls the other way, and a velocity servo.
+const ACTUATORS: &str = r#"<mujoco><worldbody>
+<body><joint name="a" type="slide"/><geom size="0.1"/></body>
+<body><joint name="b" type="slide"/><geom size="0.1"/></body>
+<body><joint name="c" type="slide"/><geom size="0.1"/></body></worldbody><actuator>
+<position name="servo" joint="a" kp="40" kv="3"/><motor name="motor" joint="b"/>
+<general name="back" joint="b" gainprm="-2"/><velocity name="speed" joint="c" kv="1"/>
+</actuator></mujoco>"#;
+
+#[test]
+fn strength_scales_all_gains_of_an_actuator_by_one_factor() {
+    let model = Arc::new(mjcf::parse(Path::new("actuators.xml"), ACTUATORS.into()).unwrap());
+    let task = |event: &str| -> TaskConfig {
+        let see = "[event.power, kp(servo), kd(servo), gain(motor), gain(back)]";
+        let terms = "[[action]]\nactuators = [\"*\"]\n[[reward]]\nname = \"r\"\nexpr = \"1\"";
+        let see = format!("[[observation]]\nname = \"see\"\nexpr = \"{see}\"");
+        let event = format!("[[event]]\nname = \"power\"\nwhen = \"reset\"\n{event}");
+        toml::from_str(&format!("{terms}\n{see}\n{event}")).unwrap()
+    };
+    let made = |event: &str| {
+        let (sim, env) = (SimConfig::default(), EnvConfig { num_envs: 64, ..EnvConfig::default() });
+        BatchEnv::new(Arc::clone(&model), &sim, &env, &task(event), 5)
+    };
+    let seen = |event: &str| {
+        let mut env = made(event).unwrap_or_else(|e| panic!("{e}"));
+        let mut obs = vec![0.0; 64 * env.spec().obs.policy];
+        env.reset(false, &mut Groups { policy: &mut obs[..], critic: None });
+        let width = env.spec().obs.policy;
+        obs.chunks(width).map(<[f32]>::to_vec).collect::<Vec<_>>()
+    };
+    // A pattern means those that can be scaled: one factor for each.
+    for row in seen("set = \"strength(*)\"\noperation = \"scale\"\nrange = [0.5, 1.5]") {
+        let [servo, motor, back, kp, kd, own, other] = row[..] else { panic!("{row:?}") };
+        assert_eq!([kp, kd, own, other], [40.0 * servo, 3.0 * servo, motor, -2.0 * back]);
+        assert!(servo != motor && motor != back, "{row:?}");
+    }
+    // Normal draws stop at no force, whichever way it acts.
+    let normal = "operation = \"scale\"\ndistribution = \"normal\"\nmean = 0.0\nstd = 1.0";
+    let rows = seen(&format!("set = \"strength(servo, back)\"\nshared = true\n{normal}"));
+    let none = rows.iter().filter(|row| row[1] == 0.0).count();
+    assert!((16..48).contains(&none), "{none} of 64");
+    for row in rows {
+        let [factor, kp, kd, motor, back] = row[..] else { panic!("{row:?}") };
+        assert_eq!([kp, kd, motor, back], [40.0 * factor, 3.0 * factor, 1.0, -2.0 * factor]);
+        assert!(factor >= 0.0, "{factor}");
+    }
+    for (event, what) in [
+        ("set = \"strength(speed)\"\noperation = \"scale\"\nrange = [0.5, 1]", "is a <velocity>"),
+        ("set = \"strength(servo)\"\nrange = [0.5, 1]", "strength is scaled"),
+        (
+            "set = \"strength(back)\"\noperation = \"scale\"\nrange = [-1, 1]",
+            "the strength of \"back\" could become -2.000, which is below 0",
+        ),
+    ] {
+        let error = made(event).err().unwrap().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+}
+
 #[test]
 fn pushes_come_when_they_are_due() {
     let text = event(

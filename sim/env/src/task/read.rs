@@ -60,6 +60,12 @@ impl<'m> Parts<'m> {
         Self::actuators(model).patterns("motor", |u| model.actuators[u].is_motor())
     }
 
+    /// The same where a pattern means both.
+    pub(super) fn strong(model: &'m Model) -> Self {
+        let may = |u: usize| model.actuators[u].is_servo() || model.actuators[u].is_motor();
+        Self::actuators(model).patterns("motor or position actuator", may)
+    }
+
     pub(super) fn keyframes(model: &'m Model) -> Self {
         Self::new("keyframe", model.keyframes.iter().map(|k| k.name.as_str()))
     }

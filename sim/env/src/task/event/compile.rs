@@ -53,7 +53,7 @@ impl Compiler<'_> {
             Target::Fields { varied, components } => {
                 (Form::Fields, self.fields(varied, components)?)
             }
-            Target::Density(bodies) => (Form::Fields, self.density(bodies)?),
+            Target::Scaled(elements) => (Form::Fields, self.scaled(elements)?),
         };
         Ok(Event {
             name: self.term.name.clone(),
@@ -202,38 +202,46 @@ impl Compiler<'_> {
         }
     }
 
-    fn density(&mut self, bodies: &[usize]) -> Result<Vec<Drawn>, ConfigError> {
+    /// One factor for all numbers of an element's fields.
+    fn scaled(&mut self, elements: &[Vec<Varied>]) -> Result<Vec<Drawn>, ConfigError> {
         if self.term.operation != Operation::Scale {
             return Err(self
-                .error("operation", "density is scaled")
+                .error("operation", format!("{} is scaled", self.parsed.quantity))
                 .help("operation = \"scale\", range = [0.9, 1.1], for example"));
         }
         let mut drawn = Vec::new();
         let mut numbers = Vec::new();
         let mut word = 0;
-        for (at, &element) in bodies.iter().enumerate() {
-            let first = at == 0 || !self.term.shared;
-            if first {
+        for (at, fields) in elements.iter().enumerate() {
+            let mut shows = at == 0 || !self.term.shared;
+            if shows {
                 word = self.word();
             }
             let chance = self.chance(0, 1)?;
-            let field = |field| Varied { field, element };
-            let (mass, moments) = (field(Field::Mass), field(Field::Moments));
-            let own = self.model.bodies[element].mass;
-            self.possible(&chance, own, &self.named(mass))?;
-            numbers.push((chance.clone(), own, self.named(mass)));
-            let (mass, moments) = (self.row(mass)?, self.row(moments)?);
-            for row in [mass, moments, moments + 1, moments + 2] {
-                drawn.push(Drawn {
-                    row,
-                    operation: Operation::Scale,
-                    draw: chance.clone(),
-                    possible: [self.parsed.least as f32, f32::MAX],
-                    word,
-                    shows: first && row == mass,
-                    unit: Unit::NONE,
-                    neutral: 1.0,
-                });
+            for (i, &of) in fields.iter().enumerate() {
+                let own = self.model.field(of);
+                if i == 0 {
+                    self.possible(&chance, own[0].abs(), &self.named(of))?;
+                    numbers.push((chance.clone(), own[0].abs(), self.named(of)));
+                }
+                let least = self.parsed.least as f32;
+                let first = self.row(of)?;
+                for (k, own) in own.into_iter().enumerate() {
+                    drawn.push(Drawn {
+                        row: first + k,
+                        operation: Operation::Scale,
+                        draw: chance.clone(),
+                        // A motor's gain may be negative, and stays so.
+                        possible: match own < 0.0 {
+                            true => [f32::MIN, -least],
+                            false => [least, f32::MAX],
+                        },
+                        word,
+                        shows: std::mem::take(&mut shows),
+                        unit: Unit::NONE,
+                        neutral: 1.0,
+                    });
+                }
             }
         }
         self.notes(&numbers);

@@ -132,9 +132,7 @@ fn fields(target: &Target) -> Vec<Varied> {
     };
     match target {
         Target::Fields { varied, .. } => varied.clone(),
-        Target::Density(bodies) => {
-            (bodies.iter()).flat_map(|b| all(*b, &[Field::Mass, Field::Moments])).collect()
-        }
+        Target::Scaled(elements) => elements.concat(),
         Target::Pseudo(bodies) => (bodies.iter())
             .flat_map(|b| all(*b, &[Field::Mass, Field::Com, Field::Tensor]))
             .collect(),

@@ -15,8 +15,8 @@ pub(super) enum Target {
         /// Which components of each.
         components: Vec<usize>,
     },
-    /// Mass and moments of bodies, in proportion.
-    Density(Vec<usize>),
+    /// Fields of one element after the other, all of an element's in proportion.
+    Scaled(Vec<Vec<Varied>>),
     /// Mass, centre of mass and inertia of bodies together.
     Pseudo(Vec<usize>),
     /// Velocity of a body with a free joint: its number, the components.
@@ -50,7 +50,7 @@ const ANY: f64 = f64::NEG_INFINITY;
 const POSITIVE: f64 = 1e-9;
 
 /// All quantities, as `set` names them.
-const QUANTITIES: [Quantity; 20] = [
+const QUANTITIES: [Quantity; 21] = [
     quantity("friction", "geom", Some(Field::Friction), 0..3, 0.0),
     quantity("mass", "body", Some(Field::Mass), 0..1, POSITIVE),
     quantity("com", "body", Some(Field::Com), 0..3, ANY),
@@ -65,6 +65,7 @@ const QUANTITIES: [Quantity; 20] = [
     quantity("kp", "actuator", Some(Field::Kp), 0..1, 0.0),
     quantity("kd", "actuator", Some(Field::Kd), 0..1, 0.0),
     quantity("gain", "actuator", Some(Field::Gain), 0..1, ANY),
+    quantity("strength", "actuator", None, 0..1, 0.0),
     quantity("effort_limit", "actuator", Some(Field::Effort), 0..1, 0.0),
     quantity("gravity", "", Some(Field::Gravity), 0..3, ANY),
     quantity("vel", "body", None, 0..6, ANY),
@@ -145,6 +146,7 @@ fn parts<'m>(model: &'m Model, q: &Quantity) -> Parts<'m> {
         "geom" => Parts::geoms(model),
         _ if ["kp", "kd"].contains(&q.name) => Parts::servos(model),
         _ if q.name == "gain" => Parts::motors(model),
+        _ if q.name == "strength" => Parts::strong(model),
         _ => Parts::actuators(model),
     }
 }
@@ -186,7 +188,9 @@ pub(super) fn parse(
     };
     possible(model, q, &found, path)?;
     let target = match (q.name, q.field) {
-        ("density", _) => Target::Density(found),
+        ("density" | "strength", _) => Target::Scaled(
+            found.into_iter().map(|element| together(model, q.name, element)).collect(),
+        ),
         ("pseudo_inertia", _) if text.index.is_some() => {
             return Err(ConfigError::new(path, "pseudo_inertia has no components")
                 .help("range = { alpha = [-0.1, 0.1] } changes the mass alone"));
@@ -210,6 +214,16 @@ pub(super) fn parse(
     Ok(Parsed { target, quantity: q.name, least: q.least })
 }
 
+/// The fields that a factor of `quantity` scales together.
+fn together(model: &Model, quantity: &str, element: usize) -> Vec<Varied> {
+    let fields = match quantity {
+        "density" => vec![Field::Mass, Field::Moments],
+        _ if model.actuators[element].is_motor() => vec![Field::Gain],
+        _ => vec![Field::Kp, Field::Kd],
+    };
+    fields.into_iter().map(|field| Varied { field, element }).collect()
+}
+
 fn is_network(actuator: &Actuator) -> bool {
     let law = actuator.motor.as_ref().map(|motor| &motor.law);
     matches!(law, Some(MotorLaw::Network { .. }))
@@ -220,7 +234,7 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
     let refused = |why: String, help: &str| Err(ConfigError::new(path, why).help(help));
     for &i in found {
         match q.name {
-            "kp" | "kd" if is_network(&model.actuators[i]) => {
+            "kp" | "kd" | "strength" if is_network(&model.actuators[i]) => {
                 let name = &model.actuators[i].name;
                 return refused(
                     format!("\"{name}\" is a network and has no {}", q.name),
@@ -239,6 +253,13 @@ fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<
                 return refused(
                     format!("\"{name}\" is no motor: gain(...) is that of motors alone"),
                     "kp(...) and kd(...) are the gains of position actuators",
+                );
+            }
+            "strength" if !model.actuators[i].is_servo() && !model.actuators[i].is_motor() => {
+                let Actuator { name, element, .. } = &model.actuators[i];
+                return refused(
+                    format!("\"{name}\" is a <{element}>: its force cannot be scaled"),
+                    "motors and position actuators have a strength",
                 );
             }
             "joint_offset" if !model.joints[i].is_scalar() => {

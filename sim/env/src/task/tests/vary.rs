@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What a sound event changes: parts, an operation that is possible, ranges for it. Of quantities
 /// that share numbers each has the same letter.
-const SOUND: [(char, &str, Operation, [f64; 2]); 26] = {
+const SOUND: [(char, &str, Operation, [f64; 2]); 27] = {
     use Operation::{Abs, Add, Scale};
     [
         ('f', "friction(foot_*)[0]", Abs, [0.3, 1.5]),
@@ -33,6 +33,7 @@ const SOUND: [(char, &str, Operation, [f64; 2]); 26] = {
         ('k', "kp(motor_*)", Scale, [0.8, 1.2]),
         ('m', "kd(motor_1)", Add, [0.1, 0.2]),
         ('p', "gain(motor_*)", Scale, [0.8, 1.2]),
+        ('t', "strength(motor_*)", Scale, [0.8, 1.2]),
         ('e', "effort_limit(*)", Abs, [1.0, 20.0]),
         ('g', "gravity", Add, [-1.0, 1.0]),
         ('g', "gravity[2]", Scale, [0.5, 1.1]),
@@ -60,7 +61,12 @@ pub fn vary(cfg: &mut TaskConfig, d: &mut Dice, wild: bool) -> Vec<String> {
     let mut taken = Vec::new();
     for i in 0..d.below(5) {
         let (letter, set, operation, range) = SOUND[d.below(SOUND.len())];
-        if taken.contains(&letter)
+        // Strength is that of gains.
+        let gains = |letter| "kmpt".contains(letter);
+        let twice = |of: &char| {
+            *of == letter || (gains(*of) && gains(letter) && [*of, letter].contains(&'t'))
+        };
+        if taken.iter().any(twice)
             || ("km".contains(letter) && !servos)
             || (letter == 'p' && !cfg.actuator.is_empty())
         {
