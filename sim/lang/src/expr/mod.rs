@@ -91,6 +91,11 @@ impl Program {
         let mut checker = Checker::new(text, &tree, scope);
         checker.place.entries = entries.to_vec().into();
         let value = checker.check(root)?;
+        // Infinite is a robot's own number: a force without a limit.
+        if value.ids().into_iter().any(|id| checker.dag.value(id).is_some_and(f32::is_nan)) {
+            return Err(ExprError::new(0..text.len(), "this is no number (NaN) in every state")
+                .help("0 / 0, a logarithm or a root of a negative number?"));
+        }
         let code = generate(&checker.dag, &value.ids()).map_err(|_| {
             ExprError::new(
                 0..text.len(),

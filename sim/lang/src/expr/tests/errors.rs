@@ -326,6 +326,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "compare with `==`; to name a value, make it a `task.params` entry",
     ),
     ("time > 1 «&» true", "`&` is not an operator", "write `and`"),
+    (
+        "«[time, log(-1)]»",
+        "this is no number (NaN) in every state",
+        "0 / 0, a logarithm or a root of a negative number?",
+    ),
 ];
 
 #[test]

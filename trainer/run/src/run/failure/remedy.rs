@@ -55,7 +55,7 @@ pub fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         ),
         ("python", "raised") => "an environment raised: log.txt in this folder has its traceback".into(),
         ("python", "process") => "a Python ended or hung: run the environment alone to see why; gymnasium.timeout_s is how long a step may take".into(),
-        ("start", _) => "the start of an episode cannot be simulated: [[task.reset]] puts bodies into one another or beyond limits".into(),
+        ("start", _) => "the start of an episode cannot be simulated or observed: [[task.reset]] puts bodies into one another or beyond limits, or an observation is no number there (1 / time, log(x) of what begins at 0)".into(),
         ("engine", _) => "the physics engine gave up: log.txt in this folder has its message; please report it with this folder".into(),
         _ => "look at the replay of this folder".into(),
     }
@@ -92,7 +92,7 @@ mod tests {
             ("speed/joint/slider", ["armature", "sim.max_speed (now 1000)"]),
             ("inf/reward/forward", ["reward term forward", "zero"]),
             ("nan/action/slide", ["ppo.learning_rate", "clip"]),
-            ("start/unusable", ["task.reset", "limits"]),
+            ("start/unusable", ["task.reset", "1 / time"]),
         ] {
             let text = remedy(cause, &model, &config);
             for word in words {
