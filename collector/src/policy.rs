@@ -69,6 +69,11 @@ pub trait Policy {
         action: &Tensor,
     ) -> Result<(), TchError>;
 
+    /// Sizes that the components of actions stay within; empty where they have none.
+    fn bounds(&self) -> &[f32] {
+        &[]
+    }
+
     /// Number of updates behind the policy; -1 where it is not counted.
     fn version(&self) -> i32 {
         -1

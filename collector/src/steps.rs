@@ -14,8 +14,8 @@ use tch::{Kind, TchError, Tensor};
 /// How steps are made, whichever collector makes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stepping {
-    /// Control steps at the start of a run whose actions are uniform in -1..1 (or among
-    /// the choices), instead of the policy's.
+    /// Control steps at the start of a run whose actions are uniform within the policy's
+    /// [bounds](Policy::bounds), else in -1..1 (or among the choices), instead of the policy's.
     pub init_random_steps: u64,
     /// Every rollout begins with new episodes.
     pub reset_at_each_iter: bool,
@@ -36,6 +36,8 @@ pub(crate) trait Actor {
     fn look(&mut self, t: usize) -> Result<Look, CollectError>;
     /// As [`Policy::act`].
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError>;
+    /// As [`Policy::bounds`].
+    fn bounds(&self) -> &[f32];
 }
 
 /// A policy in its own thread.
@@ -48,6 +50,10 @@ impl Actor for LocalPolicy<'_> {
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         self.0.act(obs, noise, out)
+    }
+
+    fn bounds(&self) -> &[f32] {
+        self.0.bounds()
     }
 }
 
@@ -155,7 +161,7 @@ impl<E: Environments + ?Sized> Stepper<E> {
             }
             host.version.row_mut(t)?.fill(look.version);
             if self.step < self.stepping.init_random_steps {
-                self.act_at_random(host, t)?;
+                self.act_at_random(host, t, actor.bounds())?;
             } else {
                 noise::fill(
                     self.noise_rows.row_mut(0)?,
@@ -209,7 +215,7 @@ impl<E: Environments + ?Sized> Stepper<E> {
     }
 
     /// Uniform actions, without a look at the observations.
-    fn act_at_random(&self, host: &mut Host, t: usize) -> Result<(), CollectError> {
+    fn act_at_random(&self, host: &mut Host, t: usize, bounds: &[f32]) -> Result<(), CollectError> {
         let space = self.env.spec().action;
         let row = host.action.row_mut(t)?;
         let key = (self.seed, self.first, self.step);
@@ -222,8 +228,14 @@ impl<E: Environments + ?Sized> Stepper<E> {
         if let Some(hidden) = &mut host.hidden {
             hidden.row_mut(t + 1)?.fill(0.0);
         }
+        let std = host.std.row_mut(t)?;
         // Of a uniform number in -1..1.
-        host.std.row_mut(t)?.fill(1.0 / 3.0_f32.sqrt());
+        std.fill(1.0 / 3.0_f32.sqrt());
+        if !bounds.is_empty() {
+            let scale = |x: &mut [f32]| x.iter_mut().zip(bounds).for_each(|(x, b)| *x *= b);
+            host.action.row_mut(t)?.chunks_mut(bounds.len()).for_each(scale);
+            host.std.row_mut(t)?.chunks_mut(bounds.len()).for_each(scale);
+        }
         Ok(())
     }
 

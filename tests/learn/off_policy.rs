@@ -183,6 +183,33 @@ noise_kind = \"normal\"
     assert!(err.contains("no \"critic_obs\""), "{err}");
 }
 
+/// Critics with atoms, and actions, mean something else with other numbers.
+#[test]
+fn weights_of_other_meaning_are_refused_and_a_fixed_temperature_is_the_configurations() {
+    let place = place();
+    let own = [BOTH[0], "sac.num_atoms=11", "sac.tanh_std=true", "sac.init_alpha=0.5"];
+    let run = place.train("a", 3, &own);
+    let init = |more: &[&'static str]| {
+        let args = ["train", "pole.toml", "--quiet", "runner.max_iterations=2", "--init-from", "a"];
+        [&args[..], &own[..], more].concat()
+    };
+    for (set, said) in [
+        ("sac.v_max=50", "sac.v_max = 20.0"),
+        ("sac.v_min=-50", "sac.v_min = -20.0"),
+        ("sac.tanh_std=false", "sac.tanh_std = true"),
+        ("actor.min_std=0.02", "actor.min_std = "),
+        ("sac.action_bound=2", "sac.action_bound = 1.0"),
+    ] {
+        let err = place.fails(2, &init(&[set, "--out", "b"]));
+        assert!(err.contains(said) && err.contains("another network"), "{set}: {err}");
+    }
+    let alpha = |run: &std::path::Path| metrics(run).last().unwrap()["Policy/alpha"].as_f64();
+    let learnt = alpha(&run).unwrap();
+    assert!((learnt - 0.5).abs() > 1e-4, "{learnt}");
+    place.ok(&init(&["sac.auto_alpha=false", "sac.init_alpha=0.25", "--out", "fixed"]));
+    assert!((alpha(&place.path("fixed")).unwrap() - 0.25).abs() < 1e-6);
+}
+
 #[test]
 fn prefetching_changes_nothing_but_time() {
     let place = place();

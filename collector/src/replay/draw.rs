@@ -89,12 +89,12 @@ fn uniform(seed: u64, window: &Window, draw: u64, rows: &mut [u64]) {
 /// out those that have fallen out of the window meanwhile; a pass that ends within a batch is
 /// followed by the next.
 fn without_replacement(seed: u64, window: &Window, p: &mut Progress, rows: &mut [u64]) {
-    let mut key = pass_key(seed, p.pass);
+    let mut key = permutation(seed, 0, p.pass);
     for row in rows {
         *row = loop {
             if p.at >= p.len {
                 p.pass += 1;
-                key = pass_key(seed, p.pass);
+                key = permutation(seed, 0, p.pass);
                 (p.first, p.len, p.at) = (window.begin(), window.len(), 0);
             }
             let candidate = p.first + order(&key, p.len, p.at);
@@ -128,9 +128,10 @@ fn order(key: &[u64; ROUNDS], n: u64, at: u64) -> u64 {
 /// Eight, because few rounds over few numbers are not even.
 const ROUNDS: usize = 8;
 
-fn pass_key(seed: u64, pass: u64) -> [u64; ROUNDS] {
+/// The key of an order: of a pass (`of` 0), of a draw by priority (1).
+fn permutation(seed: u64, of: u32, number: u64) -> [u64; ROUNDS] {
     std::array::from_fn(|i| {
-        let [a, b, ..] = philox(seed, 0, Purpose::ReplayPass, pass, i as u32);
+        let [a, b, ..] = philox(seed, of, Purpose::ReplayPass, number, i as u32);
         u64::from(a) << 32 | u64::from(b)
     })
 }
@@ -251,8 +252,9 @@ impl Priorities {
         self.journal = None;
     }
 
-    /// Draws: each of B equal shares of the whole gives one. Fills in the numbers, and the
-    /// importance weights relative to the largest that there can be.
+    /// Draws: each of B equal shares of the whole gives one, in an order of the draw's own, so that
+    /// a row of the batch says nothing of how old its transition is. Fills in the numbers, and
+    /// the importance weights relative to the largest that there can be.
     pub(crate) fn draw(
         &self,
         seed: u64,
@@ -265,14 +267,16 @@ impl Priorities {
         if window.len() == 0 || total <= 0.0 {
             return Err(ReplayError::Empty);
         }
-        let share = total / rows.len() as f64;
+        let (count, share) = (rows.len() as u64, total / rows.len() as f64);
         let (begin, places) = (window.begin(), window.physical());
+        let key = permutation(seed, 1, draw);
         for (i, (row, weight)) in rows.iter_mut().zip(weights).enumerate() {
             let [a, b, ..] = philox(seed, 1, Purpose::ReplayDraw, draw, i as u32);
             // 53 bits in [0, 1).
             let unit = (u64::from(a) << 32 | u64::from(b)) >> 11;
             let unit = unit as f64 / (1_u64 << 53) as f64;
-            let place = self.tree.find((i as f64 + unit) * share) as u64;
+            let at = order(&key, count, i as u64) as f64;
+            let place = self.tree.find((at + unit) * share) as u64;
             let value = self.tree.get(place as usize);
             *row = begin + (place + places - begin % places) % places;
             // (N P(i))^-beta / max_j (N P(j))^-beta.

@@ -228,7 +228,8 @@ pub struct TransformConfig {
     /// For `"reward"`: the factor, not 0; 1 without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
-    /// For `"reward"`: rewards beyond this, after scaling, count as this; above 0.
+    /// For `"reward"`: rewards beyond this, after scaling, count as this; above 0. With `n_step`
+    /// above 1 their discounted sums do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
     /// For `"noise"`: its size in the unit of the observations, before they are normalised,

@@ -171,4 +171,8 @@ impl Actor for Watching<'_> {
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         self.replica.act(obs, noise, out)
     }
+
+    fn bounds(&self) -> &[f32] {
+        self.replica.bounds()
+    }
 }

@@ -40,6 +40,25 @@ fn draws_are_in_proportion_and_weights_undo_them() {
     assert_eq!(again, drawn);
 }
 
+/// Learners reflect half of a batch: it must not be the older half.
+#[test]
+fn rows_of_a_batch_say_nothing_of_age() {
+    let window = window(64, 64, 64);
+    let mut p = Priorities::new(64, 1.0, 1.0, 1.0).unwrap();
+    p.moved(0..0, range(&window), 64);
+    let (mut drawn, mut weights) = ([0; 32], [0.0; 32]);
+    let mut behind = [0; 64];
+    for draw in 0..400 {
+        p.draw(5, draw, &window, &mut drawn, &mut weights).unwrap();
+        let mut shares: Vec<u64> = drawn.iter().map(|row| row / 2).collect();
+        drawn[16..].iter().for_each(|row| behind[*row as usize] += 1);
+        shares.sort_unstable();
+        assert!(shares.into_iter().eq(0..32), "each share gives one: {drawn:?}");
+    }
+    // Drawn 200 times each, 100 of them in the second half.
+    assert!(behind.iter().all(|n| (60..140).contains(n)), "{behind:?}");
+}
+
 #[test]
 fn beta_goes_from_one_to_the_other() {
     let mut p = Priorities::new(4, 0.6, 0.4, 1.0).unwrap();

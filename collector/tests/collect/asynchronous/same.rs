@@ -84,7 +84,9 @@ fn random_actions_come_first_and_are_uniform() {
     let stepping = Stepping { init_random_steps: 3, ..Stepping::default() };
     let mut c = sync(500, stepping);
     let r = c.collect(&mut Learning::new()).unwrap();
-    let random = r.action.narrow(0, 0, 3);
+    // Each component within its own bound.
+    let bounds = tch::Tensor::from_slice(&[1.0f32, 0.25]);
+    let random = &r.action.narrow(0, 0, 3) / &bounds;
     let n = random.numel() as f64;
     assert!(random.abs().max().double_value(&[]) < 1.0);
     // Of a uniform number: mean 0 and variance 1/3; five standard errors.
@@ -92,7 +94,9 @@ fn random_actions_come_first_and_are_uniform() {
     assert!(mean.abs() < 5.0 * (1.0 / 3.0 / n).sqrt(), "{mean}");
     let square = (&random * &random).mean(tch::Kind::Double).double_value(&[]);
     assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / n).sqrt());
-    assert!((value(&r.std, &[2, 0, 0]) - 1.0 / 3.0_f64.sqrt()).abs() < 1e-6);
+    for (k, bound) in [(0, 1.0), (1, 0.25)] {
+        assert!((value(&r.std, &[2, 0, k]) - bound / 3.0_f64.sqrt()).abs() < 1e-6);
+    }
     // The policy's are those of observation plus noise.
     assert_eq!(value(&r.dist, &[3, 9, 0]), 9.0);
 }

@@ -247,6 +247,10 @@ impl Policy for Learning {
         1
     }
 
+    fn bounds(&self) -> &[f32] {
+        &[1.0, 0.25]
+    }
+
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         if (self.full)() {
             let error = ostler_sim::memory::MemoryError { what: "a thought".into(), bytes: 12 };

@@ -38,6 +38,12 @@ impl Config {
         }
     }
 
+    /// Whether the first episodes begin at random ages. Where each rollout begins with new episodes
+    /// the first one does, too.
+    pub fn spreads_ages(&self) -> bool {
+        self.runner.init_at_random_ep_len && !self.collector.reset_at_each_iter
+    }
+
     /// How threads collect into a rollout on `device`.
     pub fn async_options(&self, device: tch::Device) -> AsyncOptions {
         let c = &self.collector;

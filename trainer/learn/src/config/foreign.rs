@@ -54,7 +54,7 @@ const NAMES: &[Foreign] = &[
     ("clip_coef", "ppo.clip_param", ""),
     ("clipping_epsilon", "ppo.clip_param", ""),
     ("clip_value", "ppo.use_clipped_value_loss", ""),
-    ("critic_coef", "ppo.value_loss_coef", ""),
+    ("critic_coef", "ppo.value_loss_coef", "rl_games takes half of it"),
     ("vf_coef", "ppo.value_loss_coef", ""),
     ("ent_coef", "ppo.entropy_coef", ""),
     ("entropy_cost", "ppo.entropy_coef", ""),
@@ -88,13 +88,56 @@ const NAMES: &[Foreign] = &[
     ("save_frequency", "runner.save_interval", ""),
 ];
 
-/// Our key for `name`: `num_actors is called env.num_envs here`.
-pub(crate) fn recognise(name: &str) -> Option<String> {
-    file::recognise(file::NAMES, name).or_else(|| file::recognise(NAMES, name))
+/// Those of `[sac]`, or of `[td3]`, too.
+const OFF_POLICY: &[Foreign] = &[
+    ("ent_coef", "sac.init_alpha", "the temperature; sac.auto_alpha = false keeps it"),
+    ("alpha", "sac.init_alpha", "the temperature; sac.auto_alpha = false keeps it"),
+    ("autotune", "sac.auto_alpha", ""),
+    ("buffer_size", "replay.capacity", "transitions of all environments"),
+    ("memory_size", "replay.capacity", "transitions of all environments"),
+    ("replay_size", "replay.capacity", "transitions of all environments"),
+    ("num_steps", "replay.n_step", ""),
+    ("n_steps", "replay.n_step", ""),
+    ("gradient_steps", "sac.num_updates", "per control step of all environments"),
+    ("utd_ratio", "sac.num_updates", "per control step of all environments"),
+    ("polyak", "sac.tau", "1 - polyak"),
+    ("target_policy_noise", "td3.policy_noise", ""),
+    ("target_noise_clip", "td3.noise_clip", ""),
+    ("random_timesteps", "collector.init_random_steps", ""),
+    ("start_steps", "collector.init_random_steps", "of each environment"),
+];
+
+/// The same of either, in their own tables.
+const OFF_POLICY_OWN: [(&str, &str); 9] = [
+    ("policy_delay", "policy_frequency"),
+    ("polyak_factor", "tau"),
+    ("discount", "gamma"),
+    ("discounting", "gamma"),
+    ("discount_factor", "gamma"),
+    ("warmup_steps", "learning_starts"),
+    ("minibatch_size", "batch_size"),
+    ("actor_lr", "actor_learning_rate"),
+    ("critic_lr", "critic_learning_rate"),
+];
+
+/// Our key for `name` in `table`: `num_actors is called env.num_envs here`.
+pub(crate) fn recognise(table: &str, name: &str) -> Option<String> {
+    if !["sac", "td3"].contains(&table) {
+        return file::recognise(file::NAMES, name).or_else(|| file::recognise(NAMES, name));
+    }
+    let own = OFF_POLICY_OWN.iter().find(|(theirs, _)| *theirs == name);
+    if let Some((_, ours)) = own {
+        return Some(format!("{name} is called {table}.{ours} here"));
+    }
+    let known = || file::recognise(OFF_POLICY, name);
+    // What is the policy gradient's alone is not meant here.
+    let other = || NAMES.iter().find(|n| n.0 == name && !n.1.starts_with("ppo."));
+    let other = || other().and_then(|n| file::recognise(std::slice::from_ref(n), name));
+    known().or_else(|| file::recognise(file::NAMES, name)).or_else(other)
 }
 
 /// Our keys in the table, for the test that they exist.
 #[cfg(test)]
 pub fn ours() -> impl Iterator<Item = &'static str> {
-    file::NAMES.iter().chain(NAMES).map(|n| n.1)
+    file::NAMES.iter().chain(NAMES).chain(OFF_POLICY).map(|n| n.1)
 }

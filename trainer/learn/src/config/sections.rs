@@ -38,7 +38,8 @@ pub struct RunnerConfig {
     /// Whether evaluations keep the noise and the bias of observations, with which a policy may
     /// have learnt to live.
     pub eval_noise: bool,
-    /// First episodes start at random ages, so that time-outs spread out.
+    /// First episodes start at random ages, so that time-outs spread out; not with
+    /// `collector.reset_at_each_iter`.
     pub init_at_random_ep_len: bool,
     /// A small process of its own starts the run again from its last checkpoint
     /// when it dies of SIGKILL, an abort, a crash or a lost GPU.
@@ -97,8 +98,8 @@ pub struct CollectorConfig {
     /// `"async"`: share of the workers, above 0, that must be done with a rollout before
     /// the others are cut: their missing steps are masked. 1: nobody is cut.
     pub preemptive_threshold: f64,
-    /// Control steps of each environment at the start of a run with random actions in
-    /// -1..1 instead of the policy's. Not with `"ppo"`.
+    /// Control steps of each environment at the start of a run with random actions within
+    /// `action_bound` instead of the policy's. Not with `"ppo"`.
     pub init_random_steps: u64,
     /// Every rollout begins with new episodes.
     pub reset_at_each_iter: bool,

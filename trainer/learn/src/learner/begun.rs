@@ -27,6 +27,15 @@ pub fn check_same_network(
         let why = format!("it has {name}, for which there is a place only with {key}");
         return Err(LearnError::Checkpoint(why));
     }
+    if algorithms[0] == algorithms[1] {
+        let [a, b] = [ours, theirs].map(|config| algorithms[0].meaning(config));
+        for (key, value) in a {
+            // What one of both lacks makes another shape, which is told otherwise.
+            if let Some((_, other)) = b.iter().find(|(k, _)| *k == key) {
+                same(key, [&value, other])?;
+            }
+        }
+    }
     let layers = algorithms[0].hidden(ours);
     // A learner without a critic has none of its tensors, whatever the table says.
     let critic = own.iter().any(|name| name.starts_with("critic.") || name.contains("/critic."));

@@ -9,6 +9,7 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use tch::Device;
@@ -91,6 +92,16 @@ pub trait Method: Sync {
     /// What keeps its return from falling again.
     fn steadier(&self) -> &'static str {
         self.slower()
+    }
+
+    /// Keys, with their values, that say what the numbers mean which its networks give.
+    fn meaning(&self, _config: &Config) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
+    /// The key of which a larger value has it explore more.
+    fn exploring(&self) -> &'static str {
+        "ppo.entropy_coef"
     }
 
     /// A setting of its own that has no effect in a run, in a sentence.

@@ -256,7 +256,7 @@ impl Run {
         let mut parts = Parts::build(&self.setup.loaded, &self.setup.model, &self.setup.spec)?;
         parts.learner.load(learner)?;
         if before.captured {
-            let spread = self.config().runner.init_at_random_ep_len;
+            let spread = self.config().spreads_ages();
             parts.collector.restore_range(&before.collector, spread)?;
         }
         // Memory for what every iteration keeps is taken here, not in the middle of one.

@@ -313,7 +313,7 @@ fn open(
     // What follows changes files that are there.
     stop.begun();
     let task = mark(model, &parts.spec, &config.task.action);
-    let spread = config.runner.init_at_random_ep_len;
+    let spread = config.spreads_ages();
     restore(&earlier, &task, spread, parts, &mut past.counters)?;
     past.aside = set_aside(&earlier.dir, past.counters.iteration)?;
     let Earlier { dir, checkpoint: c, .. } = earlier;

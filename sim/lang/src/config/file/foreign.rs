@@ -27,6 +27,6 @@ pub fn recognise(names: &[Foreign], name: &str) -> Option<String> {
 }
 
 /// [`recognise`] among [`NAMES`].
-pub(super) fn recognise_own(name: &str) -> Option<String> {
+pub(super) fn recognise_own(_table: &str, name: &str) -> Option<String> {
     recognise(NAMES, name)
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 #[derive(Debug, Clone)]
 pub struct Rules {
     keys: Keys,
-    recognise: fn(&str) -> Option<String>,
+    recognise: fn(&str, &str) -> Option<String>,
     gone: &'static [(&'static str, &'static str)],
     elsewhere: &'static [&'static str],
 }
@@ -20,12 +20,13 @@ pub struct Rules {
 impl Rules {
     /// The keys of `T`.
     pub fn of<T: JsonSchema>() -> Self {
-        Self { keys: Keys::of::<T>(), recognise: |_| None, gone: &[], elsewhere: &[] }
+        Self { keys: Keys::of::<T>(), recognise: |_, _| None, gone: &[], elsewhere: &[] }
     }
 
-    /// Adds other programs' names of keys: each to a sentence with ours.
+    /// Adds other programs' names of keys: each, with the table that it stands in, to a sentence
+    /// with ours.
     #[must_use]
-    pub fn recognise(self, recognise: fn(&str) -> Option<String>) -> Self {
+    pub fn recognise(self, recognise: fn(&str, &str) -> Option<String>) -> Self {
         Self { recognise, ..self }
     }
 
@@ -265,7 +266,7 @@ impl Walk<'_> {
         let gone = self.rules.gone.iter().find(|(gone, _)| *gone == own);
         let help = gone
             .map(|(_, instead)| format!("it is gone: {instead}"))
-            .or_else(|| (self.rules.recognise)(key))
+            .or_else(|| (self.rules.recognise)(path, key))
             .or_else(|| Some(format!("did you mean {}?", join(path, nearest(key, known())?))))
             .or_else(|| {
                 // `clip` of `clip_param`.

@@ -95,9 +95,14 @@ impl Params {
     /// # Errors
     /// libtorch refuses.
     pub fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        self.declare_as(state, Holds::Weights)
+    }
+
+    /// The same as what they hold.
+    pub fn declare_as(&self, state: &mut State, holds: Holds) -> Result<(), TchError> {
         state.block(&self.theta);
         for (i, entry) in self.layout.entries.iter().enumerate() {
-            state.view(&entry.name, &self.view(i)?, Holds::Weights);
+            state.view(&entry.name, &self.view(i)?, holds);
         }
         Ok(())
     }

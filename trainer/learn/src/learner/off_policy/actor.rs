@@ -484,6 +484,10 @@ impl Policy for ContinuousPolicy {
         (self.net.width, Noise::Normal)
     }
 
+    fn bounds(&self) -> &[f32] {
+        &self.bounds
+    }
+
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         self.forward(obs)?;

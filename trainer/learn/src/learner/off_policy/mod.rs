@@ -329,7 +329,10 @@ impl OffPolicy {
         self.inputs.fill(batch, norm, self.counts.steps.get())?;
         self.take_step()?;
         if prioritised {
-            opened(&mut self.buffer)?.update_priorities(self.method.td_error())?;
+            // What has no part in the loss would keep its error, and be drawn for ever.
+            let ignored = self.inputs.weight.f_view_as(self.method.td_error())?.f_le(0.0)?;
+            let errors = self.method.td_error().f_masked_fill(&ignored, 0.0)?;
+            opened(&mut self.buffer)?.update_priorities(&errors)?;
         }
         Ok(())
     }

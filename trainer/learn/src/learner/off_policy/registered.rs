@@ -6,6 +6,7 @@ use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{Learner, TrainedPolicy, error::LearnError};
 use ostler_collector::peers::Group;
 use ostler_sim::config::ConfigError;
+use serde_json::{Value, json};
 
 /// `runner.algorithm = "sac"`.
 pub struct SacMethod;
@@ -41,6 +42,27 @@ impl Method for SacMethod {
 
     fn calmer(&self) -> &'static str {
         "a lower sac.critic_learning_rate"
+    }
+
+    fn exploring(&self) -> &'static str {
+        "sac.target_entropy"
+    }
+
+    fn meaning(&self, config: &Config) -> Vec<(&'static str, Value)> {
+        let (sac, actor) = (&config.sac, &config.actor);
+        let mut all = vec![
+            ("sac.action_bound", json!(sac.action_bound)),
+            ("sac.joint_limits", json!(sac.joint_limits)),
+            ("sac.tanh_std", json!(sac.tanh_std)),
+        ];
+        if sac.tanh_std {
+            let ends = [("actor.min_std", actor.min_std), ("actor.max_std", actor.max_std)];
+            all.extend(ends.map(|(key, std)| (key, json!(std))));
+        }
+        if sac.num_atoms > 1 {
+            all.extend([("sac.v_min", json!(sac.v_min)), ("sac.v_max", json!(sac.v_max))]);
+        }
+        all
     }
 
     fn in_vain(&self, config: &Config) -> Option<String> {
@@ -90,6 +112,15 @@ impl Method for Td3Method {
 
     fn calmer(&self) -> &'static str {
         "a lower td3.critic_learning_rate"
+    }
+
+    fn meaning(&self, config: &Config) -> Vec<(&'static str, Value)> {
+        let td3 = &config.td3;
+        let mut all = vec![("td3.action_bound", json!(td3.action_bound))];
+        if td3.num_atoms > 1 {
+            all.extend([("td3.v_min", json!(td3.v_min)), ("td3.v_max", json!(td3.v_max))]);
+        }
+        all
     }
 
     fn in_vain(&self, config: &Config) -> Option<String> {

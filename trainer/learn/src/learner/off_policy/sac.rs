@@ -12,10 +12,11 @@ use super::inputs::Inputs;
 use super::method::{Method, Nets, squash_slope, weighted};
 use super::section::Section;
 use super::values::Values;
+use crate::learner::error::LearnError;
 use crate::learner::nn::device::LearnKernels;
 use crate::learner::nn::{Adam, Layout, Params};
+use crate::learner::state::{Holds, State};
 use crate::learner::tensors::zeros;
-use crate::learner::{State, error::LearnError};
 use ostler_collector::peers::Group;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -212,7 +213,9 @@ impl Method for Sac {
     }
 
     fn declare(&self, state: &mut State) -> Result<(), TchError> {
-        self.log_alpha.declare(state)?;
+        // A temperature that stays is the configuration's, whatever weights a run begins with.
+        let holds = if self.auto_alpha { Holds::Weights } else { Holds::Progress };
+        self.log_alpha.declare_as(state, holds)?;
         self.adam.declare(state);
         Ok(())
     }

@@ -91,6 +91,11 @@ impl Ppo {
         let after = before.f_empty_like()?;
         let ended = rollout.ended()?.f_view([self.steps, n, 1])?.f_to_device(x.device())?;
         let mut now = hidden.f_narrow(0, self.part.first as i64, n)?.f_add_scalar(0.0)?;
+        // Where the rollout began with a new episode, so does its reflection.
+        if let Some(own) = &rollout.hidden {
+            let old = own.f_get(0)?.f_any_dim(1, true)?.f_to_device(x.device())?;
+            now = now.f_masked_fill(&old.f_logical_not()?, 0.0)?;
+        }
         let space = self.policy.net.space(n, false, x.device());
         let space = space.map_err(crate::learner::policy::own_memory)?;
         for t in 0..self.steps {

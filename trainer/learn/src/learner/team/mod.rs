@@ -140,6 +140,10 @@ impl<M: Policies> Policy for Team<M> {
         Ok(())
     }
 
+    fn bounds(&self) -> &[f32] {
+        self.each().map(Policy::bounds).max_by_key(|b| b.len()).unwrap_or_default()
+    }
+
     fn version(&self) -> i32 {
         self.each().map(|p| p.version()).min().unwrap_or(-1)
     }

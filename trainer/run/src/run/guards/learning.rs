@@ -33,14 +33,15 @@ pub(super) struct Learning {
 }
 
 impl Learning {
-    /// Looks at one iteration of a policy whose standard deviation began at `init_std`, and of these
-    /// `agents`, where there are several; what is to be said for the first time.
+    /// Looks at one iteration of a policy whose standard deviation began at `init_std` and grows
+    /// with the key `exploring`, and of these `agents`, where there are several; what is to be said
+    /// for the first time.
     pub(super) fn look(
         &mut self,
         iteration: u64,
         update: &UpdateStats,
         stats: &EpisodeStats,
-        init_std: f64,
+        (init_std, exploring): (f64, &str),
         agents: &[AgentSpec],
     ) -> Vec<String> {
         let mut said = Vec::new();
@@ -55,7 +56,7 @@ impl Learning {
             said.push(format!(
                 "the actions' standard deviation is down to {std:.2} from {init_std}, and for \
                  {still} iterations the return has not risen: the policy hardly explores any more. \
-                 If the task is not learnt yet, actor.min_std = {:.2} or a larger ppo.entropy_coef \
+                 If the task is not learnt yet, actor.min_std = {:.2} or a larger {exploring} \
                  help (docs/not-learning.md)",
                 0.25 * init_std
             ));
@@ -64,7 +65,7 @@ impl Learning {
             self.exploded_said = true;
             said.push(format!(
                 "the actions' standard deviation is up to {std:.2} from {init_std}: noise costs \
-                 nothing. A smaller ppo.entropy_coef, a penalty of action_rate, or actor.max_std \
+                 nothing. A smaller {exploring}, a penalty of action_rate, or actor.max_std \
                  help (docs/not-learning.md)"
             ));
         }
@@ -113,7 +114,13 @@ mod tests {
         for i in 1..=500 {
             // Rises until 150.
             let stats = iteration(i.min(150) as f64);
-            let lines = learning.look(i, &update(1.0 / (1.0 + 0.1 * i as f64)), &stats, 1.0, &[]);
+            let lines = learning.look(
+                i,
+                &update(1.0 / (1.0 + 0.1 * i as f64)),
+                &stats,
+                (1.0, "ppo.entropy_coef"),
+                &[],
+            );
             said.extend(lines.into_iter().map(|line| (i, line)));
         }
         assert_eq!(said.len(), 1, "{said:?}");
@@ -127,21 +134,42 @@ mod tests {
         let mut learning = Learning::default();
         for i in 1..=500 {
             let ret = i as f64;
-            assert_eq!(learning.look(i, &update(0.01), &iteration(ret), 1.0, &[]), [""; 0]);
+            assert_eq!(
+                learning.look(i, &update(0.01), &iteration(ret), (1.0, "ppo.entropy_coef"), &[]),
+                [""; 0]
+            );
         }
         for i in 501..=900 {
-            assert_eq!(learning.look(i, &update(0.5), &iteration(0.0), 1.0, &[]), [""; 0]);
-            assert_eq!(learning.look(i, &update(f64::NAN), &iteration(0.0), 1.0, &[]), [""; 0]);
+            assert_eq!(
+                learning.look(i, &update(0.5), &iteration(0.0), (1.0, "ppo.entropy_coef"), &[]),
+                [""; 0]
+            );
+            assert_eq!(
+                learning.look(
+                    i,
+                    &update(f64::NAN),
+                    &iteration(0.0),
+                    (1.0, "ppo.entropy_coef"),
+                    &[]
+                ),
+                [""; 0]
+            );
         }
     }
 
     #[test]
     fn noise_that_grows_is_told() {
         let mut learning = Learning::default();
-        assert_eq!(learning.look(1, &update(2.9), &iteration(1.0), 1.0, &[]), [""; 0]);
-        let said = learning.look(2, &update(3.1), &iteration(1.0), 1.0, &[]);
+        assert_eq!(
+            learning.look(1, &update(2.9), &iteration(1.0), (1.0, "ppo.entropy_coef"), &[]),
+            [""; 0]
+        );
+        let said = learning.look(2, &update(3.1), &iteration(1.0), (1.0, "ppo.entropy_coef"), &[]);
         assert!(said[0].contains("up to 3.10 from 1"), "{said:?}");
-        assert_eq!(learning.look(3, &update(3.2), &iteration(1.0), 1.0, &[]), [""; 0]);
+        assert_eq!(
+            learning.look(3, &update(3.2), &iteration(1.0), (1.0, "ppo.entropy_coef"), &[]),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -151,7 +179,7 @@ mod tests {
         let mut look = |i, clipped| {
             let rewards_clipped = vec![0, clipped];
             let stats = EpisodeStats { length_sum: 100.0, rewards_clipped, ..iteration(1.0) };
-            learning.look(i, &update(1.0), &stats, 1.0, &[])
+            learning.look(i, &update(1.0), &stats, (1.0, "ppo.entropy_coef"), &[])
         };
         // An iteration with fewer of them begins anew.
         for i in 1..=19 {
@@ -172,7 +200,10 @@ mod tests {
         let mut learning = Learning::default();
         let none = EpisodeStats::default();
         for i in 1..=50 {
-            assert_eq!(learning.look(i, &update(1.0), &none, 1.0, &[]), [""; 0]);
+            assert_eq!(
+                learning.look(i, &update(1.0), &none, (1.0, "ppo.entropy_coef"), &[]),
+                [""; 0]
+            );
         }
     }
 }

@@ -57,8 +57,8 @@ impl Watch {
         (steps, spec): (u64, &EnvSpec),
         config: &Config,
     ) {
-        let init_std = config.actor.init_std;
-        for line in self.learning.look(iteration, update, stats, init_std, &spec.agents) {
+        let spread = (config.actor.init_std, config.runner.algorithm.exploring());
+        for line in self.learning.look(iteration, update, stats, spread, &spec.agents) {
             tracing::warn!("iteration {iteration}: {line}");
         }
         self.causes.resize(spec.cause_names.len(), 0);

@@ -128,7 +128,7 @@ impl Machine {
     ) -> Result<(Box<dyn Collector>, Option<String>), RunError> {
         let config = &loaded.config;
         let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
-        let spread = config.runner.init_at_random_ep_len;
+        let spread = config.spreads_ages();
         let sync = match config.collector.cuda_sync {
             CudaSync::Off => Sync::Off,
             CudaSync::Event => Sync::Event,
@@ -297,7 +297,7 @@ fn asynchronous(
         config.runner.num_steps_per_env,
         policy,
         seed,
-        config.runner.init_at_random_ep_len,
+        config.spreads_ages(),
         config.async_options(machine.torch),
     );
     let collector = collector.map_err(|e| match e {

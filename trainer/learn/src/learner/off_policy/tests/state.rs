@@ -184,6 +184,27 @@ fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
 }
 
 #[test]
+fn what_has_no_part_in_the_loss_is_not_drawn_for_its_error() {
+    both(|algorithm| {
+        let (mut learner, spec, _folder) = build_with(algorithm, SamplerKind::Prioritized);
+        for stream in 1..=4 {
+            let r = rollout(learner.policy_mut(), &spec, STEPS, stream);
+            // Where an environment broke, a reward may be anything.
+            let _ = r.reward.shallow_clone().masked_fill_(&r.valid.logical_not(), 1000.0);
+            learner.update(&r).unwrap();
+        }
+        let buffer = learner.buffer.as_mut().unwrap();
+        let valid = (0..50).map(|_| {
+            let valid = buffer.next().unwrap().get("valid").unwrap();
+            valid.mean(Kind::Double).double_value(&[])
+        });
+        let share = 1.0 - valid.sum::<f64>() / 50.0;
+        // 4 of 96, each drawn at least once.
+        assert!(share < 0.08, "{share}");
+    });
+}
+
+#[test]
 fn the_discount_decides_what_later_rewards_count() {
     let loss = |algorithm: Algorithm<'_>| {
         let (mut learner, spec, _folder) = build(algorithm);
@@ -417,6 +438,7 @@ fn actions_stay_within_their_bound_and_choices_are_refused() {
     let mean = |r: Rollout| r.action.abs().mean(Kind::Double).double_value(&[]);
     let (wide, mixed) = (mean(rollout(wide.policy_mut(), &spec, STEPS, 1)), mean(r));
     assert!(wide > 1.1 * mixed, "{wide} {mixed}");
+    assert_eq!(learner.policy().bounds(), [2.0, 2.0]);
     let limited = SacConfig { joint_limits: true, ..sac() };
     let bounds = |reach: Vec<Option<f32>>| {
         let (spec, (actor, critic)) = (EnvSpec { reach, ..spec.clone() }, networks());

@@ -228,19 +228,32 @@ fn a_recurrent_policy_remembers_the_other_side() {
     ppo.prepare(&first).unwrap();
     // By acting on the reflected observations.
     let turn = Turn::new(&reflection().policy, Device::Cpu).unwrap();
-    let ended = first.ended().unwrap();
-    let mut now = Tensor::zeros([6, 9], (Kind::Float, Device::Cpu));
-    for t in 0..STEPS {
-        let (after, action) = (now.zeros_like(), Tensor::zeros([6, 3], (Kind::Float, Device::Cpu)));
-        let x = turn.apply(&first.obs.policy.get(t)).unwrap();
-        let hidden = Hidden { before: &now, after: &after };
-        ppo.policy_mut().act_mean(&x, Some(hidden), &action).unwrap();
-        now = after.masked_fill(&ended.get(t).unsqueeze(1), 0.0);
-    }
-    let saved = ppo.save().unwrap();
-    let kept = saved.iter().find(|(name, _)| name == "ppo.reflected_hidden").unwrap();
-    assert!(far(&kept.1, &now) < 1e-6);
+    let left = |ppo: &mut Ppo, rollout: &Rollout, mut now: Tensor| {
+        let ended = rollout.ended().unwrap();
+        for t in 0..STEPS {
+            let (after, action) =
+                (now.zeros_like(), Tensor::zeros([6, 3], (Kind::Float, Device::Cpu)));
+            let x = turn.apply(&rollout.obs.policy.get(t)).unwrap();
+            let hidden = Hidden { before: &now, after: &after };
+            ppo.policy_mut().act_mean(&x, Some(hidden), &action).unwrap();
+            now = after.masked_fill(&ended.get(t).unsqueeze(1), 0.0);
+        }
+        now
+    };
+    let kept = |ppo: &Ppo| {
+        let saved = ppo.save().unwrap();
+        saved.into_iter().find(|(name, _)| name == "ppo.reflected_hidden").unwrap().1
+    };
+    let now = left(&mut ppo, &first, Tensor::zeros([6, 9], (Kind::Float, Device::Cpu)));
+    assert!(far(&kept(&ppo), &now) < 1e-6);
     assert!(now.abs().max().double_value(&[]) > 0.01);
+    // The next rollout goes on with it, except where it begins with a new episode.
+    let second = rollout(ppo.policy_mut(), &spec, STEPS, 5);
+    let _ = second.hidden.as_ref().unwrap().get(0).narrow(0, 1, 5).fill_(0.1);
+    ppo.prepare(&second).unwrap();
+    let _ = now.narrow(0, 0, 1).fill_(0.0);
+    let now = left(&mut ppo, &second, now);
+    assert!(far(&kept(&ppo), &now) < 1e-6);
     // Repeated, the same bits: the state goes back, too.
     ppo.restore().unwrap();
     let (mut again, _) = learner(case, PpoConfig { num_mini_batches: 2, ..PpoConfig::default() });
