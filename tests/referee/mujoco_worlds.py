@@ -37,7 +37,7 @@ def is_measured(model, i):
         return False
     if any(np.any(x[i]) for x in (model.sensor_delay, model.sensor_interval, model.sensor_history)):
         return False
-    forces = (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE)
+    forces = (int(mujoco.mjtSensor.mjSENS_FORCE), int(mujoco.mjtSensor.mjSENS_TORQUE))
     # The world has no parent to measure against.
     return model.sensor_type[i] not in forces or model.site_bodyid[model.sensor_objid[i]] != 0
 

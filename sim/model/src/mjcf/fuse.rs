@@ -48,9 +48,11 @@ fn needed(root: &Element, model: &Model) -> Read<BTreeSet<String>> {
     let mut below: Vec<_> = root.children_named("worldbody").collect();
     while let Some(e) = below.pop() {
         below.extend(&e.children);
-        let apart = e.text("fuse") == Some("false") || e.text("sleep").is_some_and(|t| t != "auto");
+        let apart = e.text("fuse") == Some("false")
+            || e.text("mocap") == Some("true")
+            || e.text("sleep").is_some_and(|t| t != "auto");
         if e.name == "body" && apart {
-            let why = "a body that stays apart (fuse=\"false\", or sleep) needs a name";
+            let why = "a body that stays apart (fuse=\"false\", mocap or sleep) needs a name";
             all.insert(named(e, "name").ok_or_else(|| Fault::new(e.at, why))?);
         }
     }
@@ -157,4 +159,21 @@ pub(super) fn fuse(
     model.bodies = bodies;
     *places = kept.iter().map(|b| places[*b]).collect();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// Mocap bodies have no joints either, and move.
+    #[test]
+    fn a_mocap_body_stays_a_body() {
+        let text = r#"<mujoco><compiler fusestatic="true"/><worldbody>
+            <body name="m" mocap="true"><geom size="0.1"/></body>
+            <body name="still"><geom size="0.1"/></body>
+            <body name="a"><joint/><geom size="0.1"/></body></worldbody></mujoco>"#;
+        let model = crate::mjcf::parse(Path::new("a.xml"), text.into()).unwrap();
+        let names: Vec<_> = model.bodies.iter().map(|b| b.name.as_str()).collect();
+        assert_eq!(names, ["world", "m", "a"]);
+    }
 }

@@ -17,6 +17,7 @@ use crate::{Body, Model};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `fuse.rs` reads it again.
+/// Of what is done unless it is switched off.
 const FUSE: Keywords<bool> = &[("auto", true), ("false", false)];
 
 /// Context of the tree's elements, and where they go.
@@ -114,7 +115,7 @@ impl TreeReader<'_, '_> {
         let (mut mocap, mut gravcomp, mut simple, mut fuse) = (false, 0.0, true, true);
         e.keyword("mocap", BOOL, &mut mocap)?;
         e.scalar("gravcomp", &mut gravcomp)?;
-        e.keyword("simple", BOOL, &mut simple)?;
+        e.keyword("simple", FUSE, &mut simple)?;
         e.keyword("fuse", FUSE, &mut fuse)?;
         self.places.push(e.at);
         self.model.bodies.push(Body {

@@ -407,7 +407,7 @@ pub const MODELS: &[(&str, &str)] = &[
       <body name="floats" pos="0.2 0 0" gravcomp="1"><geom size="0.05"/>
         <body name="with_it" pos="0 0.1 0" gravcomp="1"><geom size="0.04"/></body>
       </body>
-      <body name="joins" pos="0.3 0 0"><geom size="0.05"/></body>
+      <body name="joins" pos="0.3 0 0" simple="auto"><geom size="0.05"/></body>
     </body>
   </worldbody>
 </mujoco>"#,

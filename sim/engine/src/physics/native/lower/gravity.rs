@@ -19,7 +19,8 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) {
         };
         plan.dof_grav.extend(std::iter::repeat_n(who, joint.kind.nv()));
     }
-    if !c.flags.passive() {
+    // MuJoCo asks first whether any body's share is above 0.
+    if !c.flags.passive() || c.model.bodies.iter().all(|body| body.gravcomp <= 0.0) {
         return;
     }
     let mut carried = vec![(0.0, [0.0; 3]); plan.nb];

@@ -264,17 +264,20 @@ struct Joined {
 }
 
 impl Joined {
-    /// `None` for bodies that are welded together already, where nothing can act.
+    /// `None` for bodies that are welded together already, at one point: nothing can act. Two
+    /// points of one moving body that are apart turn with it, and its rows hold that back.
     fn new(c: &Context, bodies: [usize; 2], anchors: [Vec3; 2]) -> Option<Self> {
         let [first, second] = bodies.map(|b| c.tree.carrier[b]);
-        if first.body == second.body {
+        let points = [first.pose.point(anchors[0]), second.pose.point(anchors[1])];
+        let apart = (0..3).any(|k| (points[0][k] - points[1][k]).abs() > 1e-10);
+        if first.body == second.body && (first.body.is_none() || !apart) {
             return None;
         }
         let [w1, w2] = bodies.map(|b| c.weights.body[b]);
         Some(Self {
             lists: [c.tree.chain(first.body), c.tree.chain(second.body)],
             ints: [first.index(), second.index()],
-            anchors: [first.pose.point(anchors[0]), second.pose.point(anchors[1])],
+            anchors: points,
             quats: [first.pose.quat, second.pose.quat],
             weight: [w1[0] + w2[0], w1[1] + w2[1]],
         })

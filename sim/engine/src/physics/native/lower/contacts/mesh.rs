@@ -72,12 +72,13 @@ pub(super) fn write(mesh: &Mesh, plan: &mut RobotTables) -> i32 {
 fn write_core(vertices: &[Vec3], plan: &mut RobotTables) {
     let core: BTreeSet<usize> = match vertices.len() <= CORE {
         true => (0..vertices.len()).collect(),
-        false => (0..CORE).map(|k| farthest(vertices, 0..vertices.len(), spread(k))).collect(),
+        false => (0..CORE).map(|k| farthest(vertices, spread(k))).collect(),
     };
-    let beyond = |i: usize| if core.contains(&i) { 0.0 } else { gap(vertices, &core, i) };
+    let held: Vec<Vec3> = core.iter().map(|i| vertices[*i]).collect();
+    let others = (0..vertices.len()).filter(|i| !core.contains(i));
     // A little more, for rounding in single precision.
-    let over = (0..vertices.len()).map(beyond).fold(0.0, f64::max) * 1.0001;
-    plan.core_pos.extend(core.iter().flat_map(|i| vertices[*i]));
+    let over = others.map(|i| gap(&held, vertices[i])).fold(0.0, f64::max) * 1.0001;
+    plan.core_pos.extend(held.iter().flatten());
     plan.mesh_core.push(plan.core_pos.len() as i32 / 3);
     plan.core_over.push(over);
 }
@@ -90,25 +91,28 @@ fn spread(k: usize) -> Vec3 {
     [r * cos, r * sin, z]
 }
 
-fn farthest(vertices: &[Vec3], among: impl IntoIterator<Item = usize>, way: Vec3) -> usize {
-    let best = |best: (usize, f64), i: usize| {
-        let along = dot(way, vertices[i]);
+fn farthest(vertices: &[Vec3], way: Vec3) -> usize {
+    let best = |best: (usize, f64), (i, vertex): (usize, &Vec3)| {
+        let along = dot(way, *vertex);
         if along > best.1 { (i, along) } else { best }
     };
-    among.into_iter().fold((0, f64::MIN), best).0
+    vertices.iter().enumerate().fold((0, f64::MIN), best).0
 }
 
-/// At least the distance of vertex `i` from the hull of others: from a point in the hull, which
+/// At least the distance of `vertex` from the hull of `core`: from a point in the hull, which
 /// steps bring nearer (Frank and Wolfe 1956).
-fn gap(vertices: &[Vec3], core: &BTreeSet<usize>, i: usize) -> f64 {
+fn gap(core: &[Vec3], vertex: Vec3) -> f64 {
     const STEPS: usize = 40;
-    let from = |at: Vec3| [0, 1, 2].map(|k| vertices[i][k] - at[k]);
-    let mut at = vertices[farthest(vertices, core.iter().copied(), vertices[i])];
+    let from = |at: Vec3| [0, 1, 2].map(|k| vertex[k] - at[k]);
+    let mut at = core[farthest(core, vertex)];
     for _ in 0..STEPS {
         let way = from(at);
-        let next = vertices[farthest(vertices, core.iter().copied(), way)];
+        let next = core[farthest(core, way)];
         let step = [0, 1, 2].map(|k| next[k] - at[k]);
         let share = (dot(way, step) / dot(step, step).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        if share == 0.0 {
+            break;
+        }
         at = [0, 1, 2].map(|k| at[k] + share * step[k]);
     }
     let way = from(at);
