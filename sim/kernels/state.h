@@ -182,9 +182,9 @@
   X(drive_scale, real, 1, ndrive, "factor of the output") \
   X(drive_offset, real, 1, ndrive, "added to the scaled output; the control of an actuator that holds the pose") \
   X(drive_encoder, word, 1, ndrive, "the bias of its joint's encoder, or NOWHERE") \
-  X(drive_gear, real, 1, ndrive, "control per position of that joint") \
+  X(drive_gear, real, 1, ndrive, "control per position of that joint; without one, the first control to add to") \
   X(drive_late, word, 1, ndrive, "its place among late outputs, or NOWHERE") \
-  X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`") \
+  X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`; of what is added to: its joint in qpos, or NOWHERE") \
   X(drive_low, real, 1, ndrive, "least control") \
   X(drive_high, real, 1, ndrive, "greatest control") \
   X(choice, real, 1, nchoice, "controls, one after the other for every choice") \

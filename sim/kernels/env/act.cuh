@@ -24,6 +24,17 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
         const float gear = a.drive_gear[d];
         OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l] - gear * bias[l], low), high);
       }
+    } else if (law == DRIVE_RELATIVE || law == DRIVE_INCREMENT) {
+      // From the joint's position, or the control before; an episode's first from the position, too.
+      const unsigned own = a.drive_choice[d];
+      const float gear = a.drive_gear[d];
+      const unsigned* length = a.length + e;
+      const bool again = law == DRIVE_INCREMENT;
+      OSTLER_EACH(l) {
+        const float at = own == NOWHERE ? gear : gear * (float)a.physics.qpos[own * n + e + l];
+        const float base = again && length[l] != 0 ? ctrl[l] : at;
+        ctrl[l] = rust_min(rust_max(base + offset + scale * x[l], low), high);
+      }
     } else {
       const float* choice = a.choice + a.drive_choice[d];
       if (law == DRIVE_BINARY) {

@@ -13,7 +13,7 @@ use super::team::Team;
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::spaces::ActionSpace;
 use ostler_model::{Actuator, Delay, Model};
-use position::position;
+use position::{origin, position};
 pub(super) use servo::{has_gains, servos};
 use std::ops::Range;
 
@@ -76,10 +76,23 @@ pub(crate) enum Law {
         /// It is a position of the actuator's joint, times its gear.
         position: bool,
     },
+    /// `to + offset + scale * output`.
+    Added { scale: f32, offset: f32, to: Origin },
     /// A row's entry per choice.
     Choice(Vec<f32>),
     /// Controls for outputs below 0, and for all others.
     Binary(Vec<f32>),
+}
+
+/// What an output is added to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Origin {
+    /// To the control of the step before; else to the joint's position.
+    pub control: bool,
+    /// The joint's place in `qpos`: an episode's first control begins with its position.
+    pub qpos: Option<usize>,
+    /// Control per position; without a joint, what the first control begins with.
+    pub gear: f32,
 }
 
 impl Law {
@@ -104,6 +117,18 @@ impl Law {
                 let alike = near(scale.abs(), s.abs(), size) && near(*offset, sign * o, size);
                 alike.then_some(sign * (scale * s).signum())
             }
+            (Self::Added { scale, offset, to }, Self::Added { scale: s, offset: o, to: other }) => {
+                let size = scale.abs().max(s.abs());
+                let alike = near(scale.abs(), s.abs(), size) && near(*offset, sign * o, size);
+                // Positions turn their signs as joints do; a first control has to be turned itself.
+                let begins = match (to.qpos, other.qpos) {
+                    (Some(_), Some(_)) => near(to.gear.abs(), other.gear.abs(), to.gear),
+                    (None, None) => near(to.gear, sign * other.gear, to.gear),
+                    _ => false,
+                };
+                (alike && begins && to.control == other.control)
+                    .then_some(sign * (scale * s).signum())
+            }
             (Self::Choice(own), Self::Choice(theirs))
             | (Self::Binary(own), Self::Binary(theirs)) => {
                 let mut both = own.iter().zip(theirs);
@@ -114,7 +139,7 @@ impl Law {
     }
 }
 
-const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
+pub(super) const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 impl Actions {
     /// `pose`: position targets are relative to it, and actuators that no action drives hold it.
@@ -147,7 +172,7 @@ impl Actions {
                 own.filter(|(_, agents)| agents.contains(&agent)).map(|(term, _)| term).collect();
             let first = all.clip.len();
             let names = Names { agent: Some(agent), ..read };
-            let space = all.agent(model, &own, &pose.qpos, (names, agent), &mut owner)?;
+            let space = all.agent(model, &own, pose, (names, agent), &mut owner)?;
             all.spaces.push(space);
             all.own.push(first..all.clip.len());
         }
@@ -170,7 +195,7 @@ impl Actions {
         &mut self,
         model: &Model,
         terms: &[(usize, &ActionTerm)],
-        pose: &[f64],
+        pose: &Pose,
         (read, agent): (Names<'_>, usize),
         owner: &mut [Option<usize>],
     ) -> Result<ActionSpace, ConfigError> {
@@ -241,7 +266,7 @@ impl Actions {
         model: &Model,
         (t, term): (usize, &ActionTerm),
         chosen: &Chosen,
-        pose: &[f64],
+        pose: &Pose,
         read: Names<'_>,
         path: &str,
     ) -> Result<(), ConfigError> {
@@ -284,7 +309,15 @@ impl Actions {
                         position: false,
                     }
                 }
-                ActionKind::Position => position(model, actuator, [scale, offset], pose, path)?,
+                ActionKind::Position => {
+                    position(model, actuator, [scale, offset], &pose.qpos, path)?
+                }
+                ActionKind::Relative | ActionKind::Increment => {
+                    let to = origin(model, (index, term.kind), pose, path)?;
+                    // Of a joint's position, like a target of it.
+                    let by = to.qpos.map_or(1.0, |_| to.gear);
+                    Law::Added { scale: by * scale, offset: by * offset, to }
+                }
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.

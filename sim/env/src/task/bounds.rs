@@ -79,7 +79,7 @@ fn felt(law: &Law, [low, high]: [f32; 2]) -> [f32; 2] {
             let (a, b) = ((low - offset) / scale, (high - offset) / scale);
             [a.min(b), a.max(b)]
         }
-        Law::Affine { .. } | Law::Choice(_) => UNBOUNDED,
+        Law::Affine { .. } | Law::Added { .. } | Law::Choice(_) => UNBOUNDED,
         // Only the sign counts.
         Law::Binary(_) => [-1.0, 1.0],
     }

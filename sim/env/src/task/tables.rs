@@ -155,6 +155,15 @@ fn actions(t: &mut Tables, actions: &Actions) {
             Law::Affine { scale, offset, .. } => {
                 add_control(t, kernels::DRIVE_AFFINE, u, output, limits, [*scale, *offset]);
             }
+            Law::Added { scale, offset, to } => {
+                let law = match to.control {
+                    true => kernels::DRIVE_INCREMENT,
+                    false => kernels::DRIVE_RELATIVE,
+                };
+                let d = add_control(t, law, u, output, limits, [*scale, *offset]);
+                t.drive_choice[d] = to.qpos.map_or(NOWHERE, |row| row as u32);
+                t.drive_gear[d] = to.gear;
+            }
             Law::Choice(controls) | Law::Binary(controls) => {
                 let law = match drive.law {
                     Law::Binary(_) => kernels::DRIVE_BINARY,
@@ -173,7 +182,7 @@ impl Law {
     fn choices(&self) -> usize {
         match self {
             Self::Choice(controls) | Self::Binary(controls) => controls.len(),
-            Self::Affine { .. } => 0,
+            Self::Affine { .. } | Self::Added { .. } => 0,
         }
     }
 }

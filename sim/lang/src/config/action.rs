@@ -60,6 +60,11 @@ pub enum ActionKind {
     /// Position actuators take the target; motors get a PD law with `stiffness` and
     /// `damping`, evaluated once per control step.
     Position,
+    /// A target relative to the joint's position in which the control step begins:
+    /// `target = position + offset + scale * output`, for position actuators.
+    Relative,
+    /// What is added to the control of the step before: `ctrl = ctrl + offset + scale * output`.
+    Increment,
     /// The policy chooses one row of `choices`.
     Discrete,
     /// One output for all actuators: below 0 the first row of `choices`, else the second.

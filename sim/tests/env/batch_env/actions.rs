@@ -44,6 +44,8 @@ fn an_environment_among_many_gets_the_controls_that_it_gets_alone() {
         ("actuators = [\"*\"]\nkind = \"discrete\"\nchoices = [[-1, 0.5], [0, 0], [3, 1]]", 1),
         ("actuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5", 1),
         ("actuators = [\"*\"]\ndelay = 1\nclip = [-1, 1]", 2),
+        ("actuators = [\"servo\"]\nkind = \"relative\"\nscale = 0.5", 1),
+        ("actuators = [\"*\"]\nkind = \"increment\"\noffset = 0.25", 2),
         ("actuators = [\"*\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [3, 1]]\ndelay = 1", 1),
     ] {
         let action = format!("[[action]]\n{action}");
@@ -77,6 +79,58 @@ fn positions_become_targets_of_servos_and_forces_of_motors() {
         "[[action]]\nactuators = [\"push\"]\nkind = \"position\"\nscale = 0.5\nstiffness = 8\ndamping = 2{start}"
     );
     assert_eq!(controls(&motor, &[1.0])[..2], [1.0, 1.5]);
+}
+
+/// MuJoCo Playground's `qpos + action * scale` and `ctrl + action * scale`.
+#[test]
+fn outputs_are_added_to_positions_or_to_the_controls_before() {
+    let start = "[[reset]]\ntarget = \"joint_pos(turn)\"\nvalue = 0.5";
+    let see = "[[observation]]\nname = \"c\"\nexpr = \"[ctrl, joint_pos(turn)]\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"";
+    let alone = super::point_mass::Batch { n: 1, ..SMALL };
+    let made = |action: &str| build(alone, &task(&format!("{action}\n{start}\n{see}")));
+    // What is seen in the first steps of an episode with these outputs: push, servo, the joint.
+    let seen = |action: &str, raw: &[&[f32]]| -> Vec<[f32; 3]> {
+        let mut env = made(action).unwrap();
+        let mut out = Out::new(env.spec(), 1);
+        out.reset(&mut env, false);
+        let step = |raw: &&[f32]| {
+            out.step(&mut env, raw);
+            out.policy[..].try_into().unwrap()
+        };
+        raw.iter().map(step).collect()
+    };
+    let keys = "scale = 0.5\noffset = 0.125";
+    let action = format!("[[action]]\nactuators = [\"servo\"]\nkind = \"relative\"\n{keys}");
+    let rows = seen(&action, &[&[1.0], &[-0.5], &[9.0]]);
+    assert_eq!(rows[0][1], 0.5 + 0.125 + 0.5);
+    assert_eq!(rows[1][1], rows[0][2] + 0.125 - 0.25);
+    assert_eq!(rows[2][1], 2.0, "the actuator's range");
+    assert!(rows[0][2] != 0.5, "the joint moves");
+    let action = format!("[[action]]\nactuators = [\"*\"]\nkind = \"increment\"\n{keys}");
+    let rows = seen(&action, &[&[1.0, 1.0], &[2.0, -1.0], &[9.0, 9.0], &[-1.0, -1.0]]);
+    let controls: Vec<_> = rows.iter().map(|row| [row[0], row[1]]).collect();
+    // A motor begins at 0, a servo where its joint is; what is clipped is added to as it is.
+    assert_eq!(controls, [[0.625, 1.125], [1.75, 0.75], [5.0, 2.0], [4.625, 1.625]]);
+    let wrong = "[[action]]\nactuators = [\"push\"]\nkind = \"relative\"";
+    let error = made(wrong).unwrap_err().to_string();
+    assert!(error.contains("\"push\" is no position actuator"), "{error}");
+    assert!(error.contains("kind = \"increment\""), "{error}");
+}
+
+/// Episodes begin anew, and with them what is added to.
+#[test]
+fn increments_begin_anew_with_every_episode() {
+    let text = "[[action]]\nactuators = [\"push\"]\nkind = \"increment\"\n[[observation]]\nname = \"c\"\nexpr = \"ctrl\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n[[termination]]\nname = \"third\"\nexpr = \"step_count >= 3\"";
+    let mut env = build(super::point_mass::Batch { n: 1, ..SMALL }, &task(text)).unwrap();
+    let mut out = Out::new(env.spec(), 1);
+    out.reset(&mut env, false);
+    let mut controls = Vec::new();
+    for _ in 0..6 {
+        out.step(&mut env, &[0.5]);
+        controls.push(out.policy[0]);
+    }
+    // Where an episode begins `ctrl` reads 0.
+    assert_eq!(controls, [0.5, 1.0, 0.0, 0.5, 1.0, 0.0]);
 }
 
 /// Isaac Lab's `BinaryJointPositionAction`, among others.

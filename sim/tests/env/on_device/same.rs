@@ -6,8 +6,8 @@ use super::support::{
 };
 use crate::support::share;
 use ostler_sim::config::{
-    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, Iterations, JointLimit, MotionFile,
-    NoiseKind, ObservationGroup, ObservationTerm, Spread, Stack, TaskConfig,
+    ActionKind, CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, Iterations, JointLimit,
+    MotionFile, NoiseKind, ObservationGroup, ObservationTerm, Spread, Stack, TaskConfig,
 };
 use ostler_sim::env::on_device::program;
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
@@ -668,8 +668,9 @@ range = [0.5, 1.5]
     (s.task.command, s.task.reset) = (keys.command, keys.reset);
     (s.task.lets, s.task.state, s.task.start) = (keys.lets, keys.state, keys.start);
     s.task.event = keys.event;
+    s.task.action[0].kind = ActionKind::Increment;
     let seen = &mut s.task.observation[0].expr;
-    *seen = format!("[{seen}, command, state.side, gain()]");
+    *seen = format!("[{seen}, command, state.side, gain(), ctrl]");
     s.env.episode_length_s = 0.5;
     let counted = compare("commands", &s, 150, true, |_, _| {});
     assert!(counted.is_none_or(|(episodes, _)| episodes > 30), "{counted:?}");

@@ -342,8 +342,10 @@ fn control(c: &Control) -> Value {
         }
         _ => Value::Null,
     };
+    let added_to = c.added_to.map(|(what, ends)| json!({ "what": what, "range": range(ends) }));
     json!({
         "name": c.name,
+        "added_to": added_to,
         "joint": c.joint.as_ref().map(|j| &j.name),
         "drives": c.drives,
         "action": c.output,

@@ -1,7 +1,8 @@
 //! The law of `kind = "position"`: joint targets.
 
-use super::Law;
-use crate::config::ConfigError;
+use super::{Law, Origin};
+use crate::config::{ActionKind, ConfigError};
+use crate::task::pose::Pose;
 use ostler_model::{Actuator, Dynamics, Joint, JointKind, Model};
 
 /// The law of `kind = "position"`; `scale` and `offset` of the output.
@@ -34,6 +35,36 @@ pub(super) fn position(
         offset: (gear * offset) as f32,
         position: true,
     })
+}
+
+/// What outputs of kind `"relative"` or `"increment"` are added to.
+pub(super) fn origin(
+    model: &Model,
+    (index, kind): (usize, ActionKind),
+    pose: &Pose,
+    path: &str,
+) -> Result<Origin, ConfigError> {
+    let actuator = &model.actuators[index];
+    let servo = actuator.is_servo()
+        && matches!(actuator.dynamics, Dynamics::None | Dynamics::FilterExact)
+        && scalar_joint(model, actuator, path).is_ok();
+    if kind == ActionKind::Relative && !servo {
+        scalar_joint(model, actuator, path)?;
+        let why = format!("\"{}\" is no position actuator of a joint", actuator.name);
+        return Err(ConfigError::new(format!("{path}.kind"), why)
+            .help("kind = \"increment\" adds to any control; [[task.actuator]] makes servos"));
+    }
+    let control = kind == ActionKind::Increment;
+    match actuator.joint().filter(|_| servo) {
+        Some(joint) => {
+            let (qpos, gear) = (model.joints[joint].qpos_adr, actuator.gear[0] as f32);
+            Ok(Origin { control, qpos: Some(qpos), gear })
+        }
+        None => {
+            let first = pose.ctrl[index].unwrap_or_default() as f32;
+            Ok(Origin { control, qpos: None, gear: first })
+        }
+    }
 }
 
 /// The hinge or slide joint that an actuator drives.

@@ -1,7 +1,7 @@
 //! Controls of a deployment: what actuators are told, and the joints that they drive.
 
 use super::super::Task;
-use super::super::action::{Law, limits};
+use super::super::action::{Law, UNLIMITED, limits};
 use super::Deployment;
 use ostler_model::{Actuator, Dynamics, Model, MotorLaw, Transmission};
 
@@ -57,6 +57,9 @@ pub struct Control {
     pub position: bool,
     /// Target per position of the joint.
     pub gear: f64,
+    /// What it is added to by the robot's program, and then clipped to these ends: the joint's
+    /// position (times the gear), or the control before.
+    pub added_to: Option<(&'static str, [f32; 2])>,
     /// Its unit.
     pub unit: &'static str,
     /// Stiffness (N/m, N m/rad) with which the joint or tendon follows a target, if it does.
@@ -81,15 +84,25 @@ pub(super) fn controls(task: &Task, model: &Model, agent: usize) -> Vec<Control>
                     let (scale, offset) = (*scale, *offset);
                     (Mapping::Affine { scale, offset }, *position)
                 }
+                Law::Added { scale, offset, .. } => {
+                    let (scale, offset) = (*scale, *offset);
+                    (Mapping::Affine { scale, offset }, false)
+                }
                 Law::Choice(row) => (Mapping::Choice(row.clone()), false),
                 Law::Binary(row) => (Mapping::Binary([row[0], row[1]]), false),
             };
             let control = control(task, model, d.actuator, mapping);
             let position = position || control.position;
+            let added_to = match &d.law {
+                Law::Added { to, .. } if to.control => Some("the control of the step before"),
+                Law::Added { .. } => Some("the joint's position as the control step begins"),
+                _ => None,
+            };
             Control {
                 output: d.output - own.start,
-                range: d.ctrlrange,
-                position,
+                range: if added_to.is_some() { UNLIMITED } else { d.ctrlrange },
+                added_to: added_to.map(|to| (to, d.ctrlrange)),
+                position: position && added_to.is_none(),
                 unit: control.joint.as_ref().filter(|_| position).map_or("-", |j| j.unit),
                 ..control
             }
@@ -114,6 +127,7 @@ pub(super) fn control(task: &Task, model: &Model, u: usize, mapping: Mapping) ->
         mapping,
         range: limits(actuator),
         position,
+        added_to: None,
         gear: actuator.gear[0],
         unit: joint.as_ref().filter(|_| position).map_or("-", |j| j.unit),
         joint,

@@ -99,6 +99,10 @@ impl<'a> Deployment<'a> {
                 },
             })?);
         }
+        let added = self.controls.iter().find_map(|c| Some((c, c.added_to?.0)));
+        if let Some((control, to)) = added {
+            return Err(DeployError::Added(control.name.clone(), to));
+        }
         let mut measured = Measured {
             of: self,
             inputs: given,

@@ -86,6 +86,12 @@ pub enum DeployError {
         /// The remedy.
         help: String,
     },
+    /// Controls that are added to what the robot does.
+    #[error(
+        "the control of \"{0}\" is added to {1}, which C programs do not keep; --format onnx or \
+         torchscript, whose manifest says what is added to what"
+    )]
+    Added(String, &'static str),
     /// Observations of which a robot has no measurement.
     #[error("{}", measured::explain(.0))]
     Unmeasured(Vec<Unmeasured>),

@@ -39,9 +39,9 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// Scale and offset of what the output means at the joint: a target of its position where it
-    /// is one, else the control itself. None of choices.
+    /// is one, else the control itself. None of choices, and of what is added to something.
     pub fn affine(&self) -> Option<[f32; 2]> {
-        let control = self.control?;
+        let control = self.control.filter(|c| c.added_to.is_none())?;
         let Mapping::Affine { scale, offset } = control.mapping else {
             return None;
         };

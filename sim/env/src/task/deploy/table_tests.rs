@@ -130,3 +130,24 @@ fn a_narrow_table_has_blocks_that_name_their_rows() {
     let long = [std::array::from_fn(|_| "x".repeat(70_000))];
     assert!(aligned(&long, Some(40)).iter().map(String::len).max().unwrap() < 300_000);
 }
+
+/// What is added to a joint's position is no target of it: programs are told to what.
+#[test]
+fn controls_that_are_added_to_something_say_to_what() {
+    let model = robot(&[0, 1], &[0, 1]);
+    for (kind, to) in [("relative", "the joint's position"), ("increment", "the control of the")] {
+        let text = format!(
+            "robot = \"\"\n[[action]]\nactuators = [\"*\"]\nkind = \"{kind}\"\nscale = 0.5\n\
+             [[observation]]\nname = \"q\"\nexpr = \"joint_pos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
+        );
+        let task: TaskConfig = toml::from_str(&text).unwrap();
+        let task = Task::compile(&model, &task, 0.02).unwrap();
+        let of = Deployment::new(&task, &model, None, 0.02, 100).unwrap();
+        assert!(of.controls.iter().all(|c| !c.position && c.added_to.unwrap().0.starts_with(to)));
+        // Unclipped: the range is the sum's.
+        assert_eq!(of.act(&[7.0, -1.0]).1, [3.5, -0.5]);
+        assert!(of.entries().iter().all(|entry| entry.affine().is_none()));
+        let error = of.measured(&[]).unwrap_err().to_string();
+        assert!(error.contains(&format!("\"m0\" is added to {to}")), "{error}");
+    }
+}

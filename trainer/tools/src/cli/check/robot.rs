@@ -32,6 +32,8 @@ pub(super) fn actions(config: &Config, model: &Model, env: &BatchEnv) -> Result<
     for (t, term) in config.task.action.iter().enumerate() {
         let about = match term.kind {
             ActionKind::Position => ", about the default pose",
+            ActionKind::Relative => ", added to the joints' positions",
+            ActionKind::Increment => ", added to the controls before",
             _ => "",
         };
         let late = match &term.delay {
