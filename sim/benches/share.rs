@@ -48,6 +48,9 @@ impl Physics for Timed {
     fn step_args(&mut self) -> Option<StepArgs> {
         self.0.step_args()
     }
+    fn activate(&mut self, act: &[f32]) {
+        self.0.activate(act);
+    }
     fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         self.0.reset(mask, qpos, qvel);
     }

@@ -141,7 +141,7 @@
   X(derived, real, 1, nderived, own, no, "inertias and inverse weights that follow from them") \
   X(stale, word, 1, one, own, no, "1 until that has been worked out; 2 after a push") \
   X(fault, word, 1, one, zero, no, "bits of physics::fault") \
-  X(act, real, 1, na, zero, no, "activations of actuators") \
+  X(act, real, 1, na, own, no, "activations of actuators") \
   X(memory, real, 1, nmemory, zero, no, "what actuators remember: 1 after a step, controls on their way, earlier errors and velocities (MLP), outputs and cells (LSTM)") \
   X(overflow, word, 1, one, kept, no, "control steps with more contacts than the tables hold") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")
@@ -160,6 +160,7 @@
   X(next_history, real, 1, nhistory, own, no, "history of the next step, until all of it is known") \
   X(new_qpos, real, 1, nq, own, no, "positions in which a new episode begins") \
   X(new_qvel, real, 1, nv, own, no, "velocities in which a new episode begins") \
+  X(new_act, real, 1, na, own, no, "activations with which a new episode begins") \
   X(start_value, real, 1, nstartvalue, own, no, "the last expression's value of a new episode's start") \
   X(start_random, real, 1, nrandom, own, no, "random numbers that expressions read where an episode begins") \
   X(scan, real, 1, nray, own, no, "what scans read: heights of a body over the terrain, distances along rays (m)") \
@@ -211,8 +212,9 @@
   X(course_dead, real, 1, ncourse, "linear velocities up to this are zero (m/s)") \
   X(begin_qpos, real, 1, nq, "positions before the operations") \
   X(begin_qvel, real, 1, nv, "velocities before the operations") \
+  X(begin_act, real, 1, na, "activations before the operations") \
   X(place_target, word, 1, nplace, "target of the draw: PLACE_* of args.cuh") \
-  X(place_index, word, 1, nplace, "entry of the positions or velocities; first one of a quaternion") \
+  X(place_index, word, 1, nplace, "entry of the positions, velocities or activations; first one of a quaternion") \
   X(place_word, word, 1, nplace, "pair of random words") \
   X(place_change, word, 1, nplace, "what the draw does: CHANGE_* of args.cuh") \
   X(place_value, real, 1, nplace, "the value that replaces the old one") \

@@ -229,13 +229,14 @@ class Worlds:
 
     def reset(self):
         model = self.model
-        rows = self.read(1 + model.nq + model.nv)
+        rows = self.read(1 + model.nq + model.nv + model.na)
         for e in np.flatnonzero(rows[0]):
             data = self.worlds[e]
             self.enter(e)
             mujoco.mj_resetData(model, data)
             data.qpos[:] = rows[1 : 1 + model.nq, e]
-            data.qvel[:] = rows[1 + model.nq :, e]
+            data.qvel[:] = rows[1 + model.nq :, e][: model.nv]
+            data.act[:] = rows[1 + model.nq + model.nv :, e]
             data.sensordata[:] = 0
             data.qacc[:] = 0
             self.motors[e].reset()

@@ -7,7 +7,7 @@ enum { BREAK_HEAD = 8 };
 
 // Laws of controls; targets of the draws at an episode's start and what they do; kinds of joints.
 enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_CHOICE, DRIVE_BINARY, DRIVE_RELATIVE, DRIVE_INCREMENT };
-enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW, PLACE_TURN_X, PLACE_TURN_Y, PLACE_TURN_Z, PLACE_ROTATION };
+enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_ACTIVATION, PLACE_YAW, PLACE_TURN_X, PLACE_TURN_Y, PLACE_TURN_Z, PLACE_ROTATION };
 enum { CHANGE_ADD, CHANGE_SET, CHANGE_SCALE, CHANGE_DRAWN };
 // Inputs of an expression of a start, beside commands and draws: positions and velocities, the
 // bodies' frames, commands that follow the robot.

@@ -119,12 +119,17 @@ OSTLER_FN void put_pose(const EnvArgs& a, const Chosen& c) {
   }
 }
 
-// Puts worlds at the positions and velocities in which their episodes begin.
+// Puts worlds at the positions, velocities and activations with which their episodes begin.
 OSTLER_FN_PART void place(const EnvArgs& a, const Chosen& c) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;
   const StepArgs<float>& s = a.physics;
   put_pose(a, c);
+  OSTLER_ROLLED for (int i = 0; i < t.na; i++) {
+    const float* from = a.new_act + i * n + e;
+    float* to = s.act + i * n + e;
+    c.each([&](int, int l) OSTLER_INLINE { to[l] = from[l]; });
+  }
   OSTLER_WORLD(OSTLER_BEGIN)
   place_bodies(a, c);
 }

@@ -46,7 +46,7 @@ OSTLER_FN void draw_random(const EnvArgs& a, const Chosen& c, unsigned long long
   }
 }
 
-// Operations `from` to `end - 1` on the positions and velocities of new episodes.
+// Operations `from` to `end - 1` on the positions, velocities and activations of new episodes.
 OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, unsigned long long clock) {
   const long n = a.n, e = c.first;
   const unsigned stream = a.first_env + (unsigned)e;
@@ -121,7 +121,7 @@ OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, uns
         q[3 * n + l] = z * c + w * t + x * v - y * u;
       });
     } else {
-      float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
+      float* to = (target == PLACE_POSITION ? a.new_qpos : target == PLACE_VELOCITY ? a.new_qvel : a.new_act) + at;
       const float least = a.place_least[o], most = a.place_most[o];
       if (drawn_alone) {
         c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_(offset[j], least, most); });
@@ -145,7 +145,7 @@ OSTLER_FN void show_start(const EnvArgs& a, const Chosen& c, unsigned reads) {
   if (reads & READS_STEERED) steer(a, c);
 }
 
-// Draws the positions and velocities of new episodes. An expression sees what the terms before
+// Draws the positions, velocities and activations of new episodes. An expression sees what the terms before
 // its own have made of them.
 OSTLER_FN void draw_pose(const EnvArgs& a, const Chosen& c, const Terms& terms, unsigned long long clock) {
   const Task& t = task_of(a);
@@ -159,6 +159,11 @@ OSTLER_FN void draw_pose(const EnvArgs& a, const Chosen& c, const Terms& terms, 
     float* v = a.new_qvel + i * n + e;
     const float x = a.begin_qvel[i];
     c.each([&](int, int l) OSTLER_INLINE { v[l] = x; });
+  }
+  for (int i = 0; i < t.na; i++) {
+    float* act = a.new_act + i * n + e;
+    const float x = a.begin_act[i];
+    c.each([&](int, int l) OSTLER_INLINE { act[l] = x; });
   }
   int done = 0;
   terms.starts(

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
+mod activations;
 mod agents;
 mod batch_env;
 mod configs;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const N: usize = 70;
 
 /// The native engine without what it offers to step blocks.
-struct Whole(NativePhysics);
+pub struct Whole(pub NativePhysics);
 
 impl Physics for Whole {
     fn state(&self) -> &State {
@@ -27,6 +27,9 @@ impl Physics for Whole {
     }
     fn step(&mut self, ctrl: &[f32], substeps: usize) {
         self.0.step(ctrl, substeps);
+    }
+    fn activate(&mut self, act: &[f32]) {
+        self.0.activate(act);
     }
     fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         self.0.reset(mask, qpos, qvel);

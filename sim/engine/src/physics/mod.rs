@@ -55,6 +55,12 @@ pub trait Physics: Send {
         let _ = steps;
     }
 
+    /// Activations of actuators `[na][N]` with which worlds begin at the next
+    /// [`reset`](Self::reset); without them they are zero.
+    fn activate(&mut self, act: &[f32]) {
+        let _ = act;
+    }
+
     /// Puts the worlds with `mask[e] != 0` at rest contacts, positions `qpos`
     /// `[nq][N]` and velocities `qvel` `[nv][N]`; clears their faults. The other
     /// worlds keep every bit of their state.

@@ -58,6 +58,8 @@ pub struct MuJoCoWorlds {
     seen: Vec<u32>,
     /// Delays of actuators in the physics steps of the next control step.
     delays: Vec<f32>,
+    /// Activations of the next reset.
+    activations: Vec<f32>,
     kernel: String,
     failure: Failure,
 }
@@ -110,8 +112,9 @@ impl MuJoCoWorlds {
         let state = State::new(model, num_envs).map_err(|e| refused(&e))?;
         let rows = Self::answered(&state);
         let news = model.nu() + 1 + model.nvaried() + model.nv;
-        let most = rows.max((1 + model.nq + model.nv).max(news) * num_envs);
+        let most = rows.max((1 + model.nq + model.nv + model.na).max(news) * num_envs);
         let buffer = zeroed("MuJoCo's answers", most).map_err(|e| refused(&e))?;
+        let activations = zeroed("act", model.na * num_envs).map_err(|e| refused(&e))?;
         let kernel = format!("mujoco-{}", mujoco.version);
         let mut worlds = Self {
             mujoco,
@@ -123,6 +126,7 @@ impl MuJoCoWorlds {
             buffer,
             seen: vec![0; num_envs],
             delays: Vec::new(),
+            activations,
             kernel,
             failure: Failure::default(),
             state,
@@ -420,6 +424,11 @@ impl Physics for MuJoCoWorlds {
         self.delays.extend_from_slice(steps);
     }
 
+    fn activate(&mut self, act: &[f32]) {
+        assert_eq!(act.len(), self.activations.len(), "act is [na][N]");
+        self.activations.copy_from_slice(act);
+    }
+
     fn varies(&self) -> bool {
         true
     }
@@ -438,11 +447,13 @@ impl Physics for MuJoCoWorlds {
                 self.seen[e] = 0;
             }
         }
-        for (to, from) in rest.iter_mut().zip(qpos.iter().chain(qvel)) {
+        let act = &mut self.activations;
+        for (to, from) in rest.iter_mut().zip(qpos.iter().chain(qvel).chain(&*act)) {
             *to = *from;
         }
+        act.fill(0.0);
         let request = json!({"op": "worlds", "what": "reset"});
-        self.exchange(&request, (1 + self.model.nq + self.model.nv) * n);
+        self.exchange(&request, (1 + self.model.nq + self.model.nv + self.model.na) * n);
     }
 
     fn measures(&self) -> bool {

@@ -311,6 +311,7 @@ impl BatchEnv {
             unsafe { block.start() }
         });
         self.live.episodes.stand.copy_from_slice(stand);
+        self.physics.activate(&self.work.columns.new_act);
         self.physics.reset(&self.work.columns.mask, qpos, qvel);
         self.blocks(&args, Which::All, |block| {
             // SAFETY: as above.
@@ -348,6 +349,7 @@ impl BatchEnv {
                 unsafe { block.start() }
             });
             let columns = &self.work.columns;
+            self.physics.activate(&columns.new_act);
             self.physics.reset(&columns.mask, &columns.new_qpos, &columns.new_qvel);
             self.blocks(&args, Which::Begins, |block| {
                 // SAFETY: as above.

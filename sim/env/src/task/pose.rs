@@ -28,6 +28,8 @@ pub struct Pose {
     pub name: String,
     /// Generalised positions `(nq)`.
     pub qpos: Vec<f64>,
+    /// Activations that go with it `(na)`: those of the keyframe, else zero.
+    pub act: Vec<f64>,
     /// Controls that hold it `(nu)`, for actuators that no action drives: those of the
     /// keyframe where it gives some, else the lengths that position actuators have in the
     /// pose. `None` where neither says anything: such a control is zero.
@@ -52,12 +54,16 @@ impl Pose {
             return Ok(Some(Self::new(INITIAL, model, model.qpos0.clone(), None)));
         }
         let (mut qpos, mut ctrl) = (model.qpos0.clone(), vec![0.0; model.nu()]);
+        let mut act = vec![0.0; model.na];
         for agent in team.agents_of(&[text]) {
             let own = team.fill(agent, text);
             let names = Names { agent, ..read };
             let key = named_keyframe(model, names, &own).map_err(|e| team.blame(agent, text, e))?;
             for at in positions(model, key, team, agent) {
                 qpos[at] = f64::from(number(key.qpos[at], PATH)?);
+            }
+            for at in activations(model, key, team, agent) {
+                act[at] = f64::from(number(key.act[at], PATH)?);
             }
             for (u, from) in key.ctrl.iter().enumerate().filter(|c| *c.1 != 0.0) {
                 let own = owner(team, &[&model.actuators[u].name]);
@@ -67,7 +73,7 @@ impl Pose {
             }
         }
         let given = ctrl.iter().any(|c| *c != 0.0).then_some(&ctrl[..]);
-        Ok(Some(Self::new(text.trim(), model, qpos, given)))
+        Ok(Some(Self { act, ..Self::new(text.trim(), model, qpos, given) }))
     }
 
     /// The pose in which episodes start, without chance.
@@ -89,6 +95,7 @@ impl Pose {
         };
         Self {
             name: name.into(),
+            act: vec![0.0; model.na],
             ctrl: model.actuators.iter().enumerate().map(control).collect(),
             qpos,
         }
@@ -180,6 +187,7 @@ fn usable<'m>(model: &Model, key: &'m Keyframe, path: &str) -> Result<&'m Keyfra
     for (what, found, needed) in [
         ("qpos", key.qpos.len(), model.nq),
         ("qvel", key.qvel.len(), model.nv),
+        ("act", key.act.len(), model.na),
         ("ctrl", key.ctrl.len(), model.nu()),
     ] {
         if found != needed {
@@ -230,6 +238,21 @@ pub(super) fn velocities(
         key.qvel.get(v).is_some_and(moved)
     };
     each.filter(set).map(|(_, v)| v).collect()
+}
+
+/// The activations that a keyframe sets; as for [`positions`], of actuators.
+pub(super) fn activations(
+    model: &Model,
+    key: &Keyframe,
+    team: &Team,
+    agent: AgentIndex,
+) -> Vec<usize> {
+    let states = model.actuators.iter().filter_map(|actuator| Some((actuator, actuator.act_adr?)));
+    let set = |&(actuator, at): &(&Actuator, usize)| match owner(team, &[&actuator.name]) {
+        Some(own) => agent.is_none_or(|agent| agent == own),
+        None => agent.is_none_or(|agent| agent == 0) || key.act[at] != 0.0,
+    };
+    states.filter(set).map(|(_, at)| at).collect()
 }
 
 /// Whether a keyframe of this agent, or of the world, sets a joint; nothing where that depends on

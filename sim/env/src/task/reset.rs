@@ -22,8 +22,8 @@ pub(super) use value::StartExpr;
 pub struct Reset {
     /// The pose in which episodes start, without chance `(nq)`.
     pub fixed: Vec<f32>,
-    /// Generalised positions and velocities before the operations.
-    pub(super) start: (Vec<f32>, Vec<f32>),
+    /// Generalised positions, velocities and activations before the operations.
+    pub(super) start: (Vec<f32>, Vec<f32>, Vec<f32>),
     pub(super) operations: Vec<Operation>,
     /// Expressions of the operations, in their order.
     pub(super) exprs: Vec<StartExpr>,
@@ -62,6 +62,7 @@ pub(super) enum Change {
 pub(super) enum ResetPlace {
     Position(usize),
     Velocity(usize),
+    Activation(usize),
     /// Turns the quaternion at this index of `qpos` about the world's z axis.
     Yaw(usize),
     /// Turns it about an axis (0 to 2) of its own.
@@ -83,13 +84,16 @@ impl Reset {
         let model = scope.model;
         let mut all = Self {
             fixed: Vec::new(),
-            start: (Vec::new(), vec![0.0; model.nv]),
+            start: (Vec::new(), vec![0.0; model.nv], vec![0.0; model.na]),
             operations: Vec::new(),
             exprs: Vec::new(),
             quaternions: Vec::new(),
         };
         let begin = pose.map_or(&model.qpos0, |pose| &pose.qpos);
         all.start.0 = begin.iter().map(|&q| q as f32).collect();
+        if let Some(pose) = pose {
+            all.start.2 = pose.act.iter().map(|&x| x as f32).collect();
+        }
         for joint in &model.joints {
             match joint.kind {
                 JointKind::Free => all.quaternions.push(joint.qpos_adr + 3),
@@ -141,12 +145,13 @@ impl Reset {
 
     /// Writes itself into the tables.
     pub(super) fn enter(&self, t: &mut Tables) {
-        (t.begin_qpos, t.begin_qvel) = self.start.clone();
+        (t.begin_qpos, t.begin_qvel, t.begin_act) = self.start.clone();
         t.quaternion = self.quaternions.iter().map(|&i| i as u32).collect();
         for op in &self.operations {
             let (target, index) = match op.place {
                 ResetPlace::Position(i) => (kernels::PLACE_POSITION, i),
                 ResetPlace::Velocity(i) => (kernels::PLACE_VELOCITY, i),
+                ResetPlace::Activation(i) => (kernels::PLACE_ACTIVATION, i),
                 ResetPlace::Yaw(i) => (kernels::PLACE_YAW, i),
                 ResetPlace::Turn(i, 0) => (kernels::PLACE_TURN_X, i),
                 ResetPlace::Turn(i, 1) => (kernels::PLACE_TURN_Y, i),

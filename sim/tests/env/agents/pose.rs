@@ -129,6 +129,33 @@ fn every_agents_keyframe_sets_the_joints_that_are_called_after_it() {
     }
 }
 
+/// The same of the activations of actuators that are called after it. Those of nobody's are the
+/// first agent's. A keyframe that is nobody's sets all.
+#[test]
+fn every_agents_keyframe_sets_the_activations_that_are_called_after_it() {
+    let lag = |name: &str, joint: &str| {
+        format!(r#"<general name="{name}" joint="{joint}" dyntype="integrator"/>"#)
+    };
+    let more = format!(
+        r#"</worldbody><actuator>{}{}{}</actuator><keyframe>
+        <key name="red_all" act="0.5 0.25 0.75"/><key name="blue_all" act="0.125 2 3"/></keyframe>"#,
+        lag("red_lag", "red_turn"),
+        lag("blue_lag", "blue_turn"),
+        lag("lag", "red_slide")
+    );
+    let world = WORLD.replace("</worldbody>", &more);
+    for (head, wanted) in [
+        ("default_pose = \"keyframe({agent}_all)\"", [0.5, 2.0, 3.0]),
+        ("[[task.reset]]\ntarget = \"keyframe({agent}_all)\"", [0.5, 2.0, 3.0]),
+        ("[[task.reset]]\ntarget = \"keyframe(red_all)\"", [0.5, 0.25, 0.75]),
+        ("default_pose = \"keyframe(blue_all)\"", [0.125, 2.0, 3.0]),
+    ] {
+        let mut env = build_in(&world, &sticks(head), Backend::Native).unwrap();
+        Out::new(env.spec()).reset(&mut env, false);
+        assert_eq!(env.physics().state().act, wanted, "{head}");
+    }
+}
+
 #[test]
 fn a_mistake_is_underlined_where_it_was_written() {
     let written = "keyframe({agent}_hmoe)";

@@ -10,6 +10,7 @@ use ostler_sim::config::{
     MotionFile, NoiseKind, ObservationGroup, ObservationTerm, Spread, Stack, TaskConfig,
 };
 use ostler_sim::env::on_device::program;
+use ostler_sim::model::{Keyframe, Model};
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::sync::Arc;
 
@@ -113,8 +114,26 @@ fn the_bits_are_the_hosts_whatever_a_robot_has() {
             all.push((name.to_string(), s));
         }
     }
+    let mut keys = feature("activation_early", 7);
+    let model = Arc::make_mut(&mut keys.model);
+    model.keyframes = [0.75, -0.5].map(|act| key(model, act)).into();
+    let target = toml::from_str("target = \"keyframe([\\\"*\\\"])\"");
+    keys.task.reset.push(target.unwrap());
+    all.push(("activations of keyframes".to_string(), keys));
     for (name, s) in all {
         compare(&name, &s, 50, true, |_, _| {});
+    }
+}
+
+/// A keyframe in the initial pose that has this activation in all actuators.
+fn key(model: &Model, act: f64) -> Keyframe {
+    Keyframe {
+        name: act.to_string(),
+        qpos: model.qpos0.clone(),
+        qvel: vec![0.0; model.nv],
+        act: vec![act; model.na],
+        ctrl: vec![0.0; model.nu()],
+        moves_mocap: false,
     }
 }
 

@@ -40,6 +40,8 @@ pub struct NativePhysics {
     pub(super) solver: Solver,
     /// Delays of the next step, or none.
     delays: Vec<f32>,
+    /// Activations of the next reset.
+    activations: Vec<f32>,
     work: PerThread<Work>,
     pool: Arc<Pool>,
     /// The ground of all worlds.
@@ -97,6 +99,7 @@ pub fn new(
         state: State::new(model, num_envs)?,
         solver: solver(&model.options),
         delays: Vec::new(),
+        activations: buf("act", model.na)?,
         work: PerThread::new(work),
         terrain: model.terrain.clone(),
         pool: Arc::clone(pool),
@@ -255,6 +258,11 @@ impl Physics for NativePhysics {
         }
     }
 
+    fn activate(&mut self, act: &[f32]) {
+        assert_eq!(act.len(), self.activations.len(), "act is [na][N]");
+        self.activations.copy_from_slice(act);
+    }
+
     fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         let (n, sizes) = (self.state.num_envs, &self.sizes);
         assert_eq!(mask.len(), n, "mask is [N]");
@@ -270,11 +278,13 @@ impl Physics for NativePhysics {
         args.buffers.mask = mask.as_ptr() as Address;
         args.buffers.new_qpos = qpos.as_ptr() as Address;
         args.buffers.new_qvel = qvel.as_ptr() as Address;
+        args.buffers.new_act = self.activations.as_ptr() as Address;
         for first in (0..n).step_by(BLOCK) {
             // SAFETY: the buffers are those of the sizes above, for n worlds, and this
             // thread's alone; of the tables, the robot's are filled.
             unsafe { place(&args, first, BLOCK.min(n - first)) };
         }
+        self.activations.fill(0.0);
     }
 
     fn timestep(&self) -> f64 {

@@ -34,6 +34,7 @@ pub(super) fn draw_pose(
     step_dt: f32,
 ) -> Result<Vec<f32>, MemoryError> {
     let (mut qpos, mut qvel) = (vec![0.0_f32; sizes.nq], vec![0.0_f32; sizes.nv]);
+    let mut act = vec![0.0_f32; sizes.na];
     let mut value = vec![0.0_f32; sizes.nstartvalue];
     let mut world = State::new(model, 1)?;
     for (row, x) in world.varied.iter_mut().zip(model.varied_numbers()) {
@@ -43,6 +44,7 @@ pub(super) fn draw_pose(
         EnvArgs { n: 1, size: sizes.words(), tables: tables.addresses(), ..EnvArgs::zeroed() };
     args.buffers.new_qpos = qpos.as_mut_ptr() as Address;
     args.buffers.new_qvel = qvel.as_mut_ptr() as Address;
+    args.buffers.new_act = act.as_mut_ptr() as Address;
     args.buffers.start_value = value.as_mut_ptr() as Address;
     args.physics.world = world.addresses_mut();
     // What no expression of a start may read.

@@ -459,10 +459,12 @@ impl Builder<'_> {
         }
         let mut positions = Vec::new();
         let mut velocities = Vec::new();
+        let mut activations = Vec::new();
         for key in &keys {
             let Names { team, agent, .. } = self.read;
             positions.extend(pose::positions(self.model, key, team, agent));
             velocities.extend(pose::velocities(self.model, key, team, agent));
+            activations.extend(pose::activations(self.model, key, team, agent));
         }
         let places = |mut of: Vec<usize>| {
             of.sort_unstable();
@@ -471,10 +473,12 @@ impl Builder<'_> {
         };
         let positions = places(positions).map(|i| (ResetPlace::Position(i), i));
         let velocities = places(velocities).map(|i| (ResetPlace::Velocity(i), i));
+        let activations = places(activations).map(|i| (ResetPlace::Activation(i), i));
         let mut all = Vec::new();
-        for (place, i) in positions.chain(velocities) {
+        for (place, i) in positions.chain(velocities).chain(activations) {
             let of = |key: &Keyframe| match place {
                 ResetPlace::Velocity(_) => key.qvel[i],
+                ResetPlace::Activation(_) => key.act[i],
                 _ => key.qpos[i],
             };
             let values = keys.iter().map(|key| number(of(key), &path));

@@ -86,6 +86,6 @@ pub(super) fn unit(model: &Model, place: &ResetPlace) -> Unit {
             }
         }
         ResetPlace::Yaw(_) | ResetPlace::Turn(..) => Unit::RAD,
-        ResetPlace::Rotation(_) => Unit::NONE,
+        ResetPlace::Rotation(_) | ResetPlace::Activation(_) => Unit::NONE,
     }
 }
