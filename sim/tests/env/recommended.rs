@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Read as calls, but nothing that is to be written into a task.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 12] = [
     "sizeof",           // C++
     "static_assert",    // C++
     "value",            // a formula of docs/replay.md
@@ -27,6 +27,9 @@ const OTHERS: [&str; 9] = [
     "speed",            // the page's own, of [task.let]
     "near",             // likewise
     "subtree",          // a name of parts, within others
+    "body",             // a name of one kind of parts
+    "geom",             // the same
+    "site",             // the same
     "matrix_from_quat", // mjlab's
 ];
 

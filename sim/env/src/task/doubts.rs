@@ -19,7 +19,8 @@ const MOST: usize = 4;
 impl Task {
     /// A default pose outside of limits, outputs of 0 or of an untrained policy that are clipped,
     /// outputs that reach far beyond a joint's range, noise of one sign, observations that are
-    /// always the same, agents whose names begin alike.
+    /// always the same, agents whose names begin alike, expressions with names that mean several
+    /// things.
     pub fn doubts(&self, model: &Model) -> Vec<String> {
         let beyond = out_of_reach(model, self);
         let beyond = beyond.or_else(|| narrow(model, self));
@@ -31,7 +32,7 @@ impl Task {
             constant(self),
             of_two_agents(self.team.names()),
         ];
-        said.into_iter().flatten().collect()
+        said.into_iter().flatten().chain(shared_names(model, self)).collect()
     }
 }
 
@@ -162,6 +163,28 @@ fn constant(task: &Task) -> Option<String> {
             few(&told, MOST)
         )
     })
+}
+
+/// Of every expression that names something of which there are several: which one it means, and
+/// how another one is written.
+fn shared_names(model: &Model, task: &Task) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for term in task.terms() {
+        let mut told: Vec<String> = Vec::new();
+        for (e, other) in term.program.shared() {
+            let name = e.kind.names(model)[e.index];
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let written = if plain { name.to_string() } else { format!("\"{name}\"") };
+            let (own, other) = (e.kind.noun(), other.noun());
+            told.push(format!("\"{name}\" is the {own}, and {other}({written}) the {other}"));
+        }
+        let text = format!("in {}: {}", term.path, few(&told, MOST));
+        // Terms of several agents may stand in one place.
+        if !told.is_empty() && !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
 }
 
 /// Agents of whose parts a pattern of another one's has some: `red_*` fits `red_b_hip`.

@@ -183,7 +183,12 @@ impl Checker<'_> {
                     return self.of_argument(argument, |c| c.names(f, kind, argument.node));
                 }
                 let name = self.fill(name, span)?;
-                self.elements_called(&name, f, kind, span)
+                let found = self.elements_called(&name, f, kind, span)?;
+                self.shares(&found, kind);
+                Ok(found)
+            }
+            Node::Call { name, args, .. } if Kind::called(name).is_some() => {
+                self.names_of_kind(f, kind, name, args, span)
             }
             Node::Call { name, args, .. } if *name == "subtree" && kind == Kind::Touch => {
                 let [body] = args[..] else {
@@ -224,6 +229,41 @@ impl Checker<'_> {
                 };
                 let message = format!("`{}` takes the name of a {}", f.name, kind.noun());
                 Err(ExprError::new(span.clone(), message).help(help))
+            }
+        }
+    }
+
+    /// `site(name)`: the elements of one kind alone.
+    fn names_of_kind(
+        &mut self,
+        f: &Function,
+        kind: Kind,
+        word: &str,
+        args: &[NodeRef],
+        span: &Range<usize>,
+    ) -> Result<Vec<Element>, ExprError> {
+        let ([name], Some(own)) = (args, Kind::called(word)) else {
+            let why = format!("`{word}` takes 1 argument, this is {}", args.len());
+            return Err(ExprError::new(span.clone(), why)
+                .help(format!("write {word}(name); several are a list: {word}([a, b])")));
+        };
+        if !own.elements().iter().all(|e| kind.elements().contains(e)) {
+            let why = format!("`{}` takes a {}, this is a {word}", f.name, kind.noun());
+            return Err(ExprError::new(span.clone(), why).help(format!("write {}", f.signature())));
+        }
+        self.names(f, own, *name)
+    }
+
+    /// Notes which of these elements share their names with others that could be meant.
+    fn shares(&mut self, found: &[Element], kind: Kind) {
+        let model = self.scope.model;
+        for &e in found {
+            let name = e.kind.names(model)[e.index];
+            let others = kind.elements().iter().filter(|k| **k != e.kind);
+            for &other in others.filter(|k| k.names(model).contains(&name)) {
+                if !self.shared.contains(&(e, other)) {
+                    self.shared.push((e, other));
+                }
             }
         }
     }

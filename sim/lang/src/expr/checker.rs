@@ -33,6 +33,8 @@ pub struct Checker<'a> {
     pub dag: Dag,
     /// Elements that were read.
     pub elements: Vec<Element>,
+    /// Elements that were named, and kinds of others of the same names that could be meant.
+    pub(super) shared: Vec<(Element, ElementKind)>,
     /// Whether the agent is mentioned that this is evaluated for.
     pub of_agent: bool,
     /// Where values that this expression remembers are kept.
@@ -65,6 +67,7 @@ impl<'a> Checker<'a> {
             scope,
             dag: Dag::default(),
             elements: Vec::new(),
+            shared: Vec::new(),
             of_agent: false,
             remembered: HashMap::new(),
             place: Place::new(text, tree),

@@ -109,6 +109,7 @@ impl Program {
             truth: value.truth,
             quat: value.quat,
             elements: checker.elements,
+            shared: checker.shared,
             of_agent: checker.of_agent,
             code,
         })

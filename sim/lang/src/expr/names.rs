@@ -6,6 +6,7 @@ use super::element::ElementKind;
 use super::elements::kind_of;
 use super::error::ExprError;
 use super::function::Call;
+use super::signature::Kind;
 use super::tree::{Node, NodeRef};
 use super::unit::{UNITS, Unit};
 use super::value::{Comp, Value};
@@ -316,6 +317,10 @@ impl Checker<'_> {
         if matches!(name, "command" | "param" | "state" | "native" | "event") {
             return ExprError::new(span.clone(), format!("`{name}` is not a function"))
                 .help(format!("write {name}.NAME"));
+        }
+        if Kind::called(name).is_some() {
+            return ExprError::new(span.clone(), format!("`{name}` is a name, not a value"))
+                .help(format!("pos({name}(NAME)), for example"));
         }
         let error = ExprError::new(span.clone(), format!("unknown function `{name}`"));
         if let Some(advice) = foreign::lookup(name) {

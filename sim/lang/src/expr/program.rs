@@ -1,7 +1,7 @@
 //! The graph as straight-line code over registers, and its evaluation.
 
 use super::dag::{Dag, Id, Node, Source};
-use super::element::Element;
+use super::element::{Element, ElementKind};
 use super::inputs::Inputs;
 use super::ops::{Op, Register};
 use super::unit::Unit;
@@ -151,6 +151,7 @@ pub struct Program {
     pub(super) truth: bool,
     pub(super) quat: bool,
     pub(super) elements: Vec<Element>,
+    pub(super) shared: Vec<(Element, ElementKind)>,
     pub(super) of_agent: bool,
     pub(super) code: Code,
 }
@@ -201,6 +202,11 @@ impl Program {
     /// Elements of the model that the value depends on, in order of appearance.
     pub fn elements(&self) -> &[Element] {
         &self.elements
+    }
+
+    /// Elements that it names, each with a kind of which another one of that name could be meant.
+    pub fn shared(&self) -> &[(Element, ElementKind)] {
+        &self.shared
     }
 
     /// Whether the value may differ between agents: it mentions the agent, the others or

@@ -19,6 +19,8 @@ pub enum Kind {
     Frame,
     /// Name of a body.
     Body,
+    /// Name of a site.
+    Site,
     /// Name of a hinge or slide joint.
     Joint,
     /// Name of an actuator.
@@ -104,11 +106,17 @@ impl Rule {
 }
 
 impl Kind {
+    /// The kind that `word(name)` means where a name is wanted, of names that several kinds share.
+    pub(super) fn called(word: &str) -> Option<Self> {
+        [Self::Body, Self::Site, Self::Geom].into_iter().find(|kind| kind.noun() == word)
+    }
+
     /// Kinds of elements a name can mean, the preferred first.
     pub fn elements(self) -> &'static [ElementKind] {
         match self {
             Self::Frame => &[ElementKind::Body, ElementKind::Site, ElementKind::Geom],
             Self::Body => &[ElementKind::Body],
+            Self::Site => &[ElementKind::Site],
             Self::Joint => &[ElementKind::Joint],
             Self::Actuator => &[ElementKind::Actuator],
             Self::Geom => &[ElementKind::Geom],
@@ -130,6 +138,7 @@ impl Kind {
         match self {
             Self::Frame => "body, site or geom",
             Self::Body => "body",
+            Self::Site => "site",
             Self::Joint => "joint",
             Self::Actuator => "actuator",
             Self::Geom => "geom",

@@ -48,6 +48,9 @@ fn definitions_are_what_they_stand_for() {
         ("joint_pos(hips)", "joint_pos([hip_1, hip_2])"),
         ("height(limb)", "height([\"tail-tip\", foot_1, foot_2])"),
         ("each(limb, height({limb}))", "height([\"tail-tip\", foot_1, foot_2])"),
+        ("each(foot, height(geom({foot})))", "height([geom(foot_1), geom(foot_2)])"),
+        ("height(geom(foot))", "height([geom(foot_1), geom(foot_2)])"),
+        ("gx(geom(foot_1), torso)", "(pos(geom(foot_1)) - pos(torso)).x"),
         ("height([foot, torso])", "height([foot_1, foot_2, torso])"),
         // The robot's own part is meant where a list has its name.
         ("height(torso)", "pos(torso).z"),

@@ -128,6 +128,7 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         truth: false,
         quat: false,
         elements: Vec::new(),
+        shared: Vec::new(),
         code: program::generate(&dag, outputs).unwrap(),
     }
 }

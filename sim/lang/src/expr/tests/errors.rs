@@ -39,6 +39,18 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`contact_force` takes 1 to 2 arguments, this is 3",
         "write contact_force(name[, with]); several names are a list: contact_force([a, b, c])",
     ),
+    ("height(site(«foot_1»))", "`height` takes a site, \"foot_1\" is a body", ""),
+    (
+        "joint_pos(«body(foot_1)»)",
+        "`joint_pos` takes a joint, this is a body",
+        "write joint_pos(...)",
+    ),
+    (
+        "height(«geom(foot_1, foot_2)»)",
+        "`geom` takes 1 argument, this is 2",
+        "write geom(name); several are a list: geom([a, b])",
+    ),
+    ("«geom»(foot_1)", "`geom` is a name, not a value", "pos(geom(NAME)), for example"),
     (
         "«subtree(torso)»",
         "`subtree` is a name, not a value",

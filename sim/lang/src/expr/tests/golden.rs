@@ -67,6 +67,12 @@ const GOLDEN: &[(&str, Formula)] = &[
     ("pos(\"foot_*\")", |v| [v.pos(2), v.pos(3)].concat()),
     ("pos(imu)", |v| v.point(1, [0.2, 0.1, 0.05]).to_vec()),
     ("pos(mark)", |_| vec![1.0, 2.0, 3.0]),
+    // The body, the geom.
+    ("pos(geom(foot_1))", |v| v.point(2, [0.0, 0.0, -0.3]).to_vec()),
+    ("height([geom(\"foot_*\"), body(foot_1), site(imu)])", |v| {
+        let geoms = [2, 3].map(|body| v.point(body, [0.0, 0.0, -0.3])[2]);
+        vec![geoms[0], geoms[1], v.pos(2)[2], v.point(1, [0.2, 0.1, 0.05])[2]]
+    }),
     ("pos(belly)", |v| v.point(1, [0.0, 0.0, -0.1]).to_vec()),
     ("height(\"tail-tip\")", |v| vec![v.pos(4)[2]]),
     ("quat(torso)", |v| v.quat(1).to_vec()),
