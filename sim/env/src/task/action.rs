@@ -201,11 +201,20 @@ impl Actions {
     ) -> Result<ActionSpace, ConfigError> {
         let (first, team) = (self.clip.len(), read.team);
         if terms.is_empty() {
-            return Err(ConfigError::new(
-                "task.action",
-                format!("{} moves nothing", team.subject(agent)),
-            )
-            .help("add [[task.action]] with actuators = [\"*\"]"));
+            let why = format!("{} moves nothing", team.subject(agent));
+            if model.actuators.is_empty() {
+                let mocap = match model.bodies.iter().any(|body| body.mocap) {
+                    true => "; no action moves a mocap body",
+                    false => "",
+                };
+                let why = format!("{why}: the robot has no actuators{mocap}");
+                return Err(ConfigError::new("task.action", why).help(
+                    "give its joints some, with [[task.actuator]] or in <actuator> of its file, and \
+                     add [[task.action]]",
+                ));
+            }
+            return Err(ConfigError::new("task.action", why)
+                .help("add [[task.action]] with actuators = [\"*\"]"));
         }
         for &(t, term) in terms {
             let path = format!("task.action[{t}]");

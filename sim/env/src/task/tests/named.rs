@@ -195,6 +195,16 @@ fn several_parts_where_one_is_wanted_are_named() {
             ),
             &["means 4: a_trunk, a_leg, a_shank, a_toe", "name one body"],
         ),
+        (
+            {
+                let bare = r#"<mujoco><worldbody><body name="hand" mocap="true"/>
+                    <body><joint/><geom size=".1"/></body></worldbody></mujoco>"#;
+                let bare = Arc::new(mjcf::parse("bare.xml".as_ref(), bare.into()).unwrap());
+                let none = TaskConfig { action: Vec::new(), ..task("") };
+                prepare(&bare, &none, |_| 0.02).err().unwrap().to_string()
+            },
+            &["the robot has no actuators; no action moves a mocap body", "[[task.actuator]]"],
+        ),
         // What sets a body without a free joint.
         (reset("pos(cube)"), &["\"cube\" has no free joint", "<freejoint/>"]),
         (reset("pos(a_leg)"), &["it moves by joint_pos(a_hip)"]),
@@ -207,6 +217,39 @@ fn several_parts_where_one_is_wanted_are_named() {
         ),
     ] {
         assert!(parts.iter().all(|part| e.contains(part)), "{e}");
+    }
+}
+
+/// Of several parts of one name: the one that is meant, and how the others are written. Nothing is
+/// told where a function takes one kind alone, or where it is written which.
+#[test]
+fn names_of_several_parts_are_told_once_for_each_expression() {
+    let text = r#"<mujoco><worldbody><body name="peg" pos="0 0 1"><joint name="peg"/>
+        <geom name="peg" size=".05"/><site name="peg" pos="0 0 -.3"/><site name="a-tip"/></body>
+        <body name="a-tip"><joint/><geom size=".1"/></body></worldbody>
+        <actuator><motor name="peg" joint="peg"/></actuator></mujoco>"#;
+    let robot = Arc::new(mjcf::parse("peg.xml".as_ref(), text.into()).unwrap());
+    let doubts = |expr: &str| {
+        let reward = format!("[[observation]]\nname = \"p\"\nexpr = '{expr}'");
+        let (model, task) = prepare(&robot, &task(&reward), |_| 0.02).unwrap();
+        let all = task.doubts(&model);
+        all.into_iter().filter(|line| line.contains("task.observation[1]")).collect::<Vec<_>>()
+    };
+    let peg = "in task.observation[1].expr: \"peg\" is the body, and site(peg) the site, \
+               \"peg\" is the body, and geom(peg) the geom";
+    for (expr, told) in [
+        ("height(peg) + 2 * height(peg)", Some(peg)),
+        ("height(\"pe*\")", Some(peg)),
+        (
+            "height(\"a-tip\")",
+            Some(
+                "in task.observation[1].expr: \"a-tip\" is the body, and site(\"a-tip\") the site",
+            ),
+        ),
+        ("[height(site(peg)), height(body(peg)), height(geom(\"peg\"))]", None),
+        ("joint_pos(peg) * ctrl(peg)", None),
+    ] {
+        assert_eq!(doubts(expr), told.into_iter().collect::<Vec<_>>(), "{expr}");
     }
 }
 
