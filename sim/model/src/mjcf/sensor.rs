@@ -27,7 +27,11 @@ pub(super) fn read(section: &Element, model: &Model) -> Vec<Sensor> {
 
 fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
     if let Some(attr) = ["delay", "nsample", "interval"].iter().find_map(|n| e.attr(n)) {
-        return Err(format!("its {} is not supported", attr.name));
+        let instead = match attr.name.as_str() {
+            "interval" => "",
+            _ => "; leave it out, and give `delay` of the [[task.observation]] that shows it",
+        };
+        return Err(format!("its {} is not supported{instead}", attr.name));
     }
     let joint = || find(e, "joint", model.joints.iter().map(|j| j.name.as_str()));
     let scalar = || {

@@ -382,7 +382,7 @@ fn errors_name_the_place_and_the_remedy() {
             driven("<general joint=\"knee\" dyntype=\"filter\" actdim=\"~2\"/>"),
             "contradicts dyntype",
         ),
-        (driven("<motor ~delay=\"0.1\" joint=\"knee\"/>"), "delayed"),
+        (driven("<motor ~delay=\"0.1\" joint=\"knee\"/>"), "`delay` of the task's [[task.action]]"),
         (driven("~<motor/>"), "needs joint"),
         (
             driven("<position joint=\"knee\" kv=\"~-1\"/>"),

@@ -12,7 +12,9 @@ nodes! {
     ACTUATOR_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
 }
 
-const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
+const NO_DELAY: &str = "delayed actuators are not read from a file; leave this out, and give \
+                        `delay` of the task's [[task.action]] (in control steps) or \
+                        [[task.actuator]] (in physics steps)";
 const NO_BODY: &str = "<adhesion> and <general> act on bodies; use joint=\"...\"";
 const OTHER: &str = "use motor, position, velocity, intvelocity, cylinder, damper, muscle, \
                      adhesion, dcmotor or general";
