@@ -131,6 +131,36 @@ fn compare_counts_the_states_that_mujoco_breaks_in() {
     assert!(left > 0 && kept + left == 60, "{out}");
 }
 
+/// Damping of 1e11 takes any velocity away in one time step; MuJoCo takes the acceleration of one
+/// that is left for a fault.
+#[test]
+fn compare_moves_joints_no_faster_than_their_damping_lets_them() {
+    let Some(python) = crate::support::referee::referee_python() else {
+        return;
+    };
+    let place = Place::new();
+    let robot = |gain: &str| {
+        format!(
+            r#"<mujoco><worldbody><body><joint name="held" type="slide" axis="1 0 0" damping="1e11"/>
+            <geom size=".1"/><body><joint name="free" axis="0 1 0" damping=".1"/>
+            <geom size=".1" pos="0 0 .2"/></body></body></worldbody><actuator><general name="m"
+            joint="free" gainprm="{gain}" ctrlrange="1 2" ctrllimited="true"/></actuator></mujoco>"#
+        )
+    };
+    std::fs::write(place.path("held.xml"), robot("1")).unwrap();
+    let python = python.display().to_string();
+    let args = ["compare", "held.xml", "--python", &python, "--states", "60"];
+    let done = place.run(&args);
+    let (out, said) =
+        (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(out.contains("f32: means the same here as in MuJoCo"), "{out}\n{said}");
+    assert!(!out.contains("left out") && !said.contains("none is of a roll-out"), "{out}\n{said}");
+    // Where nothing helps the joint is named.
+    std::fs::write(place.path("held.xml"), robot("1e15")).unwrap();
+    let said = place.fails(2, &args);
+    assert!(said.contains("unstable in every state, mostly at free; "), "{said}");
+}
+
 /// A joint that starts far beyond stiff limits, where roll-outs begin; scattered states do not.
 #[test]
 fn compare_says_where_mujocos_roll_outs_fly_apart() {
