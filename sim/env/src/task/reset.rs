@@ -17,13 +17,24 @@ use ostler_lang::expr::{Program, Scope};
 use ostler_model::JointKind;
 pub(super) use value::StartExpr;
 
+/// What an episode begins with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Begin {
+    /// Generalised positions `(nq)`.
+    pub qpos: Vec<f32>,
+    /// Velocities `(nv)`.
+    pub qvel: Vec<f32>,
+    /// Activations `(na)`.
+    pub act: Vec<f32>,
+}
+
 /// The compiled reset terms: a list of operations on single coordinates.
 #[derive(Debug, Clone)]
 pub struct Reset {
     /// The pose in which episodes start, without chance `(nq)`.
     pub fixed: Vec<f32>,
-    /// Generalised positions, velocities and activations before the operations.
-    pub(super) start: (Vec<f32>, Vec<f32>, Vec<f32>),
+    /// What the operations change.
+    pub(super) start: Begin,
     pub(super) operations: Vec<Operation>,
     /// Expressions of the operations, in their order.
     pub(super) exprs: Vec<StartExpr>,
@@ -84,15 +95,15 @@ impl Reset {
         let model = scope.model;
         let mut all = Self {
             fixed: Vec::new(),
-            start: (Vec::new(), vec![0.0; model.nv], vec![0.0; model.na]),
+            start: Begin { qpos: Vec::new(), qvel: vec![0.0; model.nv], act: vec![0.0; model.na] },
             operations: Vec::new(),
             exprs: Vec::new(),
             quaternions: Vec::new(),
         };
         let begin = pose.map_or(&model.qpos0, |pose| &pose.qpos);
-        all.start.0 = begin.iter().map(|&q| q as f32).collect();
+        all.start.qpos = begin.iter().map(|&q| q as f32).collect();
         if let Some(pose) = pose {
-            all.start.2 = pose.act.iter().map(|&x| x as f32).collect();
+            all.start.act = pose.act.iter().map(|&x| x as f32).collect();
         }
         for joint in &model.joints {
             match joint.kind {
@@ -145,7 +156,8 @@ impl Reset {
 
     /// Writes itself into the tables.
     pub(super) fn enter(&self, t: &mut Tables) {
-        (t.begin_qpos, t.begin_qvel, t.begin_act) = self.start.clone();
+        let Begin { qpos, qvel, act } = self.start.clone();
+        (t.begin_qpos, t.begin_qvel, t.begin_act) = (qpos, qvel, act);
         t.quaternion = self.quaternions.iter().map(|&i| i as u32).collect();
         for op in &self.operations {
             let (target, index) = match op.place {

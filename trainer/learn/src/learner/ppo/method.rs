@@ -1,6 +1,6 @@
 //! PPO as one of the [learners](crate::learner::registry).
 
-use super::{AdvantageNorm, Ppo, Staleness, blocks};
+use super::{AdvantageNorm, Ppo, Schedule, Staleness, blocks};
 use crate::config::Config;
 use crate::learner::nn::host::half::Half;
 use crate::learner::policy::Activation;
@@ -89,6 +89,17 @@ impl Method for PpoMethod {
         errors
     }
 
+    fn in_vain(&self, config: &Config) -> Option<String> {
+        let ppo = &config.ppo;
+        let once = ppo.num_learning_epochs * ppo.num_mini_batches == 1;
+        let fresh = config.max_staleness() == 0;
+        (once && fresh && ppo.schedule == Schedule::Adaptive).then(|| {
+            "ppo.schedule = \"adaptive\" does nothing with one minibatch in one epoch: the \
+             divergence is that before the last minibatch's step, which is 0 then"
+                .into()
+        })
+    }
+
     fn batch_rows(&self, config: &Config) -> usize {
         let rows = config.rows_of_a_policy(config.env.num_envs).1;
         let samples = rows * config.runner.num_steps_per_env;
@@ -165,5 +176,22 @@ impl Method for PpoMethod {
         let (actor, critic) = (plan.actor(), plan.critic());
         let policy = ActorCritic::new(actor, critic, plan.spec, plan.seed, plan.device)?;
         Ok(Box::new(policy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_nothing_moves_is_told() {
+        let mut config = Config::default();
+        config.ppo.schedule = Schedule::Adaptive;
+        config.ppo.num_learning_epochs = 1;
+        for (minibatches, told) in [(1, true), (2, false)] {
+            config.ppo.num_mini_batches = minibatches;
+            let said = PpoMethod.in_vain(&config);
+            assert_eq!(said.is_some_and(|s| s.contains("ppo.schedule")), told);
+        }
     }
 }
