@@ -113,7 +113,7 @@ fn whoever_begins_with_a_keyframe_has_its_activations() {
                         let at = model.keyframes.iter().find(|k| k.name == *name).unwrap();
                         at.qpos[0] == f64::from(placed[3 * e])
                     };
-                    let Some(k) = keys.iter().position(|name| known(name)) else {
+                    let Some(k) = keys.iter().position(known) else {
                         assert!(keys.is_empty(), "{here}: {:?}", &placed[3 * e..][..3]);
                         assert!(out.policy[3 * e..][..3].iter().all(|x| *x == 0.0), "{here}");
                         continue;
