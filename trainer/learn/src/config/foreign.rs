@@ -88,7 +88,8 @@ const NAMES: &[Foreign] = &[
     ("save_frequency", "runner.save_interval", ""),
 ];
 
-/// Those of `[sac]`, or of `[td3]`, too.
+/// What `[sac]` and `[td3]` are asked for; our key stands in the same table where it begins with a
+/// dot.
 const OFF_POLICY: &[Foreign] = &[
     ("ent_coef", "sac.init_alpha", "the temperature; sac.auto_alpha = false keeps it"),
     ("alpha", "sac.init_alpha", "the temperature; sac.auto_alpha = false keeps it"),
@@ -98,42 +99,34 @@ const OFF_POLICY: &[Foreign] = &[
     ("replay_size", "replay.capacity", "transitions of all environments"),
     ("num_steps", "replay.n_step", ""),
     ("n_steps", "replay.n_step", ""),
-    ("gradient_steps", "sac.num_updates", "per control step of all environments"),
-    ("utd_ratio", "sac.num_updates", "per control step of all environments"),
-    ("polyak", "sac.tau", "1 - polyak"),
+    ("gradient_steps", ".num_updates", "per control step of all environments"),
+    ("utd_ratio", ".num_updates", "per control step of all environments"),
+    ("polyak", ".tau", "1 - polyak"),
+    ("polyak_factor", ".tau", ""),
+    ("policy_delay", ".policy_frequency", ""),
+    ("discount", ".gamma", ""),
+    ("discounting", ".gamma", ""),
+    ("discount_factor", ".gamma", ""),
+    ("warmup_steps", ".learning_starts", ""),
+    ("minibatch_size", ".batch_size", ""),
+    ("actor_lr", ".actor_learning_rate", ""),
+    ("critic_lr", ".critic_learning_rate", ""),
     ("target_policy_noise", "td3.policy_noise", ""),
     ("target_noise_clip", "td3.noise_clip", ""),
     ("random_timesteps", "collector.init_random_steps", ""),
     ("start_steps", "collector.init_random_steps", "of each environment"),
 ];
 
-/// The same of either, in their own tables.
-const OFF_POLICY_OWN: [(&str, &str); 9] = [
-    ("policy_delay", "policy_frequency"),
-    ("polyak_factor", "tau"),
-    ("discount", "gamma"),
-    ("discounting", "gamma"),
-    ("discount_factor", "gamma"),
-    ("warmup_steps", "learning_starts"),
-    ("minibatch_size", "batch_size"),
-    ("actor_lr", "actor_learning_rate"),
-    ("critic_lr", "critic_learning_rate"),
-];
-
 /// Our key for `name` in `table`: `num_actors is called env.num_envs here`.
 pub(crate) fn recognise(table: &str, name: &str) -> Option<String> {
-    if !["sac", "td3"].contains(&table) {
-        return file::recognise(file::NAMES, name).or_else(|| file::recognise(NAMES, name));
-    }
-    let own = OFF_POLICY_OWN.iter().find(|(theirs, _)| *theirs == name);
-    if let Some((_, ours)) = own {
-        return Some(format!("{name} is called {table}.{ours} here"));
-    }
-    let known = || file::recognise(OFF_POLICY, name);
-    // What is the policy gradient's alone is not meant here.
-    let other = || NAMES.iter().find(|n| n.0 == name && !n.1.starts_with("ppo."));
-    let other = || other().and_then(|n| file::recognise(std::slice::from_ref(n), name));
-    known().or_else(|| file::recognise(file::NAMES, name)).or_else(other)
+    let off_policy = ["sac", "td3"].contains(&table);
+    let own = || file::recognise(OFF_POLICY, name);
+    let own = off_policy.then(own).flatten();
+    let own = own.map(|said| said.replace("is called .", &format!("is called {table}.")));
+    // What is the policy gradient's alone is not meant there.
+    let others = || file::recognise(NAMES, name);
+    let others = || others().filter(|said| !off_policy || !said.contains("is called ppo."));
+    own.or_else(|| file::recognise(file::NAMES, name)).or_else(others)
 }
 
 /// Our keys in the table, for the test that they exist.

@@ -314,8 +314,31 @@ fn wrong_overrides_are_explained() {
 #[test]
 fn every_foreign_name_leads_to_a_key_that_exists() {
     for ours in foreign::ours() {
-        assert!(schema::keys().has(ours), "{ours}");
+        // Of either table of the learners with a replay buffer.
+        for table in ["sac", "td3"].iter().take(1 + usize::from(ours.starts_with('.'))) {
+            let ours = if ours.starts_with('.') { format!("{table}{ours}") } else { ours.into() };
+            assert!(schema::keys().has(&ours), "{ours}");
+        }
     }
+}
+
+/// A name means another key in the tables of SAC and TD3 than elsewhere.
+#[test]
+fn foreign_names_are_those_of_the_table_that_they_stand_in() {
+    for (table, name, said) in [
+        ("sac", "ent_coef", "sac.init_alpha"),
+        ("ppo", "ent_coef", "ppo.entropy_coef"),
+        ("td3", "policy_delay", "td3.policy_frequency"),
+        ("sac", "gradient_steps", "sac.num_updates"),
+        ("td3", "gradient_steps", "td3.num_updates"),
+        ("td3", "buffer_size", "replay.capacity"),
+        ("sac", "num_actors", "env.num_envs"),
+        ("sac", "total_timesteps", "runner.max_iterations"),
+    ] {
+        let found = foreign::recognise(table, name).unwrap_or_default();
+        assert!(found.contains(&format!("is called {said} here")), "{table}.{name}: {found}");
+    }
+    assert_eq!(foreign::recognise("td3", "clip_range"), None);
 }
 
 #[test]
