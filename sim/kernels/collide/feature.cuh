@@ -111,9 +111,10 @@ OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T, S>& c) {
   }
 }
 
-// A vertex of a box or mesh by its number.
+// A vertex of a polytope by its number.
 template <class T, class S>
 OSTLER_FN P3<T> vertex_at(const Convex<T, S>& c, int vertex) {
+  if (c.type == SHAPE_PRISM) return c.prism[vertex];
   P3<T> at;
   if (c.type == Shape::box) {
     for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];

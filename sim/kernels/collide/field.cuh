@@ -37,6 +37,25 @@ OSTLER_FN_BIG bool is_covered(const GridCells<T, S>& grid, int c, int r, int hal
   return own - next.at(px * grid.dx - grid.x, py * grid.dx - grid.y) <= T(0.02) * on * grid.dx;
 }
 
+// Whether the plane of a prism's top, whose outward normal is given, decides the depth of a
+// point `gap` above it.
+template <class T, class S>
+OSTLER_FN_BIG bool top_decides(const Convex<T, S>& prism, const P3<T>& normal, const P3<T>& point, T gap, T margin) {
+  const P3<T>* top = prism.prism + 3;
+  T room = Noise<T>::huge;
+  for (int i = 0; i < 3; i++) {
+    P3<T> in = cross(normal, top[(i + 1) % 3] - top[i]);
+    make_unit(in);
+    if (dot(in, top[(i + 2) % 3] - top[i]) < T(0)) in = -in;
+    room = lesser(room, dot(in, point - top[i]));
+  }
+  // The prism goes straight down: against the normal as far as it stays under the disc.
+  const T level = root(normal[0] * normal[0] + normal[1] * normal[1]);
+  T thick = (point[2] - gap * normal[2] - prism.prism[0][2]) / normal[2];
+  if (level > T(0)) thick = lesser(thick, room * normal[2] / level);
+  return face_decides(gap, room, thick, margin);
+}
+
 template <class S>
 OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb, S reach,
                              Hit<S>* out) {
@@ -76,6 +95,7 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
   // Contacts, and, as long as there are none, those with sides within the ground: these count
   // where nothing else is touched.
   int hits = 0, spare = 0;
+  P3<T> between = p3(T(0), T(0), T(1));  // what kept the last prism apart often does the next
   for (int r = window.r; r < window.end_r; r++) {
     for (int c = window.c; c < window.end_c; c++) {
       T h[4];
@@ -101,8 +121,12 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
         // A little more, for rounding.
         if (over > margin + T(1e-9)) continue;
         if (hits >= MAX_HITS) return hits;
+        if (top_decides(prism, -down, deep, over, margin) && stands_out(shape, down)) {
+          write_hit(out[hits++], over, turn(frame, deep + T(0.5) * over * down) + base, turn(frame, -down));
+          continue;
+        }
         Hit<T> hit;
-        if (!penetration(prism, shape, 1, margin, &hit)) continue;
+        if (!penetration(prism, shape, 1, margin, &hit, between)) continue;
         bool counts = true;
         if (grid.ground && is_covered(grid, c, r, half, h, hit)) {
           // The shape's deepest point instead, if it is under this triangle.

@@ -64,9 +64,9 @@ OSTLER_FN T face_height(const Support<T>& a, const Support<T>& b, const Support<
 }
 
 // Moves a tetrahedron towards the origin: 1 the origin is inside, 0 it is outside the
-// difference, -1 cannot tell.
+// difference, -1 cannot tell. `between`: becomes a direction in which it is outside.
 template <class T, class S>
-OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b) {
+OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, P3<T>* between = nullptr) {
   Support<T> s[4] = {g.simplex[0], g.simplex[1], g.simplex[2], g.simplex[3]};
   int o[4] = {0, 1, 2, 3};  // the order that keeps the orientation
   for (; g.steps < GJK_STEPS; g.steps++) {
@@ -86,6 +86,7 @@ OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b
     }
     support(s[o[worst]], a, b, normal[worst]);
     if (dot(normal[worst], s[o[worst]].at) < T(0)) {
+      if (between) *between = normal[worst];
       g.size = 0;
       return 0;
     }
@@ -98,9 +99,10 @@ OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b
 }
 
 // Nearest points of two shapes, as long as they may be nearer than `cutoff`; with a
-// cutoff of 0 only whether they overlap. g.on1, g.on2 are the first guess.
+// cutoff of 0 only whether they overlap. g.on1, g.on2 are the first guess. `between`: becomes
+// the normal of a plane between them, where one is found.
 template <class T, class S>
-OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff) {
+OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff, P3<T>* between = nullptr) {
   const bool discrete = both_discrete(a, b);
   const T tolerance = Search<T>::tolerance;
   const T gap = discrete ? T(0) : T(0.5) * tolerance * tolerance;
@@ -124,13 +126,14 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff
     if (dot(x, x - fresh.at) < gap) break;
     const T ahead = dot(x, fresh.at);
     if (ahead > T(0) && ahead >= cutoff * length) {
+      if (between) *between = (T(-1) / length) * x;
       g.apart = true;
       g.size = 0;
       g.dist = Noise<T>::huge;
       return;
     }
     if (n == 3 && may_enclose) {
-      const int verdict = enclose_origin(g, a, b);
+      const int verdict = enclose_origin(g, a, b, between);
       if (verdict >= 0) {
         g.apart = verdict == 0;
         g.dist = verdict == 1 ? T(0) : Noise<T>::huge;

@@ -14,6 +14,8 @@
 #include "epa.cuh"
 #include "feature.cuh"
 #include "patch.cuh"
+#include "settle.cuh"
+#include "flat.cuh"
 #include "convex.cuh"
 #include "field.cuh"
 

@@ -49,9 +49,10 @@ OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int
     make_unit(side);
     const T level = dot(side, from), slack = -Search<T>::exact;
     int left = 0;
+    bool p_in = count > 0 && dot(polygon[0] - from, side) > slack;
     for (int i = 0; i < count; i++) {
-      const P3<T> p = polygon[i], q = polygon[i + 1 == count ? 0 : i + 1];
-      const bool p_in = dot(p - from, side) > slack, q_in = dot(q - from, side) > slack;
+      const P3<T>&p = polygon[i], &q = polygon[i + 1 == count ? 0 : i + 1];
+      const bool q_in = dot(q - from, side) > slack;
       if (p_in != q_in) {
         const T slope = dot(side, q - p);
         const T at = (level - dot(side, p)) / slope;
@@ -59,6 +60,7 @@ OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int
           kept[left++] = p + at * (q - p);
       }
       if (q_in && left < 2 * PATCH_CORNERS) kept[left++] = q;
+      p_in = q_in;
     }
     count = left;
     for (int i = 0; i < count; i++) polygon[i] = kept[i];
@@ -206,4 +208,31 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
     patch.normal = normal;
     fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin, fb.puffed);
   }
+}
+
+// The contacts of what three points of the search have touched; -1 where that gives
+// only one.
+template <class T, class S, class H>
+OSTLER_FN_BIG int patch_hits(const Support<T>& s0, const Support<T>& s1, const Support<T>& s2,
+                             const Convex<T, S>& a, const Convex<T, S>& b, const P3<T>& normal, T margin,
+                             Hit<H>* out) {
+  Feature<T> fa, fb;
+  fa.vertex[0] = s0.vertex1;
+  fa.vertex[1] = s1.vertex1;
+  fa.vertex[2] = s2.vertex1;
+  fa.touched = s0.on1;
+  fb.touched = s0.on2;
+  fb.vertex[0] = s0.vertex2;
+  fb.vertex[1] = s1.vertex2;
+  fb.vertex[2] = s2.vertex2;
+  Patch<T> patch;
+  make_patch(patch, fa, fb, a, b, normal, margin);
+  if (patch.count == 0) return -1;
+  T deepest = patch.dist[0];
+  for (int k = 1; k < patch.count; k++) deepest = lesser(deepest, patch.dist[k]);
+  // Rounding may have chosen a face that the shapes only graze.
+  if (!(deepest < margin)) return -1;
+  for (int k = 0; k < patch.count; k++)
+    write_hit(out[k], patch.dist[k], patch.mid[k], patch.normal);
+  return patch.count;
 }

@@ -171,6 +171,32 @@ OSTLER_FN_BIG P3<T> support_point(Convex<T, S>& c, const P3<T>& dir) {
   return turn(c.mat, at) + c.pos;
 }
 
+// Whether the point that support_point has found along `dir` is the only one: of a face or an
+// edge across it all are.
+template <class T, class S>
+OSTLER_FN_BIG bool stands_out(const Convex<T, S>& c, const P3<T>& dir) {
+  const P3<T> way = turn_back(c.mat, dir);
+  const T least = T(1e-9);
+  if (c.type == Shape::box) return mag(way[0]) > least && mag(way[1]) > least && mag(way[2]) > least;
+  if (c.type == Shape::capsule) return mag(way[2]) > least;
+  if (c.type == Shape::cylinder) return mag(way[2]) > least && mag(way[2]) < T(1) - least;
+  if (c.type != Shape::mesh) return true;
+  const ConvexMesh<S>& mesh = *c.mesh;
+  const P3<T> best = as_p3<T>(mesh.vertex + 3 * c.vertex);
+  const auto behind = [&](int i) {
+    const P3<T> gap = best - as_p3<T>(mesh.vertex + 3 * i);
+    return i == c.vertex || dot(way, gap) > least * norm(gap);
+  };
+  bool alone = true;
+  if (c.hull >= 0) {
+    const int* next = mesh.hull_next + mesh.hull_edges[c.hull];
+    for (int k = 0; k < mesh.hull && next[k] >= 0; k++) alone = alone && behind(mesh.hull_vertex[next[k]]);
+  } else {
+    for (int i = 0; i < mesh.vertices; i++) alone = alone && behind(i);
+  }
+  return alone;
+}
+
 // A point of the Minkowski difference of two shapes, and where it comes from.
 template <class T>
 struct Support {

@@ -23,7 +23,7 @@ const fn part(file: &'static str, runs: fn(&RobotTables) -> bool) -> Part {
 
 /// All of them. What no entry names counts for every robot. `evaluate`'s tests run every
 /// feature's model with functions that tell when they are called.
-pub(in crate::physics::native) const PARTS: [Part; 20] = [
+pub(in crate::physics::native) const PARTS: [Part; 22] = [
     part("tendon.cuh", |p| p.nten > 0 || p.act_arms.iter().any(|arms| *arms >= kernels::ARMS_SITE)),
     part("wrap.cuh", |p| p.nten > 0),
     part("fluid.cuh", |p| p.nfluid + p.nell > 0),
@@ -40,8 +40,10 @@ pub(in crate::physics::native) const PARTS: [Part; 20] = [
     part("collide/epa.cuh", searches),
     part("collide/feature.cuh", searches),
     part("collide/field.cuh", searches),
+    part("collide/flat.cuh", searches),
     part("collide/gjk.cuh", searches),
     part("collide/patch.cuh", searches),
+    part("collide/settle.cuh", searches),
     part("collide/simplex.cuh", searches),
     part("collide/support.cuh", searches),
 ];
