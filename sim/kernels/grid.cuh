@@ -72,31 +72,6 @@ template<class R> struct GridList {
   }
 };
 
-// The way out of the shared ground for a point under it: up, or sideways through a wall that is not
-// covered by the neighbour. The distance, negative, and the unit direction. Prisms would lead out
-// through their common sides, too.
-template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T* n) {
-  const GroundFace<T> f(g, p[0], p[1]);
-  const T x = p[0] - f.x0, y = p[1] - f.y0, by = T(1) / T(g.cell);
-  const T scale = T(1) / root(f.gx * f.gx + f.gy * f.gy + T(1));
-  T least = -(p[2] - f.at(p[0], p[1])) * scale;
-  n[0] = -f.gx * scale, n[1] = -f.gy * scale, n[2] = scale;
-  const int side[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
-  const T away[4] = {x, T(g.cell) - x, y, T(g.cell) - y};
-  for (int i = 0; i < 4; i++) {
-    if (!(away[i] < least)) continue;
-    T other[4];
-    ground_cell(g, f.c + side[i][0], f.r + side[i][1], other);
-    // The neighbour's edge, from its corner of least x or y on.
-    const int from = i == 0 ? 1 : i == 2 ? 2 : 0, to = from + (i < 2 ? 2 : 1);
-    const T along = (i < 2 ? y : x) * by;
-    if (!(other[from] + along * (other[to] - other[from]) < p[2])) continue;
-    least = away[i];
-    n[0] = T(side[i][0]), n[1] = T(side[i][1]), n[2] = T(0);
-  }
-  return -least;
-}
-
 // Whether a point `at` of the shared ground pushes beside the triangle under
 // `centre`: it is above the triangle's plane, or neither on the triangle nor is the centre over its
 // face. All else does not stick out: the triangle itself pushes, and an edge between two triangles
@@ -140,6 +115,23 @@ OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool re
     if (any(dist < bc<R>(1e9))) out.add(dist, place, n, none);
   }
   return done;
+}
+
+// Contacts of a capsule's ends with the faces of the shared ground under them. The point of its
+// axis that is nearest to a cell lies a little beyond the cell where the capsule is tilted, on an
+// edge that the ground does not have.
+template<class R>
+OSTLER_FN_BIG void add_ends(GridHits<R>& hits, const Ground& g, int l, const typename Lane<R>::T* centre, const typename Lane<R>::T* axis, typename Lane<R>::T within) {
+  typedef typename Lane<R>::T T;
+  for (int end = -1; end <= 1; end += 2) {
+    const T place = T(end > 0);
+    bool known = false;
+    for (int i = 0; i < hits.count[l]; i++) known = known || mag(lane_get(hits.place[i], l) - place) < T(1e-3);
+    const T at[3] = {centre[0] + T(end) * axis[0], centre[1] + T(end) * axis[1], centre[2] + T(end) * axis[2]};
+    T n[3], over;
+    if (known || !over_face(g, at, n, over) || !(over < within)) continue;
+    hits.take(l, over, n, place);
+  }
 }
 
 // Whether a pair's first shape is a grid.
@@ -298,6 +290,11 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
     return;
   }
   if (list.count > 0) look_at_halves(cells, list, ball, radius, reach, hits, deep, lost);
+  for (int l = 0; shared && rod && l < (int)Lane<R>::N; l++) {
+    if (hits.count[l] == 0) continue;
+    const T at[3] = {own[0][0][l], own[0][1][l], own[0][2][l]}, way[3] = {own[1][0][l], own[1][1][l], own[1][2][l]};
+    add_ends(hits, *out.w.ground, l, at, way, radius + reach);
+  }
   out.w.overflow = out.w.overflow | (lost & (!deep));
   // A height field's are MuJoCo's.
   if (shared && rod && hits.used > 2) hits.thin_out();

@@ -70,6 +70,7 @@
   X(nsteplag, "the same in all physics steps of a control step") \
   X(ndelayed, "numbers that are on their way into rows of observations, or to actuators") \
   X(nlate, "outputs that reach their actuators late") \
+  X(nincrement, "outputs that are added to the control before") \
   X(nkeep, "places of observation terms that are seen late, or with their earlier values") \
   X(npad, "gaps in rows of observations, of agents that see less than the widest") \
   X(nground, "1 where episodes stand on a terrain") \
@@ -102,6 +103,7 @@
   X(bias, real, 1, nbias, own, no, "errors of observations that stay for the episode") \
   X(lag, word, 1, nlag, own, no, "delays: steps in the lower half, the phase of draws in the upper one") \
   X(delayed, real, 1, ndelayed, own, no, "values on their way: entry t % steps of a delay of at most so many steps is that of step t") \
+  X(increment, real, 1, nincrement, zero, no, "the controls to which outputs are added") \
   X(ret, real, 1, nagent, zero, no, "return so far of every agent") \
   X(sums, real, 1, nreward, zero, no, "weighted reward terms, summed so far") \
   X(metric, real, 1, nmetric, zero, no, "metrics so far: the sum of a mean's values") \
@@ -182,7 +184,7 @@
   X(drive_output, word, 1, ndrive, "the output that decides it") \
   X(drive_scale, real, 1, ndrive, "factor of the output") \
   X(drive_offset, real, 1, ndrive, "added to the scaled output; the control of an actuator that holds the pose") \
-  X(drive_encoder, word, 1, ndrive, "the bias of its joint's encoder, or NOWHERE") \
+  X(drive_encoder, word, 1, ndrive, "the bias of its joint's encoder, or NOWHERE; of an increment, its place among these") \
   X(drive_gear, real, 1, ndrive, "control per position of that joint; without one, the first control to add to") \
   X(drive_late, word, 1, ndrive, "its place among late outputs, or NOWHERE") \
   X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`; of what is added to: its joint in qpos, or NOWHERE") \

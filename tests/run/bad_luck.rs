@@ -28,6 +28,22 @@ fn a_log_that_is_full_loses_records_but_no_bytes_of_the_others() {
 }
 
 #[test]
+fn metrics_that_are_gone_are_told_and_a_stack_that_is_too_small_is_refused() {
+    let place = Place::new();
+    let run = place.train("a", 3, &[]);
+    std::fs::remove_file(run.join("metrics.jsonl")).unwrap();
+    let out = place.run(&["train", "--resume", "a", "--quiet", "runner.max_iterations=4"]);
+    let said = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    assert!(out.status.success(), "{}", text(&out));
+    assert!(said.contains("what was logged of iterations up to 3 is lost"), "{said}");
+    assert_eq!(metrics(&run).len(), 1);
+    let out = place.limited("-s 256", "train pole.toml --quiet --out b");
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("256 KiB") && err.contains("ulimit -s 8192"), "{err}");
+}
+
+#[test]
 fn a_checkpoint_that_cannot_be_written_stops_nothing_and_the_last_is_rescued() {
     let place = Place::new();
     let out = place.limited(
@@ -406,6 +422,9 @@ fn a_disk_that_is_full_costs_records_and_no_training() {
     assert_eq!(out.status.code(), Some(1), "{err}");
     assert!(err.contains("No space left on device"), "{err}");
     assert!(err.contains("the training goes on"), "{err}");
+    // A report that has no room is not named.
+    let reports = ["no report of this failure", "the report is"].map(|words| err.contains(words));
+    assert!(reports != [true, true], "{err}");
     // The last one is elsewhere and whole, those on the disk are whole.
     let rescued = err.split("the last checkpoint is ").nth(1).unwrap();
     let rescued = rescued.split(" instead").next().unwrap();

@@ -1,4 +1,4 @@
-// The cells of a height field, or of the ground that environments share.
+// The cells of a height field, or of the ground that environments share, and points beside that.
 #pragma once
 
 // Row or column of a height field, from a real-valued one; NaN gives 0.
@@ -90,3 +90,43 @@ struct GridWindow {
     }
   }
 };
+
+// How far a point above the ground is from the face under it, along the face's unit normal; false
+// where the foot of the perpendicular is beside that face, or the point below it.
+template<class T> OSTLER_FN_BIG bool over_face(const Ground& g, const T* p, T* n, T& over) {
+  T x = p[0], y = p[1];
+  for (int pass = 0; pass < 2; pass++) {
+    const GroundFace<T> f(g, x, y);
+    const T scale = T(1) / root(f.gx * f.gx + f.gy * f.gy + T(1)), by = T(1) / T(g.cell);
+    n[0] = -f.gx * scale, n[1] = -f.gy * scale, n[2] = scale;
+    over = (p[2] - f.at(p[0], p[1])) * scale;
+    x = p[0] - over * n[0], y = p[1] - over * n[1];
+    if (on_triangle(f.upper, (x - f.x0) * by, (y - f.y0) * by, T(1e-3))) return over >= T(0);
+  }
+  return false;
+}
+
+// The way out of the shared ground for a point under it: up, or sideways through a wall that is not
+// covered by the neighbour. The distance, negative, and the unit direction. Prisms would lead out
+// through their common sides, too.
+template<class T> OSTLER_FN_BIG T ground_way_out(const Ground& g, const T* p, T* n) {
+  const GroundFace<T> f(g, p[0], p[1]);
+  const T x = p[0] - f.x0, y = p[1] - f.y0, by = T(1) / T(g.cell);
+  const T scale = T(1) / root(f.gx * f.gx + f.gy * f.gy + T(1));
+  T least = -(p[2] - f.at(p[0], p[1])) * scale;
+  n[0] = -f.gx * scale, n[1] = -f.gy * scale, n[2] = scale;
+  const int side[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+  const T away[4] = {x, T(g.cell) - x, y, T(g.cell) - y};
+  for (int i = 0; i < 4; i++) {
+    if (!(away[i] < least)) continue;
+    T other[4];
+    ground_cell(g, f.c + side[i][0], f.r + side[i][1], other);
+    // The neighbour's edge, from its corner of least x or y on.
+    const int from = i == 0 ? 1 : i == 2 ? 2 : 0, to = from + (i < 2 ? 2 : 1);
+    const T along = (i < 2 ? y : x) * by;
+    if (!(other[from] + along * (other[to] - other[from]) < p[2])) continue;
+    least = away[i];
+    n[0] = T(side[i][0]), n[1] = T(side[i][1]), n[2] = T(0);
+  }
+  return -least;
+}

@@ -56,6 +56,85 @@ OSTLER_FN_BIG bool top_decides(const Convex<T, S>& prism, const P3<T>& normal, c
   return face_decides(gap, room, thick, margin);
 }
 
+// Corners of a shape and the shared ground's faces under them, at most four, whether they touch or
+// not: those that the shape has with the plane of the face under its centre.
+template <class S>
+OSTLER_FN_BIG int ground_corners(int second, const Solid<S>& sa, const Solid<S>& sb, Hit<S>* out) {
+  const Ground& g = *sa.ground;
+  const P3<S> base = p3(sa.pos);
+  const GroundFace<S> face(g, sb.pos[0] - base[0], sb.pos[1] - base[1]);
+  const S scale = S(1) / root(face.gx * face.gx + face.gy * face.gy + S(1)), any = S(1e6);
+  Solid<S> plane = sa;
+  put(plane.pos, p3(sb.pos));
+  plane.mat[2] = -face.gx * scale, plane.mat[5] = -face.gy * scale, plane.mat[8] = scale;
+  int corners = 0, hits = 0;
+  if (second == Shape::box) corners = plane_box(plane, sb, any, out);
+  if (second == Shape::mesh) corners = plane_mesh(plane, sb, any, out);
+  if (second == Shape::cylinder) corners = plane_cylinder(plane, sb, any, out);
+  if (second == Shape::ellipsoid) corners = plane_ellipsoid(plane, sb, any, out);
+  for (int i = 0; i < corners; i++) {
+    const P3<S> on = p3(out[i].pos) + (S(0.5) * out[i].dist) * p3(out[i].normal) - base;
+    P3<S> n;
+    S gap;
+    if (on[2] < GroundFace<S>(g, on[0], on[1]).at(on[0], on[1])) {
+      gap = ground_way_out(g, on.c, n.c);
+      // Through a wall: the cells behind it have that contact.
+      if (!(n[2] > S(0))) continue;
+    } else if (!over_face(g, on.c, n.c, gap)) {
+      continue;
+    }
+    write_hit(out[hits++], gap, on - (S(0.5) * gap) * n + base, n);
+  }
+  return hits;
+}
+
+// Whether corners make up for a contact: it is between them, of their direction, and no deeper
+// than they are there. Three of a cylinder's stand for the cap around them.
+template <class S>
+OSTLER_FN_BIG bool corners_hold(const Hit<S>& hit, const Hit<S>* corner, int corners, bool cap, S near) {
+  const P3<S> at = p3(hit.pos);
+  const S slack = S(-0.02), around = cap ? S(-0.34) : slack, deep = hit.dist + S(4e-3) * mag(hit.dist) + S(2e-6);
+  const auto alike = [&](int i) { return dot(p3(hit.normal), p3(corner[i].normal)) > S(0.999); };
+  for (int i = 0; i < corners; i++) {
+    if (!alike(i)) continue;
+    const P3<S> a = p3(corner[i].pos);
+    if (norm(at - a) < near && deep >= corner[i].dist) return true;
+    for (int j = i + 1; j < corners; j++) {
+      if (!alike(j)) continue;
+      const P3<S> b = p3(corner[j].pos), way = b - a;
+      const S t = dot(at - a, way) / dot(way, way);
+      if (t >= slack && t <= S(1) - slack && norm(at - a - t * way) < near &&
+          deep >= corner[i].dist + t * (corner[j].dist - corner[i].dist))
+        return true;
+      for (int k = j + 1; k < corners; k++) {
+        if (!alike(k)) continue;
+        S w[3];
+        triangle_weights(a, b, p3(corner[k].pos), at, w);
+        if (w[0] >= around && w[1] >= around && w[2] >= around &&
+            deep >= w[0] * corner[i].dist + w[1] * corner[j].dist + w[2] * corner[k].dist)
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Puts a shape's corners on the shared ground in the place of the contacts that they make up for.
+// A cell has one contact, where the shape is deepest in its prism. Of a tilted shape that is on an
+// edge between two cells, which the ground does not have; and on even ground a plane's contacts do.
+template <class S>
+OSTLER_FN_BIG int add_corners(int second, const Solid<S>& sa, const Solid<S>& sb, S reach, Hit<S>* out, int hits) {
+  Hit<S> corner[4];
+  const int corners = ground_corners(second, sa, sb, corner);
+  const S near = S(1e-3) * S(sa.ground->cell);
+  int kept = 0;
+  for (int i = 0; i < hits; i++)
+    if (!corners_hold(out[i], corner, corners, second == Shape::cylinder, near)) out[kept++] = out[i];
+  for (int i = 0; i < corners && kept < MAX_HITS; i++)
+    if (corner[i].dist < reach) out[kept++] = corner[i];
+  return kept;
+}
+
 template <class S>
 OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb, S reach,
                              Hit<S>* out) {
@@ -142,5 +221,6 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
       }
     }
   }
+  if (sa.ground) hits = add_corners(second, sa, sb, reach, out, hits);
   return hits > 0 ? hits : spare;
 }

@@ -29,11 +29,12 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
       const unsigned own = a.drive_choice[d];
       const float gear = a.drive_gear[d];
       const unsigned* length = a.length + e;
-      const bool again = law == DRIVE_INCREMENT;
+      float* before = law == DRIVE_INCREMENT ? a.increment + a.drive_encoder[d] * n + e : nullptr;
       OSTLER_EACH(l) {
         const float at = own == NOWHERE ? gear : gear * (float)a.physics.qpos[own * n + e + l];
-        const float base = again && length[l] != 0 ? ctrl[l] : at;
+        const float base = before && length[l] != 0 ? before[l] : at;
         ctrl[l] = rust_min(rust_max(base + offset + scale * x[l], low), high);
+        if (before) before[l] = ctrl[l];
       }
     } else {
       const float* choice = a.choice + a.drive_choice[d];

@@ -187,8 +187,10 @@ OSTLER_FN_BIG float ground_ray(const Ground& g, V3 from, V3 along) {
     if (!(end < far)) return -1.0f;
     t = end;
     if (!in) {
-      c = ground_index(g, from.x[0] + t * dx + 1e-4f * g.cell * dx, g.x);
-      r = ground_index(g, from.x[1] + t * dy + 1e-4f * g.cell * dy, g.y);
+      // It comes to the tiles: their outermost cell, on whichever side rounding leaves the place.
+      const int last_c = g.levels * g.cells - 1, last_r = g.columns * g.cells - 1;
+      c = ground_index(g, from.x[0] + t * dx, g.x), r = ground_index(g, from.x[1] + t * dy, g.y);
+      c = c < 0 ? 0 : c > last_c ? last_c : c, r = r < 0 ? 0 : r > last_r ? last_r : r;
     } else if (next_c <= next_r) {
       c += step_c;
     } else {

@@ -10,6 +10,7 @@ use ostler_engine::physics::{Shortfalls, SnapshotError, record};
 use ostler_engine::state::{self, EPISODE};
 use ostler_engine::stats::{Number, ONES, STATS};
 use serde::{Deserialize, Serialize};
+use serde_big_array::BigArray;
 use std::borrow::Cow;
 
 const OF: &str = "environments";
@@ -83,7 +84,7 @@ struct Record<'a> {
     clock: u64,
     #[serde(with = "postcard::fixint::le")]
     began: u64,
-    #[serde(borrow)]
+    #[serde(borrow, with = "BigArray")]
     columns: [Bytes<'a>; EPISODE.len()],
     taken: Shortfalls,
     #[serde(borrow)]

@@ -67,6 +67,7 @@ impl Task {
             ndelayed: late().map(|(o, lag)| lag.most as usize * o.len()).sum::<usize>()
                 + places().map(|(t, _, s)| s.delayed(t.len())).sum::<usize>(),
             nlate: late().map(|(outputs, _)| outputs.len()).sum(),
+            nincrement: self.actions.drives.iter().filter(|d| d.law.adds_to_control()).count(),
             nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
             npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
             ncell: self.history.cells().len(),
@@ -160,7 +161,11 @@ fn actions(t: &mut Tables, actions: &Actions) {
                     true => kernels::DRIVE_INCREMENT,
                     false => kernels::DRIVE_RELATIVE,
                 };
+                let before = t.drive_law.iter().filter(|&&l| l == kernels::DRIVE_INCREMENT).count();
                 let d = add_control(t, law, u, output, limits, [*scale, *offset]);
+                if to.control {
+                    t.drive_encoder[d] = before as u32;
+                }
                 t.drive_choice[d] = to.qpos.map_or(NOWHERE, |row| row as u32);
                 t.drive_gear[d] = to.gear;
             }
@@ -178,6 +183,11 @@ fn actions(t: &mut Tables, actions: &Actions) {
 }
 
 impl Law {
+    /// Whether the output is added to the control of the step before.
+    fn adds_to_control(&self) -> bool {
+        matches!(self, Self::Added { to, .. } if to.control)
+    }
+
     /// Entries in the table of choices.
     fn choices(&self) -> usize {
         match self {

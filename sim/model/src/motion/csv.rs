@@ -1,7 +1,7 @@
 //! Tables of text: a line for every frame, as Unitree publishes its retargeted motions.
 //!
 //! `x, y, z, qx, qy, qz, qw, joint, joint, ...`; robots without a free joint have joints alone.
-//! The first line may name the columns.
+//! The first line may name the columns; then they may stand in any order.
 
 use super::error::MotionError;
 use super::format::{MotionFormat, QuatOrder};
@@ -33,9 +33,11 @@ pub(super) fn read(
     });
     let header: Option<Vec<String>> = header
         .map(|(_, line)| line.split(',').map(|n| n.trim().trim_matches('"').to_string()).collect());
-    let (columns, names_place) = columns(robot, header.as_deref(), lead, format, notes)?;
-    let order = order(header.as_deref(), lead, format, notes)?;
+    let named = header.as_deref().filter(|_| lead == 7).map(root_columns).transpose()?.flatten();
+    let (columns, names_place) = columns(robot, header.as_deref(), (lead, named), format, notes)?;
+    let order = order(header.as_deref(), (lead, named), format, notes)?;
     let width = lead + columns.len();
+    let root_columns = named.unwrap_or([0, 1, 2, 3, 4, 5, 6]);
     let step = step(None, format.fps)?;
     let (mut root, mut joints) = (Vec::new(), Vec::new());
     let mut frames = 0;
@@ -68,9 +70,13 @@ pub(super) fn read(
                 None => "the robot takes",
             };
             let of = if lead == 7 { " (7 of the root)" } else { "" };
-            let more = match row.len() == width + 1 {
-                true => "leave out a column of times or frames, if that is it",
-                false => "take the robot that the file is of, or name its columns in a first line",
+            let more = match row.len().saturating_sub(width) {
+                1 => "leave out a column of times or frames, if that is it",
+                7 if lead == 0 => {
+                    "seven more, as of a root: task.base = \"free\" gives the robot a free joint, \
+                     and `ostler motion --robot TASK.toml` takes it"
+                }
+                _ => "take the robot that the file is of, or name its columns in a first line",
             };
             return Err(MotionError::new(
                 line_place,
@@ -78,12 +84,12 @@ pub(super) fn read(
                 more,
             ));
         }
-        if let Some([x, y, z, a, b, c, d]) = row.first_chunk::<7>().filter(|_| lead == 7) {
-            let place = || format!("{line_place}, columns 4 to 7");
-            let quat = unit(order.sorted([*a, *b, *c, *d]), place)?;
-            root.push(Pose { pos: [*x, *y, *z], quat });
+        if lead == 7 {
+            let [x, y, z, a, b, c, d] = root_columns.map(|c| row[c]);
+            let place = || format!("{line_place}, columns {}", shown(&root_columns[3..]));
+            root.push(Pose { pos: [x, y, z], quat: unit(order.sorted([a, b, c, d]), place)? });
         }
-        joints.extend(columns.iter().filter_map(|c| row.get(lead + c)));
+        joints.extend(columns.iter().map(|c| row[*c]));
         frames += 1;
     }
     enough(robot, "the file", frames)?;
@@ -111,7 +117,7 @@ fn commas(text: &str) -> Result<(), MotionError> {
             "retarget it to the robot's joints, and write these to .npz or .csv",
         ));
     }
-    let other = [(';', "semicolons"), ('\t', "tabs")];
+    let other = [(';', "semicolons"), ('\t', "tabs"), (' ', "spaces")];
     match other.iter().find(|(sign, _)| first.contains(*sign)).filter(|_| !first.contains(',')) {
         Some((_, name)) => Err(MotionError::new(
             "the file",
@@ -122,11 +128,68 @@ fn commas(text: &str) -> Result<(), MotionError> {
     }
 }
 
-/// For every joint its column after the root's, and where the names stand.
+/// Columns as they are counted in messages.
+fn shown(columns: &[usize]) -> String {
+    match columns {
+        [first, .., last] if last - first == columns.len() - 1 => {
+            format!("{} to {}", first + 1, last + 1)
+        }
+        _ => columns.iter().map(|c| (c + 1).to_string()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The number of the root that a column's name means: 0 to 2 of its place, 3 to 6 of x, y, z, w of
+/// its quaternion.
+fn root_number(name: &str) -> Option<usize> {
+    let name = name.to_ascii_lowercase();
+    let (word, axis) = name.split_at_checked(name.len().checked_sub(1)?)?;
+    let axis = "xyzw".find(axis)?;
+    let word = word.trim_end_matches(['_', '.', ' ', '/']);
+    let of = ["floating_base", "root", "base", "pelvis"];
+    let word = of.iter().find_map(|of| word.strip_prefix(of)).unwrap_or(word);
+    match word.trim_matches(['_', '.', ' ', '/']) {
+        "q" | "quat" | "quaternion" | "rot" | "rotation" | "ori" | "orientation" => Some(3 + axis),
+        "" | "p" | "t" | "pos" | "position" | "trans" | "translation" => {
+            Some(axis).filter(|axis| *axis < 3)
+        }
+        _ => None,
+    }
+}
+
+/// Where the root's seven numbers are, x y z w of the quaternion last, if the first line names
+/// them; `None` where it names none of them.
+fn root_columns(header: &[String]) -> Result<Option<[usize; 7]>, MotionError> {
+    let mut found = [None; 7];
+    for (column, name) in header.iter().enumerate() {
+        let Some(number) = root_number(name) else { continue };
+        if found[number].replace(column).is_some() {
+            return Err(MotionError::new(
+                format!("line 1, column {}", column + 1),
+                format!("\"{name}\" is named twice"),
+                "name the root's columns x, y, z, qx, qy, qz, qw",
+            ));
+        }
+    }
+    let missing = (0..7).find(|number| found[*number].is_none());
+    match (missing, found.iter().flatten().count()) {
+        (_, 0) => Ok(None),
+        (None, _) => Ok(Some(found.map(Option::unwrap_or_default))),
+        (Some(number), _) => Err(MotionError::new(
+            "line 1",
+            format!("it names columns of the root, and none for its {}", ROOT[number]),
+            "name all of them: x, y, z, qx, qy, qz, qw",
+        )),
+    }
+}
+
+/// Names of the root's numbers.
+const ROOT: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
+
+/// For every joint its column, and where the names stand.
 fn columns(
     robot: &Robot<'_>,
     header: Option<&[String]>,
-    lead: usize,
+    (lead, root): (usize, Option<[usize; 7]>),
     format: &MotionFormat,
     notes: &mut Vec<String>,
 ) -> Result<(Vec<usize>, Option<&'static str>), MotionError> {
@@ -134,7 +197,9 @@ fn columns(
     let of = |place| Of { kind: "joint", place };
     match header {
         Some(header) => {
-            let names = header.get(lead..).unwrap_or_default();
+            let free = |c: &usize| root.map_or(*c >= lead, |root| !root.contains(c));
+            let places: Vec<usize> = (0..header.len()).filter(free).collect();
+            let names: Vec<String> = places.iter().map(|c| header[*c].clone()).collect();
             if !format.joints.is_empty() && format.joints != names {
                 return Err(MotionError::new(
                     "key joints",
@@ -142,16 +207,18 @@ fn columns(
                     "leave the key out",
                 ));
             }
-            Ok((of("line 1").columns(names, &own)?, Some("line 1")))
+            let columns = of("line 1").columns(&names, &own)?;
+            Ok((columns.iter().map(|c| places[*c]).collect(), Some("line 1")))
         }
         None if !format.joints.is_empty() => {
-            Ok((of("key joints").columns(&format.joints, &own)?, Some("key joints")))
+            let columns = of("key joints").columns(&format.joints, &own)?;
+            Ok((columns.iter().map(|c| lead + c).collect(), Some("key joints")))
         }
         None => {
             notes.push(
                 "assumed: joints in the robot's order, as the file names no columns; if it is another, give the key joints".into(),
             );
-            Ok(((0..own.len()).collect(), None))
+            Ok(((lead..lead + own.len()).collect(), None))
         }
     }
 }
@@ -159,7 +226,7 @@ fn columns(
 /// The order of the quaternion's numbers: the header's, the key's, or w last.
 fn order(
     header: Option<&[String]>,
-    lead: usize,
+    (lead, root): (usize, Option<[usize; 7]>),
     format: &MotionFormat,
     notes: &mut Vec<String>,
 ) -> Result<QuatOrder, MotionError> {
@@ -167,17 +234,26 @@ fn order(
         return Ok(QuatOrder::Xyzw);
     }
     let is_w = |name: &String| name.to_ascii_lowercase().ends_with('w');
-    let named = header.and_then(|h| match h.get(3..7)? {
-        [w, _, _, x] if is_w(w) && !is_w(x) => Some(QuatOrder::Wxyz),
-        [x, _, _, w] if is_w(w) && !is_w(x) => Some(QuatOrder::Xyzw),
-        _ => None,
-    });
+    let named = match root {
+        Some([.., x, _, _, w]) if w < x => Some(QuatOrder::Wxyz),
+        Some(_) => Some(QuatOrder::Xyzw),
+        None => header.and_then(|h| match h.get(3..7)? {
+            [w, _, _, x] if is_w(w) && !is_w(x) => Some(QuatOrder::Wxyz),
+            [x, _, _, w] if is_w(w) && !is_w(x) => Some(QuatOrder::Xyzw),
+            _ => None,
+        }),
+    };
     match (named, format.quat) {
         (Some(named), Some(key)) if named != key => Err(MotionError::new(
-            "line 1, columns 4 to 7",
+            format!(
+                "line 1, columns {}",
+                shown(&root.map_or([3, 4, 5, 6], |r| [r[3], r[4], r[5], r[6]]))
+            ),
             format!("the names say {}, and the key quat says {}", named.word(), key.word()),
             "leave the key out",
         )),
+        // By their names they are read as x y z w, wherever they stand.
+        (Some(_), _) if root.is_some() => Ok(QuatOrder::Xyzw),
         (Some(order), _) | (None, Some(order)) => Ok(order),
         (None, None) => {
             notes.push(

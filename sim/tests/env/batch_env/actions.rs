@@ -1,7 +1,7 @@
 //! Pins: the effect of the policy's numbers, seen through `ctrl` and `action`.
 
 use super::point_mass::{Out, SMALL, build, task};
-use ostler_sim::env::ActionSpace;
+use ostler_sim::env::{ActionSpace, BatchEnv};
 
 /// Observes `action`, then both controls.
 fn controls(action: &str, raw: &[f32]) -> Vec<f32> {
@@ -131,6 +131,35 @@ fn increments_begin_anew_with_every_episode() {
     }
     // Where an episode begins `ctrl` reads 0.
     assert_eq!(controls, [0.5, 1.0, 0.0, 0.5, 1.0, 0.0]);
+}
+
+#[test]
+fn actions_of_every_kind_go_on_after_a_snapshot() {
+    for keys in ["increment", "increment\"\ndelay = 1\n#", "relative", "control", "position"] {
+        let text = format!(
+            "[[action]]\nactuators = [\"servo\"]\nkind = \"{keys}\"\nscale = 0.125\n[[observation]]\nname = \"c\"\nexpr = \"[ctrl, qpos, qvel]\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n[[termination]]\nname = \"fifth\"\nexpr = \"step_count >= 5\""
+        );
+        let made = || {
+            let env = build(SMALL, &task(&text)).unwrap();
+            let out = Out::new(env.spec(), SMALL.n);
+            (env, out)
+        };
+        let on = |(env, out): &mut (BatchEnv, Out), steps: u32| -> Vec<_> {
+            let mut step = |t| {
+                out.step(env, &vec![0.25 + t as f32; SMALL.n]);
+                out.policy.clone()
+            };
+            (0..steps).map(&mut step).collect()
+        };
+        let mut straight = made();
+        straight.1.reset(&mut straight.0, false);
+        on(&mut straight, 8);
+        let mut blob = Vec::new();
+        straight.0.capture(&mut blob).unwrap();
+        let mut other = made();
+        other.0.restore(&blob).unwrap();
+        assert!(on(&mut other, 7) == on(&mut straight, 7), "{keys}");
+    }
 }
 
 /// Isaac Lab's `BinaryJointPositionAction`, among others.

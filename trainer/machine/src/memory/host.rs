@@ -57,6 +57,19 @@ impl System {
     }
 }
 
+/// Least stack of the main thread (bytes): two thirds are used at most, in debug builds.
+const STACK: u64 = 1 << 20;
+
+/// A sentence where the main thread's stack is limited to less than the program needs.
+pub fn lacks_stack() -> Option<String> {
+    let limit = getrlimit(Resource::Stack).current.filter(|limit| *limit < STACK)?;
+    Some(format!(
+        "the stack is limited to {} KiB, and the program needs {}: `ulimit -s 8192` in this shell",
+        limit >> 10,
+        STACK >> 10
+    ))
+}
+
 /// Bytes of a line `key:   123 kB`.
 fn kib(text: &str, key: &str) -> Option<u64> {
     let mut lines = text.lines();

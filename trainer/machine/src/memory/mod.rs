@@ -19,6 +19,6 @@ pub use device::{Gpu, Throttle};
 pub use device::{GpuWatch, gpu_names};
 pub use disk::{Disk, limit_free_space};
 pub use free::{FreeMemory, Here, Told};
-pub use host::{Process, System, resident_mib};
+pub use host::{Process, System, lacks_stack, resident_mib};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};
 pub use sample::{Level, Pressure, Sample, Source, Sources, available};

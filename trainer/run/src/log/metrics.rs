@@ -240,12 +240,20 @@ pub fn last_iteration(path: &Path) -> u64 {
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
     let mut lines = match Lines::open(path) {
         Ok(lines) => lines,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if iteration > 0 {
+                tracing::warn!(
+                    "there is no {}: what was logged of iterations up to {iteration} is lost",
+                    path.display()
+                );
+            }
+            return Ok(());
+        }
         Err(e) => return Err(e),
     };
     let (mut read, mut end, mut last) = (0_u64, 0, 0);
     // Lines that do not stay; the first that cannot be right.
-    let (mut gaps, mut strange) = (Vec::<(u64, Range<u64>)>::new(), None);
+    let (mut gaps, mut strange) = (Vec::<(u64, Range<u64>)>::new(), Vec::new());
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
         let (whole, from) = (line.last() == Some(&b'\n'), read);
@@ -259,7 +267,7 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
             Some(at) if whole && at > iteration && last == iteration => break,
             _ => {
                 if at.is_none() && whole {
-                    strange.get_or_insert(number);
+                    strange.push(number);
                 }
                 gaps.push((number, from..read));
             }
@@ -272,11 +280,15 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
         );
     }
     gaps.retain(|(_, gap)| gap.end <= end);
-    let strange = strange.or(gaps.first().map(|gap| gap.0));
-    let Some(line) = strange else {
+    strange.extend(gaps.first().map(|gap| gap.0).filter(|_| strange.is_empty()));
+    let [line, more @ ..] = &strange[..] else {
         return files::update(path)?.set_len(end);
     };
-    keep_damaged(path, "metrics.damaged", &format!("line {line} cannot be read"))?;
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    keep_damaged(path, "metrics.damaged", &format!("line {line}{more} cannot be read"))?;
     let put = |to: &mut File| {
         let mut from = files::open(path)?;
         let mut at = 0;

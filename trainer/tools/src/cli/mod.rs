@@ -39,6 +39,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use ostler_learn::config::filter;
 use ostler_learn::config::set_leave;
+use ostler_machine::memory::lacks_stack;
 use ostler_run::log::{all_written, errln, trace};
 use ostler_run::run::RunError;
 use ostler_run::run::error::{FAILED, OK, USAGE};
@@ -165,6 +166,10 @@ fn on_one_line(message: String) -> String {
 
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
+    if let Some(why) = lacks_stack() {
+        errln!("error: {why}");
+        return FAILED;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {

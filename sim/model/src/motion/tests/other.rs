@@ -35,6 +35,7 @@ fn tables_of_text() {
     let bad = |text: &str, words: &[&str]| refused(&model, "a.csv", text.as_bytes(), &key, words);
     bad(&good.replace(',', ";"), &["the file", "semicolons stand between its columns"]);
     bad(&good.replace(',', "\t"), &["tabs stand between"]);
+    bad(&good.replace(',', " "), &["spaces stand between"]);
     bad("\nHIERARCHY\nROOT hips\n", &["BVH", "retarget it"]);
     bad(&with(5, "1,2,x"), &["line 6, frame 5, column 3", "\"x\" is no number"]);
     bad(&with(5, "1,nan"), &["line 6, frame 5, column 2", "NaN"]);
@@ -52,6 +53,14 @@ fn tables_of_text() {
         "left_hip_pitch,left_hip_roll,left_knee,right_hip_pitch,right_hip_roll,right_knee,elbow";
     bad(&header(&own.replace("elbow", "elbo")), &["line 1, joint elbo", "mean \"elbow\""]);
     bad(&header(&own.replace(",elbow", "")), &["line 1, joint elbow", "has it not"]);
+    bad(&header(own).replace("x,y,z,qx", "x,z,y,q1"), &["line 1", "none for its qx"]);
+    bad(&header(own).replace("x,y,z,qx", "x,y,z,y"), &["line 1, column 4", "\"y\" is named twice"]);
+    let timed = format!("time,{}", header(own).replace('\n', "\n0.5,"));
+    bad(&timed, &["line 1, joint time", "leave its column out"]);
+    let still = parse(r#"<body><joint name="knee"/><geom size="0.1"/></body>"#);
+    let words = ["line 1, frame 0", "8 columns", "task.base = \"free\""];
+    let eight = ["0,0,1,0,0,0,1,0.5"; 4].join("\n");
+    refused(&still, "a.csv", eight.as_bytes(), &key, &words);
     let named = header(own);
     refused(
         &model,

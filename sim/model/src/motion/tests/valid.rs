@@ -94,6 +94,19 @@ fn files_of_mjlab_and_tables_hold_the_same_motion() {
         let text = format!("{header}\r\n{}\n\n", file::text(&turned));
         let csv = read(&model, "a.csv", text.as_bytes(), &key).unwrap();
         same(&csv, &made, 1e-9);
+        // All of them backwards: the root's w first, behind the joints.
+        let names = [
+            &["root_x", "base_pos_y", "Z", "quat_x", "rot_y", "q_z", "QW"].map(str::to_string)
+                [..lead],
+            &names,
+        ]
+        .concat();
+        let header: Vec<String> = names.into_iter().rev().collect();
+        let back: Vec<Vec<f64>> =
+            turned.iter().map(|row| row.iter().rev().copied().collect()).collect();
+        let text = format!("{}\n{}", header.join(","), file::text(&back));
+        let key = MotionFormat { fps: Some(FPS), ..MotionFormat::default() };
+        same(&read(&model, "a.csv", text.as_bytes(), &key).unwrap(), &made, 1e-9);
     }
 }
 

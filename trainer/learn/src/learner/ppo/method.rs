@@ -139,7 +139,7 @@ impl Method for PpoMethod {
     }
 
     fn steadier(&self) -> &'static str {
-        "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, for returns far from 1 ppo.normalize_returns = true"
+        "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, and where Policy/mean_std is far above 1 actor.max_std = 1"
     }
 
     fn describe(&self, config: &Config) -> String {

@@ -37,6 +37,8 @@ use std::time::SystemTime;
 
 /// Name of the report for programs.
 pub(crate) const REPORT: &str = "report.json";
+/// The report as people read it, which is written last.
+const SHOWN: &str = "report.md";
 /// Reports that stay: the first, which is the cause of the others more often than not,
 /// and the newest.
 const MOST: usize = 10;
@@ -192,7 +194,7 @@ impl Case<'_> {
             put("meta.json", &meta)?;
         }
         let shown = text::markdown(&report, &folder);
-        put("report.md", shown.as_bytes())?;
+        put(SHOWN, shown.as_bytes())?;
         Ok(folder)
     }
 }
@@ -211,12 +213,12 @@ fn add_breaks(parts: &Parts, report: &mut Report) {
     report.events.sort_by_key(|e| std::cmp::Reverse(e.1));
 }
 
-/// The newest report in a run's folder.
+/// The newest whole report in a run's folder.
 pub(super) fn newest(run: &Path) -> Option<PathBuf> {
     let all = std::fs::read_dir(run.join(FAILURES)).ok()?;
     let reports = all.flatten().map(|e| e.path());
     let dated = reports.filter_map(|p| {
-        let written = p.join(REPORT).metadata().ok()?.modified().ok()?;
+        let written = p.join(SHOWN).metadata().ok()?.modified().ok()?;
         Some((written, p))
     });
     Some(dated.max()?.1)

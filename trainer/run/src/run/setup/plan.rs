@@ -6,11 +6,12 @@ use crate::run::parts::Machine;
 use crate::supervise::Reporter;
 use ostler_collector::CollectError;
 use ostler_collector::gymnasium::GymError;
+use ostler_collector::peers::Group;
 use ostler_collector::replay::StorageKind;
 use ostler_learn::config::{Config, Gpus, Loaded, Override, load};
 use ostler_learn::learner::Half;
 use ostler_sim::Model;
-use ostler_sim::config::{ConfigError, SimDevice};
+use ostler_sim::config::{ConfigError, FollowFrom, SimDevice};
 use ostler_sim::model::Cone;
 use ostler_sim::physics::pool::Pool;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,7 @@ pub fn plan(
     let episode_steps = foreign_steps.unwrap_or_else(own);
     notes.extend(config.resolve_evaluation(earlier, episode_steps));
     notes.extend(config.without_effect());
+    notes.extend(failures_apart(config, Group::current().size()));
     if !model.ignored.is_empty() {
         let what = match model.ignored.len() {
             1 => "1 element of".to_string(),
@@ -155,6 +157,19 @@ pub fn plan(
         ));
     }
     Ok((loaded, model, notes))
+}
+
+/// What a resolved configuration is told whose episodes begin where others failed, and whose
+/// environments several threads or `processes` have.
+fn failures_apart(config: &Config, processes: usize) -> Option<String> {
+    let threads = if config.is_async() { config.workers() } else { 1 };
+    let adaptive = config.task.reference.iter().any(|r| r.start == Some(FollowFrom::Adaptive));
+    (adaptive && threads * processes > 1).then(|| {
+        format!(
+            "task.reference: start = \"adaptive\" begins episodes where environments of the same part of the batch failed, of which there are {}: a run with another number has other bits",
+            threads * processes
+        )
+    })
 }
 
 /// What a resolved configuration is told whose physics is on a GPU and may be faster on this
@@ -206,6 +221,7 @@ pub(crate) fn fresh(options: &Options) -> Result<Plan, RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_learn::config::{Auto, CollectorKind};
 
     /// A walking robot at thousands of environments, beside enough cores; not a cart.
     #[test]
@@ -216,5 +232,27 @@ mod tests {
         assert_eq!(slow_on_gpu((12, Cone::Elliptic), 16_384, 16), None);
         assert_eq!(slow_on_gpu((12, Cone::Elliptic), 4096, 4), None);
         assert!(slow_on_gpu((18, Cone::Pyramidal), 4096, 16).is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_learn::config::{Auto, CollectorKind};
+
+    #[test]
+    fn parts_of_a_batch_that_learn_of_their_own_failures_are_told() {
+        let mut config = Config::default();
+        config.env.num_envs = 64;
+        let term = r#"files = ["a.csv"]
+            start = "adaptive""#;
+        config.task.reference = vec![toml::from_str(term).unwrap()];
+        assert_eq!(failures_apart(&config, 1), None);
+        assert!(failures_apart(&config, 2).unwrap().contains("there are 2"));
+        config.collector.kind = CollectorKind::Async;
+        config.collector.workers = Auto::N(3);
+        assert!(failures_apart(&config, 2).unwrap().contains("there are 6"));
+        config.task.reference[0].start = Some(FollowFrom::Uniform);
+        assert_eq!(failures_apart(&config, 2), None);
     }
 }

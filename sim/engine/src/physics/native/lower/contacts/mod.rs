@@ -212,6 +212,23 @@ fn write_path(
     Ok(())
 }
 
+/// Least share of what a body gives way by turning that counts as its giving way.
+///
+/// MuJoCo's regularisation is by the inverse weight of the centre of mass. Where joints hold that
+/// in its place (a gimbal, a balanced wheel) it is 0, the contact's stiffness 1e15 times what the
+/// body can take, and single precision loses the mass matrix beside it. With this share the
+/// acceleration differs by some 1e-5 of itself.
+const LEAST_GIVE: f64 = 1e-5;
+
+/// How far the body of a geom gives way to a force on the geom (1/kg).
+fn give(c: &Context, geom: usize) -> f64 {
+    let geom = &c.model.geoms[geom];
+    let [slides, turns] = c.weights.body[geom.body];
+    let arm = held::norm(held::from_to(c.model.bodies[geom.body].ipos, geom.pos))
+        + shape::bound(c.model, geom);
+    slides.max(LEAST_GIVE * turns * arm * arm)
+}
+
 /// Softness and friction of one candidate.
 fn write_rules(
     c: &Context,
@@ -229,8 +246,7 @@ fn write_rules(
     let elliptic = c.cone == Cone::Elliptic;
     let impratio = c.model.options.impratio.max(super::soft::MIN_VALUE);
     let friction = rules.friction.map(|f| f.max(MIN_FRICTION));
-    let translation: f64 =
-        candidate.geoms.iter().map(|g| c.weights.body[c.model.geoms[*g].body][0]).sum();
+    let translation: f64 = candidate.geoms.iter().map(|&g| give(c, g)).sum();
     let slide = friction[0] * friction[0];
     // All edges of a pyramid share one regularisation, that of the elliptic cone.
     let diag = if rules.condim == 1 || elliptic {
