@@ -221,7 +221,8 @@ pub(crate) fn fresh(options: &Options) -> Result<Plan, RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_learn::config::{Auto, CollectorKind};
+    use ostler_learn::config::CollectorKind;
+    use ostler_sim::config::Auto;
 
     /// A walking robot at thousands of environments, beside enough cores; not a cart.
     #[test]
@@ -233,12 +234,6 @@ mod tests {
         assert_eq!(slow_on_gpu((12, Cone::Elliptic), 4096, 4), None);
         assert!(slow_on_gpu((18, Cone::Pyramidal), 4096, 16).is_some());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ostler_learn::config::{Auto, CollectorKind};
 
     #[test]
     fn parts_of_a_batch_that_learn_of_their_own_failures_are_told() {
