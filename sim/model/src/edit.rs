@@ -71,7 +71,16 @@ impl Model {
             let still = |g: &Geom| self.bodies[g.body].weld == 0;
             let felt = |g: &Geom| g.contype | g.conaffinity != 0;
             let pulled = self.options.gravity != [0.0; 3];
-            let stands = self.geoms.iter().any(|g| still(g) && felt(g)) || !self.pairs.is_empty();
+            // Another body may carry it, or what it hangs on.
+            let root = |b: usize| self.below_world(b);
+            let loose = |b: usize| {
+                (self.joints.iter()).any(|j| j.body == root(b) && j.kind == JointKind::Free)
+            };
+            let other = |g: &Geom| root(g.body) != root(joint.body) && !loose(g.body);
+            let stands = self.geoms.iter().any(|g| (still(g) || other(g)) && felt(g))
+                || !self.pairs.is_empty()
+                || !self.tendons.is_empty()
+                || !self.equalities.is_empty();
             self.bodies[joint.body].gravcomp == 0.0 && pulled && !stands
         };
         if let Some(joint) = free.filter(falls) {

@@ -5,6 +5,7 @@ use super::action::Law;
 use ostler_base::names::few;
 use ostler_engine::physics::{Overlap, Physics};
 use ostler_lang::draw::Distribution;
+use ostler_lang::expr::ElementKind;
 use ostler_model::{Joint, JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
@@ -173,6 +174,9 @@ fn shared_names(model: &Model, task: &Task) -> Vec<String> {
         let mut told: Vec<String> = Vec::new();
         for (e, other) in term.program.shared() {
             let name = e.kind.names(model)[e.index];
+            if e.kind == ElementKind::Body && is_where_its_body_is(model, e.index, *other, name) {
+                continue;
+            }
             let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             let written = if plain { name.to_string() } else { format!("\"{name}\"") };
             let (own, other) = (e.kind.noun(), other.noun());
@@ -185,6 +189,23 @@ fn shared_names(model: &Model, task: &Task) -> Vec<String> {
         }
     }
     all
+}
+
+/// Whether a body's part of this name is a site in its origin, or its only geom, there, too: both
+/// mean the same then.
+fn is_where_its_body_is(model: &Model, body: usize, other: ElementKind, name: &str) -> bool {
+    let in_origin =
+        |pos: [f64; 3], quat: [f64; 4]| pos == [0.0; 3] && (1.0 - quat[0].abs()) < 1e-12;
+    match other {
+        ElementKind::Site => {
+            model.sites.iter().any(|s| s.name == name && s.body == body && in_origin(s.pos, s.quat))
+        }
+        ElementKind::Geom => {
+            let own: Vec<_> = model.geoms.iter().filter(|g| g.body == body).collect();
+            matches!(own[..], [g] if g.name == name && in_origin(g.pos, g.quat))
+        }
+        _ => false,
+    }
 }
 
 /// Agents of whose parts a pattern of another one's has some: `red_*` fits `red_b_hip`.

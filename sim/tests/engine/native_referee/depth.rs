@@ -220,11 +220,15 @@ fn theirs(path: &Path, model: &Model, qpos: &[f64]) -> Option<Reference> {
     Some(Reference::read(&out, model).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Errors of the depths (m) that accelerations say, those of one contact.
-fn errors(qacc: &[f64], ncon: &[u32], deep: &[f64]) -> Vec<f64> {
-    assert!(ncon.iter().all(|n| *n == 1), "one cell is touched: {ncon:?}");
+/// Errors of the depths (m) that accelerations say, those of one contact. A cell of the shared
+/// ground is touched by several corners, too, which push the more.
+fn errors(qacc: &[f64], ncon: &[u32], deep: &[f64], corners: bool) -> Vec<f64> {
+    let alone = ncon.iter().filter(|n| **n == 1).count();
+    assert!(!ncon.contains(&0), "one cell is touched: {ncon:?}");
+    assert!(alone == ncon.len() || corners && 2 * alone > ncon.len(), "{ncon:?}");
     let said = qacc.chunks_exact(6).map(|a| dot([a[0], a[1], a[2]], [a[0], a[1], a[2]]).sqrt());
-    said.zip(deep).map(|(a, deep)| a / PER_METRE - deep).collect()
+    let alone = said.zip(deep).zip(ncon).filter(|(_, n)| **n == 1);
+    alone.map(|((a, deep), _)| a / PER_METRE - deep).collect()
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn boxes_and_hulls_are_as_deep_in_a_cell_as_all_directions_say() {
             for (label, precision) in PRECISIONS {
                 let states = States { qpos: &qpos, qvel: &qvel, ctrl: &[], act: &[], varied: &[] };
                 let ours = evaluate(&model, precision, &states).unwrap();
-                let off = errors(&ours.qacc, &ours.ncon, &deep);
+                let off = errors(&ours.qacc, &ours.ncon, &deep, ground == "ground");
                 let most = off.iter().fold(0.0_f64, |m, e| m.max(e.abs()));
                 println!("{name}, margin {margin}, {ground}, {label}: off by {most:.1e} m");
                 let allowed = if precision == Precision::F64 { 1e-7 } else { 3e-7 };
@@ -260,7 +264,7 @@ fn boxes_and_hulls_are_as_deep_in_a_cell_as_all_directions_say() {
         if let Some(answers) = theirs(&path, &field, &qpos) {
             // Without a margin it ends too early, where the depth is too small. With one its
             // shapes are round, and it does not.
-            let off = errors(&answers.qacc, &answers.ncon, &deep);
+            let off = errors(&answers.qacc, &answers.ncon, &deep, false);
             let far = off.iter().filter(|e| e.abs() > 1e-6).count();
             let most = off.iter().fold(0.0_f64, |m, e| m.max(e.abs()));
             println!("{name}, margin {margin}, MuJoCo: {far} of {STATES}, up to {most:.1e} m");

@@ -77,6 +77,9 @@ enum Noise {
     Off,
 }
 
+/// So many episodes MuJoCo plays without a word.
+const FEW: u32 = 200;
+
 /// Result of the policy on one engine.
 #[derive(Debug)]
 struct Outcome {
@@ -121,6 +124,12 @@ pub(crate) fn run(args: &EvalArgs) -> Result<i32, RunError> {
     let mut outcomes = Vec::new();
     let last = backends.len() - 1;
     for (k, backend) in backends.into_iter().enumerate() {
+        if backend == Some(JudgeArg::Mujoco) && args.episodes > FEW {
+            errln!(
+                "mujoco: {} episodes may take minutes; --episodes 64 takes fewer",
+                args.episodes
+            );
+        }
         let outcome = measure(args, backend)?;
         if outcome.returns.is_empty() {
             errln!("error: no episode was completed, so there is nothing to report");

@@ -225,8 +225,9 @@ fn several_parts_where_one_is_wanted_are_named() {
 #[test]
 fn names_of_several_parts_are_told_once_for_each_expression() {
     let text = r#"<mujoco><worldbody><body name="peg" pos="0 0 1"><joint name="peg"/>
-        <geom name="peg" size=".05"/><site name="peg" pos="0 0 -.3"/><site name="a-tip"/></body>
-        <body name="a-tip"><joint/><geom size=".1"/></body></worldbody>
+        <geom name="peg" size=".05" pos="0 0 .1"/><site name="peg" pos="0 0 -.3"/><site name="a-tip"/></body>
+        <body name="a-tip"><joint/><geom size=".1"/></body>
+        <body name="ball"><joint/><geom name="ball" size=".1"/><site name="ball"/></body></worldbody>
         <actuator><motor name="peg" joint="peg"/></actuator></mujoco>"#;
     let robot = Arc::new(mjcf::parse("peg.xml".as_ref(), text.into()).unwrap());
     let doubts = |expr: &str| {
@@ -248,6 +249,8 @@ fn names_of_several_parts_are_told_once_for_each_expression() {
         ),
         ("[height(site(peg)), height(body(peg)), height(geom(\"peg\"))]", None),
         ("joint_pos(peg) * ctrl(peg)", None),
+        // Where the body is.
+        ("height(ball)", None),
     ] {
         assert_eq!(doubts(expr), told.into_iter().collect::<Vec<_>>(), "{expr}");
     }

@@ -118,6 +118,22 @@ fn an_urdf_floats_over_a_floor() {
     let falls = Edits { base: Some(Base::Free), ..Edits::default() };
     let lacks = read(URDF, &falls).unwrap().lacks();
     assert!(lacks.len() == 1 && lacks[0].contains("task.floor"), "{lacks:?}");
+    // What lies on a plate that the world holds, or hangs on a string, needs none; two that fall do.
+    for (held, more, told) in [
+        ("<joint/>", "", 0),
+        ("<freejoint/>", "", 1),
+        (
+            "<freejoint/>",
+            "<tendon><spatial><site site=\"up\"/><site site=\"ball\"/></spatial></tendon>",
+            0,
+        ),
+    ] {
+        let text = format!(
+            r#"<mujoco><worldbody><site name="up"/><body>{held}<geom size=".1"/></body>
+            <body pos="0 0 1"><freejoint/><geom size=".1"/><site name="ball"/></body></worldbody>{more}</mujoco>"#
+        );
+        assert_eq!(read(&text, &Edits::default()).unwrap().lacks().len(), told, "{text}");
+    }
 }
 
 #[test]

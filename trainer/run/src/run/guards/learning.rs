@@ -65,8 +65,9 @@ impl Learning {
             self.exploded_said = true;
             said.push(format!(
                 "the actions' standard deviation is up to {std:.2} from {init_std}: noise costs \
-                 nothing. A smaller {exploring}, a penalty of action_rate, or actor.max_std \
-                 help (docs/not-learning.md)"
+                 nothing, and where outputs are clipped the policy may end as a switch. \
+                 actor.max_std = {init_std}, a smaller {exploring} or a penalty of action_rate help \
+                 (docs/not-learning.md)"
             ));
         }
         let most = stats.most_clipped().filter(|_| self.clipped_for < CLIPPED_FOR);
