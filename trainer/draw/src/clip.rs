@@ -5,7 +5,7 @@ use super::choice::Geoms;
 use super::image::Image;
 use super::math::{V3, v3};
 use super::render::Renderer;
-use super::scene::{Mark, Poses, Scene, Travel};
+use super::scene::{Mark, Poses, Scene, Travel, corners};
 use super::text;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::{BatchEnv, Model};
@@ -106,7 +106,7 @@ impl Clip {
         mut each: impl FnMut(usize, &Image) -> Result<(), E>,
     ) -> Result<Unseen, E> {
         let aspect = width as f32 / height as f32;
-        let camera = Camera::seeing(&self.scene, aspect, &self.goals()).aimed(self.aim);
+        let camera = Camera::seeing(&self.scene, aspect, &self.visited()).aimed(self.aim);
         let light = camera.light();
         let views = self.views(&camera);
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
@@ -166,9 +166,9 @@ impl Clip {
         why.into()
     }
 
-    /// Goals of all shots beside the robot in its initial pose; far ones would leave nothing of it
-    /// to be seen, and are left out.
-    fn goals(&self) -> Vec<V3> {
+    /// Goals of all shots beside the robot in its initial pose, and where a robot that stays in place
+    /// is in them; what is far would leave nothing of it to be seen, and is left out.
+    fn visited(&self) -> Vec<V3> {
         let (scene, reach) = (&self.scene, FAR * self.scene.size());
         let of_shot = |shot: &Moment| {
             let root = shot.poses.frame(scene.root).map_or(scene.root_pos, |f| f.pos);
@@ -180,7 +180,9 @@ impl Clip {
                 Mark::Goal(at) => Some(*at + moved),
                 Mark::String(_) => None,
             });
-            goals.filter(|at| (*at - scene.root_pos).norm() <= reach).collect::<Vec<_>>()
+            let parts = scene.solids.iter().filter(|s| s.robot && scene.travel == Travel::Bounded);
+            let places = goals.chain(parts.flat_map(|solid| corners(solid, &shot.poses)));
+            places.filter(|at| (*at - scene.root_pos).norm() <= reach).collect::<Vec<_>>()
         };
         self.shots.iter().flat_map(of_shot).collect()
     }

@@ -341,7 +341,7 @@ fn travel(model: &Model, root: usize) -> Travel {
 }
 
 /// Corners of the box around a solid.
-fn corners(solid: &Solid, poses: &Poses) -> impl Iterator<Item = V3> {
+pub(crate) fn corners(solid: &Solid, poses: &Poses) -> impl Iterator<Item = V3> {
     let frame = poses.frame(solid.body).map(|b| b.then(&solid.local));
     let h = solid.shape.half();
     let sign = |k: i32, bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };

@@ -228,6 +228,28 @@ fn a_camera_with_an_aim_has_the_body_in_the_middle_at_its_distance() {
     assert!(near > 4 * far.max(1), "{near} {far}");
 }
 
+/// A pendulum that begins below its joint and ends above it.
+#[test]
+fn a_clip_shows_where_a_robot_that_stays_in_its_place_goes() {
+    let xml = r#"<mujoco><worldbody><body name="arm" pos="0 0 1"><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -.9" size=".05" rgba="0 0 1 1"/>
+        <geom type="sphere" size=".1" pos="0 0 -1" rgba="0.9 0.1 0.1 1"/></body></worldbody></mujoco>"#;
+    let model = mjcf::parse("arm.xml".as_ref(), xml.into()).unwrap();
+    let mut clip = Clip::new(&model, &Looks::default(), Geoms::Auto, 0.02);
+    let below = Poses::initial(&model);
+    let mut above = Poses::initial(&model);
+    above.quat[4..8].copy_from_slice(&[0.0, 0.0, 1.0, 0.0]);
+    let mut reds = Vec::new();
+    clip.push(below, String::new(), true);
+    clip.push(above, String::new(), false);
+    let count = |_: usize, image: &Image| {
+        reds.push(image.data.chunks(3).filter(|p| is_red([p[0], p[1], p[2]])).count());
+        Ok::<(), ()>(())
+    };
+    clip.render(&[0, 1], 320, 240, count).unwrap();
+    assert!(reds.iter().all(|n| *n > 20), "{reds:?}");
+}
+
 /// Goals beside the robot are in the picture, one that is too far leaves it as it was.
 #[test]
 fn a_clip_shows_the_goals_of_all_its_shots() {
