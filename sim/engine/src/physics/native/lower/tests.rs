@@ -209,6 +209,25 @@ fn elliptic_and_pyramidal_contacts_have_their_own_regularisation() {
     assert_eq!((p.elliptic, e.elliptic), (0, 1));
 }
 
+/// A plate on a ball joint in its centre of mass, and one a little off it. Its inertia about a
+/// diameter is m a^2 / 3, and turning counts by 1e-5 of what a force on its rim does.
+#[test]
+fn a_body_whose_centre_of_mass_stays_gives_way_by_turning() {
+    let diag = |off: f64| {
+        plan(&format!(
+            r#"<worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .1"><joint type="ball" pos="{off} 0 0"/>
+            <geom type="box" size=".2 .2 .005" mass=".3" condim="1" priority="1"/></body></worldbody>"#
+        ))
+        .pair_soft[soft::DIAG]
+    };
+    let [flat, upright] =
+        [0.2_f64.powi(2) + 0.005_f64.powi(2), 2.0 * 0.2_f64.powi(2)].map(|a2| 3.0 / (0.3 * a2));
+    let arm2 = 2.0 * 0.2_f64.powi(2) + 0.005_f64.powi(2);
+    near(&[diag(0.0)], &[1e-5 * (2.0 * flat + upright) / 3.0 * arm2]);
+    // An inverse weight as any other.
+    assert!(diag(0.05) > 100.0 * diag(0.0), "{} {}", diag(0.05), diag(0.0));
+}
+
 #[test]
 fn margin_makes_contacts_and_gap_only_reports_them() {
     let p = plan(
