@@ -422,9 +422,6 @@ fn a_disk_that_is_full_costs_records_and_no_training() {
     assert_eq!(out.status.code(), Some(1), "{err}");
     assert!(err.contains("No space left on device"), "{err}");
     assert!(err.contains("the training goes on"), "{err}");
-    // A report that has no room is not named.
-    let reports = ["no report of this failure", "the report is"].map(|words| err.contains(words));
-    assert!(reports != [true, true], "{err}");
     // The last one is elsewhere and whole, those on the disk are whole.
     let rescued = err.split("the last checkpoint is ").nth(1).unwrap();
     let rescued = rescued.split(" instead").next().unwrap();

@@ -313,4 +313,21 @@ mod tests {
         let (end, all) = files::end_of(&path, 2500).unwrap();
         assert!(end.len() == 2500 && !all);
     }
+
+    #[test]
+    fn a_report_that_was_not_written_to_its_end_is_not_the_newest() {
+        let run = tempfile::tempdir().unwrap();
+        let report = |name: &str, files: &[&str]| {
+            let folder = run.path().join(FAILURES).join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            files.iter().for_each(|file| std::fs::write(folder.join(file), "x").unwrap());
+            folder
+        };
+        assert_eq!(newest(run.path()), None);
+        report("iter_00000007_stopped", &[REPORT]);
+        assert_eq!(newest(run.path()), None);
+        let whole = report("iter_00000003_stopped", &[REPORT, SHOWN]);
+        report("iter_00000009_stopped", &[REPORT]);
+        assert_eq!(newest(run.path()), Some(whole));
+    }
 }
