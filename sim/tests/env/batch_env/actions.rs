@@ -146,7 +146,7 @@ fn actions_of_every_kind_go_on_after_a_snapshot() {
         };
         let on = |(env, out): &mut (BatchEnv, Out), steps: u32| -> Vec<_> {
             let mut step = |t| {
-                out.step(env, &vec![0.25 + t as f32; SMALL.n]);
+                out.step(env, &[0.25 + t as f32; SMALL.n]);
                 out.policy.clone()
             };
             (0..steps).map(&mut step).collect()
