@@ -241,6 +241,31 @@ expr = "random_quat"
     assert!(met > 1000 && none > 100, "{met} {none}");
 }
 
+/// Eighty metres from the origin a step over the border of the tiles is lost to rounding.
+#[test]
+fn rays_that_come_to_the_tiles_from_outside_end_on_them() {
+    let terms = r#"
+[[observation]]
+name = "rays"
+expr = "ray_scan(ball, [9, 5], [-0.8, 0.8], [-0.6, -0.02])"
+[[reset]]
+target = "pos(ball)"
+expr = "[uniform(-20, 20), uniform(81, 85), 0.5] - terrain_origin"
+[[reset]]
+target = "yaw(ball)"
+expr = "uniform(-pi, pi)"
+"#;
+    let table =
+        "[terrain]\nlevels = 4\ncolumns = 20\nkinds = [{kind = \"stairs\"}, {kind = \"rough\"}]\n";
+    let n = 128;
+    let (_, out) = started(n, 50, &task(table, terms));
+    let rows = rows(&out, n);
+    // Behind the place.
+    let rays = rows.iter().flat_map(|row| &row[7..]);
+    assert_eq!(rays.clone().count(), n * 45);
+    assert_eq!(rays.filter(|seen| **seen < 0.0).count(), 0);
+}
+
 /// Where a ray first goes through the ground, by small steps and bisection.
 fn crossing(terrain: &Terrain, from: [f64; 3], d: [f64; 3]) -> Option<f64> {
     let over = |t: f64| from[2] + t * d[2] - terrain.height(from[0] + t * d[0], from[1] + t * d[1]);

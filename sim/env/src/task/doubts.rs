@@ -6,6 +6,7 @@ use ostler_base::names::few;
 use ostler_engine::physics::{Overlap, Physics};
 use ostler_lang::draw::Distribution;
 use ostler_lang::expr::ElementKind;
+use ostler_model::rotation::Pose;
 use ostler_model::{Joint, JointKind, Model};
 
 /// A joint this far (rad, m) beyond its limits is beyond them.
@@ -194,15 +195,14 @@ fn shared_names(model: &Model, task: &Task) -> Vec<String> {
 /// Whether a body's part of this name is a site in its origin, or its only geom, there, too: both
 /// mean the same then.
 fn is_where_its_body_is(model: &Model, body: usize, other: ElementKind, name: &str) -> bool {
-    let in_origin =
-        |pos: [f64; 3], quat: [f64; 4]| pos == [0.0; 3] && (1.0 - quat[0].abs()) < 1e-12;
+    let in_origin = |pos, quat| Pose { pos, quat } == Pose::IDENTITY;
     match other {
         ElementKind::Site => {
             model.sites.iter().any(|s| s.name == name && s.body == body && in_origin(s.pos, s.quat))
         }
         ElementKind::Geom => {
-            let own: Vec<_> = model.geoms.iter().filter(|g| g.body == body).collect();
-            matches!(own[..], [g] if g.name == name && in_origin(g.pos, g.quat))
+            let own = &model.geoms[model.bodies[body].geoms.clone()];
+            matches!(own, [g] if g.name == name && in_origin(g.pos, g.quat))
         }
         _ => false,
     }

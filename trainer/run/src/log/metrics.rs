@@ -252,7 +252,7 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
         Err(e) => return Err(e),
     };
     let (mut read, mut end, mut last) = (0_u64, 0, 0);
-    // Lines that do not stay; the first that cannot be right.
+    // Lines that do not stay; those that cannot be right.
     let (mut gaps, mut strange) = (Vec::<(u64, Range<u64>)>::new(), Vec::new());
     let mut number = 0;
     while let Some(line) = lines.next_line()? {
@@ -280,7 +280,9 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
         );
     }
     gaps.retain(|(_, gap)| gap.end <= end);
-    strange.extend(gaps.first().map(|gap| gap.0).filter(|_| strange.is_empty()));
+    if strange.is_empty() {
+        strange.extend(gaps.first().map(|gap| gap.0));
+    }
     let [line, more @ ..] = &strange[..] else {
         return files::update(path)?.set_len(end);
     };
