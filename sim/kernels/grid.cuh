@@ -119,10 +119,11 @@ OSTLER_FN_BIG typename Lane<R>::Mask lead_out(Sink<R, M>& out, int geom, bool re
 
 // Contacts of a capsule's ends with the faces of the shared ground under them. The point of its
 // axis that is nearest to a cell lies a little beyond the cell where the capsule is tilted, on an
-// edge that the ground does not have.
+// edge that the ground does not have. Whether there was room.
 template<class R>
-OSTLER_FN_BIG void add_ends(GridHits<R>& hits, const Ground& g, int l, const typename Lane<R>::T* centre, const typename Lane<R>::T* axis, typename Lane<R>::T within) {
+OSTLER_FN_BIG bool add_ends(GridHits<R>& hits, const Ground& g, int l, const typename Lane<R>::T* centre, const typename Lane<R>::T* axis, typename Lane<R>::T within) {
   typedef typename Lane<R>::T T;
+  bool room = true;
   for (int end = -1; end <= 1; end += 2) {
     const T place = T(end > 0);
     bool known = false;
@@ -130,8 +131,9 @@ OSTLER_FN_BIG void add_ends(GridHits<R>& hits, const Ground& g, int l, const typ
     const T at[3] = {centre[0] + T(end) * axis[0], centre[1] + T(end) * axis[1], centre[2] + T(end) * axis[2]};
     T n[3], over;
     if (known || !over_face(g, at, n, over) || !(over < within)) continue;
-    hits.take(l, over, n, place);
+    room = hits.take(l, over, n, place) && room;
   }
+  return room;
 }
 
 // Whether a pair's first shape is a grid.
@@ -293,7 +295,7 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   for (int l = 0; shared && rod && l < (int)Lane<R>::N; l++) {
     if (hits.count[l] == 0) continue;
     const T at[3] = {own[0][0][l], own[0][1][l], own[0][2][l]}, way[3] = {own[1][0][l], own[1][1][l], own[1][2][l]};
-    add_ends(hits, *out.w.ground, l, at, way, radius + reach);
+    if (!add_ends(hits, *out.w.ground, l, at, way, radius + reach)) lane_set(lost, l, true);
   }
   out.w.overflow = out.w.overflow | (lost & (!deep));
   // A height field's are MuJoCo's.

@@ -68,10 +68,11 @@ OSTLER_FN_BIG int ground_corners(int second, const Solid<S>& sa, const Solid<S>&
   put(plane.pos, p3(sb.pos));
   plane.mat[2] = -face.gx * scale, plane.mat[5] = -face.gy * scale, plane.mat[8] = scale;
   int corners = 0, hits = 0;
-  if (second == Shape::box) corners = plane_box(plane, sb, any, out);
-  if (second == Shape::mesh) corners = plane_mesh(plane, sb, any, out);
-  if (second == Shape::cylinder) corners = plane_cylinder(plane, sb, any, out);
-  if (second == Shape::ellipsoid) corners = plane_ellipsoid(plane, sb, any, out);
+#define OSTLER_PAIR(one, other, most, says) \
+  if constexpr (Shape::one == Shape::plane && Shape::surface(Shape::other) > Shape::Core) \
+    if (second == Shape::other) corners = one##_##other(plane, sb, any, out);
+  OSTLER_PAIRS(OSTLER_PAIR)
+#undef OSTLER_PAIR
   for (int i = 0; i < corners; i++) {
     const P3<S> on = p3(out[i].pos) + (S(0.5) * out[i].dist) * p3(out[i].normal) - base;
     P3<S> n;
@@ -122,6 +123,7 @@ OSTLER_FN_BIG bool corners_hold(const Hit<S>& hit, const Hit<S>* corner, int cor
 // Puts a shape's corners on the shared ground in the place of the contacts that they make up for.
 // A cell has one contact, where the shape is deepest in its prism. Of a tilted shape that is on an
 // edge between two cells, which the ground does not have; and on even ground a plane's contacts do.
+// More than MAX_HITS where there was no room for all.
 template <class S>
 OSTLER_FN_BIG int add_corners(int second, const Solid<S>& sa, const Solid<S>& sb, S reach, Hit<S>* out, int hits) {
   Hit<S> corner[4];
@@ -130,8 +132,11 @@ OSTLER_FN_BIG int add_corners(int second, const Solid<S>& sa, const Solid<S>& sb
   int kept = 0;
   for (int i = 0; i < hits; i++)
     if (!corners_hold(out[i], corner, corners, second == Shape::cylinder, near)) out[kept++] = out[i];
-  for (int i = 0; i < corners && kept < MAX_HITS; i++)
-    if (corner[i].dist < reach) out[kept++] = corner[i];
+  for (int i = 0; i < corners; i++) {
+    if (!(corner[i].dist < reach)) continue;
+    if (kept < MAX_HITS) out[kept] = corner[i];
+    kept++;
+  }
   return kept;
 }
 
