@@ -143,7 +143,7 @@
   X(derived, real, 1, nderived, own, no, "inertias and inverse weights that follow from them") \
   X(stale, word, 1, one, own, no, "1 until that has been worked out; 2 after a push") \
   X(fault, word, 1, one, zero, no, "bits of physics::fault") \
-  X(act, real, 1, na, own, no, "activations of actuators") \
+  X(act, real, 1, na, own, yes, "activations of actuators") \
   X(memory, real, 1, nmemory, zero, no, "what actuators remember: 1 after a step, controls on their way, earlier errors and velocities (MLP), outputs and cells (LSTM)") \
   X(overflow, word, 1, one, kept, no, "control steps with more contacts than the tables hold") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")

@@ -6,7 +6,7 @@ Every array is [k][N], the world's index fastest. A step is asked for with contr
 delays of actuators in every time step where these change, and behind them, where numbers of the models vary or bodies are pushed: which worlds have news (1
 numbers, 2 velocities), all numbers, all velocities. OUT is qpos, qvel, body_pos,
 body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force, qacc, sensordata (of
-the sensors that are measured while a world steps), the readings of contact sensors and
+the sensors that are measured while a world steps), the readings of contact sensors, act and
 broken [N], one after the other, as after the last step.
 """
 
@@ -149,10 +149,11 @@ class Worlds:
         self.summed = np.repeat([s.summed for s in self.contacts], each)
         self.timed = np.repeat([s.timed for s in self.contacts], each)
         self.readings = np.split(np.arange(len(self.summed)), np.cumsum(each)[:-1])
-        widths = (*widths, len(self.sensors), len(self.summed), 1)
+        widths = (*widths, len(self.sensors), len(self.summed), model.na, 1)
         ends = np.cumsum(widths)
         self.out = np.zeros((ends[-1], count), np.float32)
         self.parts = [slice(end - width, end) for end, width in zip(ends, widths)]
+        self.kept = self.parts[-3]  # contact sensors' readings
 
     def read(self, rows):
         return np.fromfile(self.given, np.float32).reshape(rows, len(self.worlds)).astype(np.float64)
@@ -166,8 +167,7 @@ class Worlds:
         """What is known of world e now goes into column e."""
         model, data = self.model, self.worlds[e]
         broken = any(data.warning[w].number for w in BROKEN)
-        if not (broken or np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
-            broken = True
+        broken |= not all(np.isfinite(x).all() for x in (data.qpos, data.qvel, data.act))
         self.out[-1, e] = broken
         if broken:
             return
@@ -190,6 +190,7 @@ class Worlds:
             data.qacc,
             data.sensordata[self.sensors],
             read,
+            data.act,
         )
         for part, value in zip(self.parts, values):
             self.out[part, e] = value
@@ -266,7 +267,7 @@ class Worlds:
             target = ctrl[:, e]
             force = np.zeros(self.model.ngeom)
             # Times go on.
-            read = np.where(self.timed, self.out[self.parts[-2], e].astype(np.float64), 0.0)
+            read = np.where(self.timed, self.out[self.kept, e].astype(np.float64), 0.0)
             for n in range(substeps):
                 self.motors[e].apply(data, target, redrawn[n, :, e])
                 self.advance(data, force, read)

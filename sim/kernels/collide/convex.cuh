@@ -99,6 +99,9 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
   const T fine = both_discrete(a, b) ? Search<T>::exact : Search<T>::tolerance;
   int face = expand(p, a, b, smooth ? Search<T>::rough : fine);
   if (face < 0) return 0;
+  // What is touched is told at MuJoCo's tolerance: an edge that lies on a cap but for rounding's
+  // tilt is more than its one corner.
+  const int t0 = p.face[face].point[0], t1 = p.face[face].point[1], t2 = p.face[face].point[2];
   Support<T> exact;
   P3<T> normal;
   bool settled = false;
@@ -126,7 +129,7 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
     make_unit(normal);
   }
   if (most > 1) {
-    const int hits = patch_hits(s0, s1, s2, a, b, normal, offset, out);
+    const int hits = patch_hits(p.point[t0], p.point[t1], p.point[t2], a, b, normal, offset, out);
     if (hits >= 0) return hits;
   }
   if (!(dist < T(0))) return 0;

@@ -140,6 +140,7 @@ OSTLER_FN_BIG int add_corners(int second, const Solid<S>& sa, const Solid<S>& sb
   return kept;
 }
 
+// More than MAX_HITS where there was no room for all.
 template <class S>
 OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb, S reach,
                              Hit<S>* out) {
@@ -179,9 +180,10 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
   // Contacts, and, as long as there are none, those with sides within the ground: these count
   // where nothing else is touched.
   int hits = 0, spare = 0;
+  bool full = false;
   P3<T> between = p3(T(0), T(0), T(1));  // what kept the last prism apart often does the next
-  for (int r = window.r; r < window.end_r; r++) {
-    for (int c = window.c; c < window.end_c; c++) {
+  for (int r = window.r; r < window.end_r && !full; r++) {
+    for (int c = window.c; c < window.end_c && !full; c++) {
       T h[4];
       window.corners(c, r, h);
       // Both triangles have the corners of the diagonal.
@@ -204,7 +206,8 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
         const T over = -dot(down, deep - prism.prism[3]);
         // A little more, for rounding.
         if (over > margin + T(1e-9)) continue;
-        if (hits >= MAX_HITS) return hits;
+        full = hits >= MAX_HITS;
+        if (full) break;
         if (top_decides(prism, -down, deep, over, margin) && stands_out(shape, down)) {
           write_hit(out[hits++], over, turn(frame, deep + T(0.5) * over * down) + base, turn(frame, -down));
           continue;
@@ -227,5 +230,5 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
     }
   }
   if (sa.ground) hits = add_corners(second, sa, sb, reach, out, hits);
-  return hits > 0 ? hits : spare;
+  return full && hits <= MAX_HITS ? MAX_HITS + 1 : hits > 0 ? hits : spare;
 }

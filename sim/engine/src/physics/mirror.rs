@@ -7,7 +7,7 @@ use crate::referee::states::StateTable;
 use ostler_base::rng::{Purpose, normal_pair, philox, unit};
 use ostler_model::edit::lowest_in;
 use ostler_model::mirror::Mirror;
-use ostler_model::{JointKind, Model, Quat};
+use ostler_model::{Actuator, JointKind, Model, Quat};
 use std::sync::Arc;
 
 /// States of a robot, their reflections, and how far their accelerations are from being
@@ -170,21 +170,26 @@ pub fn prove(
     for i in 0..count {
         let state = random_state(&own, about, i);
         let mut draws = Draws { stream: i, next: 1 << 20 };
-        let ctrl: Vec<f64> = (model.actuators.iter())
-            .map(|a| {
+        let mut given = |actuators: &mut dyn Iterator<Item = &Actuator>| -> Vec<f64> {
+            let even = actuators.map(|a| {
                 let [low, high] = a.ctrlrange.unwrap_or([-1.0, 1.0]);
                 0.5 * (low + high) + 0.5 * (high - low) * draws.even()
-            })
-            .collect();
-        let mut other = (state.clone(), ctrl.clone());
+            });
+            even.collect()
+        };
+        let ctrl = given(&mut model.actuators.iter());
+        // What a control may be an activation may be, too.
+        let act = given(&mut model.actuators.iter().filter(|a| a.act_adr.is_some()));
+        let mut other = (state.clone(), ctrl.clone(), act.clone());
         mirror.qpos(model, &state.qpos, &mut other.0.qpos);
         mirror.qvel(model, &state.qvel, &mut other.0.qvel);
         mirror.ctrl(&ctrl, &mut other.1);
-        for (side, (state, ctrl)) in sides.iter_mut().zip([(state, ctrl), other]) {
+        mirror.act(model, &act, &mut other.2);
+        for (side, (state, ctrl, act)) in sides.iter_mut().zip([(state, ctrl, act), other]) {
             side.qpos.extend(state.qpos);
             side.qvel.extend(state.qvel);
             side.ctrl.extend(ctrl);
-            side.act.extend(vec![0.0; model.na]);
+            side.act.extend(act);
             side.varied.extend(&varied);
         }
     }

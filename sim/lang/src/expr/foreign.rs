@@ -43,6 +43,7 @@ const NAMES: &[(&str, &str)] = &[
     ("torques", "write actuator_force()"),
     ("applied_torque", "write actuator_force()"),
     ("dof_torque", "write actuator_force()"),
+    ("act", "write activation(), or action for the policy's output"),
     ("actions", "write action, or last_action for the step before"),
     ("prev_action", "write last_action"),
     ("prev_actions", "write last_action"),

@@ -132,7 +132,8 @@ fn is_drawn(seen: Seen) -> bool {
         | Seen::ActuatorForce
         | Seen::Qacc
         | Seen::Sensordata
-        | Seen::ContactData => false,
+        | Seen::ContactData
+        | Seen::Act => false,
     }
 }
 

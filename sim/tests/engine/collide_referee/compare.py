@@ -20,7 +20,7 @@ from scene import TYPES, Kernel, model, mujoco_hits, pair_kind
 ANALYTIC = {f"plane-{t}" for t in TYPES[2:]} | {
     "sphere-sphere", "sphere-capsule", "sphere-cylinder", "sphere-box", "capsule-capsule",
     "capsule-box", "box-box"}
-HOW = ["anywhere", "touching", "nearly", "aligned"]
+HOW = ["anywhere", "touching", "nearly", "edge", "aligned"]
 
 # Largest errors of dist, pos, normal and second axis. MuJoCo's search is exact in the
 # distance to its tolerance of 1e-12 and in the normal to the root of that, times the
@@ -28,6 +28,8 @@ HOW = ["anywhere", "touching", "nearly", "aligned"]
 GATES = {("analytic", "double"): [1e-10] * 4, ("analytic", "float"): [1e-4] * 2 + [1e-3] * 2,
          ("iterative", "double"): [1e-6, 1e-5, 5e-4, 5e-4],
          ("iterative", "float"): [1e-5, 1e-4, 1e-3, 1e-3]}
+# At MuJoCo's own tolerance, at which an edge that rounding tilts lies on a cap.
+EDGE = [1e-6, 2e-3, 1e-4, 1e-4]
 
 
 # Meshes with faces of many corners, of which four are kept.
@@ -36,6 +38,9 @@ MANY_CORNERS = ["prism", "plate", "drum"]
 
 def allowed(pair, how, precision, mesh):
     """Share of placements that may miss the gate, and why."""
+    if how == "edge":
+        # Where the cap ends near the edge's end, the search's path decides.
+        return 0.06
     if how == "nearly":
         if precision == "double":
             # Where nearly parallel segments are nearest follows from a determinant of almost 0.
@@ -113,6 +118,8 @@ def errors(ours, theirs, margin, gate):
 def compare(kernels, first, second, how, count, mesh, seed, verbose):
     rng = np.random.default_rng(seed)
     m = model(first, second, mesh)
+    if how == "edge":
+        m.opt.ccd_tolerance = mujoco.MjOption().ccd_tolerance
     kind = pair_kind(first, second)
     a, b, margin = place(how, rng, m, kernels["double"], first, second, count)
     n_t, theirs = mujoco_hits(m, first, second, a, b, margin)
@@ -120,6 +127,8 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
     for precision, kernel in kernels.items():
         pair = f"{first}-{second}"
         gate = GATES["analytic" if pair in ANALYTIC else "iterative", precision]
+        if how == "edge":
+            gate = EDGE
         n_o, ours = kernel.run(m, kind, a, b, margin)
         left, bad, missed, lost, worst = 0, 0, 0, 0, [np.zeros((0, 4))]
         for i in range(count):
@@ -163,7 +172,9 @@ def survive(kernels, count):
             for precision, kernel in kernels.items():
                 with np.errstate(over="ignore"):
                     hits, _ = kernel.run(m, kind, a, b, margin)
-                if hits.min() < 0 or hits.max() > kernel.most(kind):
+                # A field says by one more that not all fitted.
+                most = kernel.most(kind) + (first == "field")
+                if hits.min() < 0 or hits.max() > most:
                     failed.append(f"{first}-{second} hostile {precision}")
     return failed
 
@@ -193,6 +204,8 @@ def main():
         for mesh in meshes + more.get(kind, []):
             for k, how in enumerate(args.how.split(",")):
                 if how == "nearly" and kind not in ANALYTIC:
+                    continue
+                if how == "edge" and kind != "cylinder-box":
                     continue
                 row = compare(kernels, first, second, how, args.count, mesh, 100 + k, args.verbose)
                 name = kind + (f" {mesh}" if "mesh" in kind else "")

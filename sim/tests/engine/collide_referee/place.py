@@ -1,4 +1,5 @@
-"""Placements of a pair: anywhere, barely touching, nearly aligned, aligned, degenerate."""
+"""Placements of a pair: anywhere, barely touching, nearly aligned, an edge on a cap, aligned,
+degenerate."""
 
 import numpy as np
 
@@ -43,21 +44,36 @@ def directions(rng, n):
     return u / np.linalg.norm(u, axis=1, keepdims=True)
 
 
-def slight_turns(rng, n):
-    """Rotations by 1e-8 to 1e-2 radians."""
-    angle = 10 ** rng.uniform(-8, -2, n)
+def slight_turns(rng, n, most=-2):
+    """Rotations by 1e-8 to 10^most radians."""
+    angle = 10 ** rng.uniform(-8, most, n)
     return matrices(np.cos(angle / 2), *(directions(rng, n).T * np.sin(angle / 2)))
+
+
+def on_edge(rng, n):
+    """Rotations that lay one of a box's edges on the plane z = 0, but for rounding's tilt."""
+    turn, spin = rng.uniform(0.2, np.pi / 2 - 0.2, n), rng.uniform(0, 2 * np.pi, n)
+    c, s = np.cos(turn), np.sin(turn)
+    zero, one = np.zeros(n), np.ones(n)
+    edge = np.stack([zero, zero, one, s, -c, zero, c, s, zero], 1).reshape(n, 3, 3)
+    spun = matrices(np.cos(spin / 2), zero, zero, np.sin(spin / 2)).reshape(n, 3, 3)
+    slight, turned = slight_turns(rng, n, -6), quarter_turns(rng, n)
+    all_of = [m.reshape(n, 3, 3) for m in (slight, spun, edge, turned)]
+    return np.einsum("nij,njk,nkl,nlm->nim", *all_of)
 
 
 def place(how, rng, m, kernel, first, second, n):
     """Solids a, b [n, 15] and margins [n]."""
     size_a, size_b = sizes(rng, n), sizes(rng, n)
-    mat_a = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
-    mat_b = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
+    free = how in ("anywhere", "touching", "edge")
+    mat_a = rotations(rng, n) if free else quarter_turns(rng, n)
+    mat_b = rotations(rng, n) if free else quarter_turns(rng, n)
     if how == "nearly":
         # As aligned, but for the rounding of a body that came to rest.
         slight = slight_turns(rng, n).reshape(n, 3, 3)
         mat_b = np.einsum("nij,njk->nik", slight, mat_b.reshape(n, 3, 3)).reshape(n, 9)
+    if how == "edge":
+        mat_b = np.einsum("nij,njk->nik", mat_a.reshape(n, 3, 3), on_edge(rng, n)).reshape(n, 9)
     pos_a = rng.uniform(-0.5, 0.5, (n, 3))
     margin = rng.choice([0, 0.01, 0.03], n)
     reach = bounds(m, first, size_a) + bounds(m, second, size_b)
@@ -68,6 +84,8 @@ def place(how, rng, m, kernel, first, second, n):
     if flat:
         spread = np.array([0.5, 0.3, 0]) if first == "field" else np.array([0.5, 0.5, 0])
         at = np.einsum("nij,nj->ni", mat_a.reshape(n, 3, 3), rng.uniform(-1, 1, (n, 3)) * spread)
+        along = mat_a[:, [2, 5, 8]]
+    if how == "edge":
         along = mat_a[:, [2, 5, 8]]
     scale = rng.uniform(-0.5 if flat else 0, 1, n)
     if how in ("aligned", "degenerate"):
@@ -88,7 +106,7 @@ def place(how, rng, m, kernel, first, second, n):
         return solids(pos_a + at + along * (s * reach)[:, None], mat_b, size_b)
 
     a = solids(pos_a, mat_a, size_a)
-    if how in ("touching", "nearly"):
+    if how in ("touching", "nearly", "edge"):
         # Bisect to where contact begins, then up to 2 % in or out.
         kind = pair_kind(first, second)
         low, high = np.full(n, -1.5 if flat else 0.0), np.full(n, 3.0)

@@ -173,6 +173,11 @@ impl Reader<'_> {
             Seen::BodyQuat => None,
             Seen::ContactForce => Some((self.geom(row)?, 1.0)),
             Seen::ActuatorForce => mirror.actuators.get(row).map(|&(u, sign)| (u, sign as f32)),
+            Seen::Act => {
+                let own = model.actuators.iter().position(|a| a.act_adr == Some(row))?;
+                let &(other, sign) = mirror.actuators.get(own)?;
+                Some((model.actuators[other].act_adr?, sign as f32))
+            }
             Seen::Sensordata => self.touch(row),
             Seen::ContactData => self.contact(row, &straight),
             Seen::Varied => varied(model, mirror, row),

@@ -421,6 +421,7 @@ impl<'a, 'm> Printer<'a, 'm> {
             | Seen::ActuatorForce
             | Seen::Qacc
             | Seen::ContactData
+            | Seen::Act
             | Seen::Varied => literal(f32::NAN),
         }
     }

@@ -338,6 +338,11 @@ impl<'a> Measured<'a> {
                 let name = model.actuators.get(row).map_or("", |a| a.name.as_str());
                 words(format!("the force of actuator \"{name}\""))
             }
+            Seen::Act => {
+                let of = model.actuators.iter().find(|a| a.act_adr == Some(row));
+                let name = of.map_or("", |a| a.name.as_str());
+                words(format!("the activation of actuator \"{name}\""))
+            }
             Seen::Qacc => words("accelerations of joints".into()),
             Seen::ContactData => words("contacts between geoms".into()),
             Seen::Varied => words("numbers of the robot that events change".into()),

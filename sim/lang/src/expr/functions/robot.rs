@@ -141,6 +141,14 @@ pub(crate) const TABLE: &[Function] = &[
         |c, call| Ok(actuators(c, call, Source::World(Seen::ActuatorForce), true))
     ),
     per_element!(
+        "activation",
+        Kind::Actuator,
+        "one per actuator that has one",
+        Rule::Fixed("any"),
+        "activations of actuators (MuJoCo's `act`): of muscles, filters, integrators; all of them without names",
+        activations
+    ),
+    per_element!(
         "ctrl",
         Kind::Actuator,
         "one per actuator",
@@ -317,6 +325,29 @@ fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> V
         })
         .collect();
     Value::new(comps)
+}
+
+fn activations(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    let model = c.scope.model;
+    let of = |u: usize| model.actuators[u].act_adr;
+    let named = call.elements();
+    if let Some(e) = named.iter().flatten().find(|e| of(e.index).is_none()) {
+        let name = &model.actuators[e.index].name;
+        let why = format!("actuator `{name}` has no activation: its force follows its control");
+        return Err(ExprError::new(call.span.clone(), why)
+            .help("write ctrl(ACTUATOR) or actuator_force(ACTUATOR)"));
+    }
+    let all = (0..model.nu()).map(|index| Element { kind: ElementKind::Actuator, index });
+    let elements = named.unwrap_or_else(|| all.filter(|e| of(e.index).is_some()).collect());
+    if elements.is_empty() {
+        let why = "no actuator of this robot has an activation";
+        return Err(ExprError::new(call.span.clone(), why).help("write ctrl or actuator_force()"));
+    }
+    let comps = elements.into_iter().filter_map(|e| {
+        c.reads(e);
+        Some(c.dag.load(Source::World(Seen::Act), of(e.index)?))
+    });
+    Ok(Value::vector(comps.collect::<Vec<_>>(), Unit::Any))
 }
 
 fn action(c: &mut Checker<'_>, source: Source) -> Value {

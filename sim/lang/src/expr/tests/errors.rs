@@ -152,6 +152,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`quat_axis_angle` takes an angle here, this is in [s]",
         "angles are in rad",
     ),
+    (
+        "«activation(motor_1)»",
+        "actuator `motor_1` has no activation: its force follows its control",
+        "write ctrl(ACTUATOR) or actuator_force(ACTUATOR)",
+    ),
     ("state.«peak»", "no state called \"peak\"", "this task has no [[task.state]]"),
     // Sizes.
     ("«command.xy - lin_vel(torso)»", "`-` on vectors of 2 and 3", "cut the longer one with .xy"),

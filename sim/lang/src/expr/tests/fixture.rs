@@ -46,7 +46,7 @@ const ROBOT: &str = r#"
   <actuator>
     <motor name="motor_1" joint="hip_1"/>
     <motor name="motor_2" joint="hip_2"/>
-    <motor name="push" joint="rail"/>
+    <general name="push" joint="rail" dyntype="integrator" actrange="-1 1"/>
   </actuator>
   <sensor>
     <gyro name="imu_gyro" site="imu"/>
@@ -169,6 +169,7 @@ impl World {
         fill(&mut state.qacc, -40.0, 40.0);
         fill(&mut state.sensordata, -20.0, 20.0);
         fill(&mut state.contact_data, -20.0, 60.0);
+        fill(&mut state.act, 0.0, 1.0);
         fill(&mut state.varied, 0.5, 1.5);
         let bodies = model.bodies.len();
         for (b, e) in (0..bodies).flat_map(|b| (0..n).map(move |e| (b, e))) {

@@ -48,6 +48,8 @@ const GOLDEN: &[(&str, Formula)] = &[
         let f = v.rows(&v.w.state.actuator_force, 0..3);
         vec![f[2], f[0]]
     }),
+    ("activation()", |v| v.rows(&v.w.state.act, 0..1)),
+    ("activation(push) + 1", |v| vec![v.rows(&v.w.state.act, 0..1)[0] + 1.0]),
     ("ctrl", |v| v.rows(&v.w.ctrl, 0..3)),
     ("action", |v| v.action()),
     ("last_action[1]", |v| vec![v.last_action()[1]]),
