@@ -33,8 +33,7 @@ const SETS: [&str; 3] = ["portable", "avx2", "avx512"];
 pub fn sets() -> Vec<&'static str> {
     println!("cargo:rustc-check-cfg=cfg(instructions, values(\"portable\", \"avx2\", \"avx512\"))");
     let mut sets: Vec<_> = SETS.into_iter().filter(|set| feature(set)).collect();
-    let development = std::env::var("PROFILE").is_ok_and(|profile| profile == "debug");
-    if development && processor::widest() != "avx512" {
+    if development() && processor::widest() != "avx512" {
         sets.retain(|set| *set != "avx512");
     }
     if sets.is_empty() {
@@ -44,6 +43,10 @@ pub fn sets() -> Vec<&'static str> {
         println!("cargo:rustc-cfg=instructions=\"{set}\"");
     }
     sets
+}
+
+fn development() -> bool {
+    std::env::var("PROFILE").is_ok_and(|profile| profile == "debug")
 }
 
 fn feature(name: &str) -> bool {
@@ -117,13 +120,15 @@ fn compile(unit: &Unit, prefix: &str, include: Option<&str>) -> Result<(), Strin
     let folder = Path::new(&out).join(unit.name);
     std::fs::create_dir_all(&folder)
         .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    // Kernels are slow without it, whatever the profile; tests run seconds of them, and the
+    // second half of the levels' gain takes twice as long to compile.
+    let optimise = if development() { unit.optimise.min(1) } else { unit.optimise };
     let mut build = cc::Build::new();
     build
         .out_dir(&folder)
         .cpp(true)
         .std("c++17")
-        // Kernels are slow without it, whatever the profile.
-        .opt_level(unit.optimise)
+        .opt_level(optimise)
         .debug(false)
         // Nothing of the C++ library is used.
         .cpp_link_stdlib(None)

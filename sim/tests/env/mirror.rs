@@ -221,3 +221,31 @@ fn a_sensor_beside_the_plane_is_refused_unless_it_may_be_near() {
     let wrong = Reflection::find(&config, beside, &sides("lin_val")).unwrap_err().to_string();
     assert!(wrong.contains("no observation is called \"lin_val\""), "{wrong}");
 }
+
+/// Activations change places as their actuators do, some with another sign; an actuator without
+/// one is passed over.
+#[test]
+fn activations_go_with_their_actuators() {
+    let (mut config, _) = shipped("ant.toml");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs/robots/ant.xml");
+    let mut text = std::fs::read_to_string(file).unwrap();
+    for joint in
+        ["hip", "ankle"].iter().flat_map(|part| (1..=4).map(move |k| format!("{part}_{k}")))
+    {
+        let motor = format!("<motor name=\"{joint}\" joint=\"{joint}\"/>");
+        let law = r#"biastype="none" dyntype="filter" dynprm="0.05""#;
+        let lagging = format!("<general name=\"{joint}\" joint=\"{joint}\" gear=\"150\" {law}/>");
+        let is_instant = joint == "ankle_1" || joint == "ankle_4";
+        let new = if is_instant { motor.clone() } else { lagging };
+        assert!(text.contains(&motor));
+        text = text.replace(&motor, &new);
+    }
+    let model = ostler_sim::model::mjcf::parse(file.as_ref(), text).unwrap();
+    config.task.observation[0].expr = "activation()".into();
+    let found = find(&config, &Arc::new(model), 1).unwrap();
+    assert!(found.proof.holds(), "{:?}", found.proof);
+    // Of hips 4 and 1, of hips and ankles 2 and 3: 4 <-> 1, 2 <-> 3. Hips turn about z; the axes
+    // of ankles 2 and 3, (1 1 0) and (-1 1 0), are each other's reflection.
+    let expected = [(1, -1.0), (0, -1.0), (4, -1.0), (5, 1.0), (2, -1.0), (3, 1.0)];
+    assert_eq!(entries(&found, 0, 6), expected);
+}
