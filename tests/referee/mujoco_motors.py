@@ -131,6 +131,7 @@ def laid(spec, terrain):
         place = [x + half[0], y + half[1], low]
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=place, **touches)
         heights.append(data)
+    paired(spec, terrain["name"], body)
     # What is between the world and a body is not, either.
     for pair in spec.excludes:
         names = pair.bodyname1, pair.bodyname2
@@ -138,6 +139,21 @@ def laid(spec, terrain):
             other = names[names[0] == "world"]
             spec.add_exclude(bodyname1=body.name, bodyname2=other)
     return heights
+
+
+def paired(spec, floor, body):
+    """Pairs of the file with its floor become pairs with every geom of the ground."""
+    numbers = "adhesion", "condim", "friction", "gap", "margin", "solimp", "solref", "solreffriction"
+    for pair in list(spec.pairs):
+        names = [pair.geomname1, pair.geomname2]
+        if not floor or floor not in names:
+            continue
+        values = {name: getattr(pair, name) for name in numbers}
+        for i, geom in enumerate(body.geoms):
+            geom.name = f"ostler terrain {i}"
+            own = [geom.name if name == floor else name for name in names]
+            spec.add_pair(geomname1=own[0], geomname2=own[1], **values)
+        spec.delete(pair)
 
 
 def terrain_geoms(model):

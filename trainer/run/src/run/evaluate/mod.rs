@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// Evaluations within `--max-time`, where iterations are too many to bring as many.
 const EVALUATIONS_IN_TIME: u32 = 20;
+/// How many times as long as an evaluation took a run with `--max-time` goes on without one.
+const APART: f64 = 10.0;
 
 /// The evaluations of a run.
 #[derive(Debug)]
@@ -40,8 +42,9 @@ pub(crate) struct Evaluations {
     max_episode_steps: u32,
     /// When the last one of this process was made, or the process began.
     last: Instant,
-    /// Time that those of this process took (s).
+    /// Time that those of this process took, and the last of them (s).
     seconds: f64,
+    took: f64,
     /// That they are worse than training was said.
     worse_said: bool,
     /// The mean return with which `runner.stop_at_return` was reached.
@@ -64,6 +67,7 @@ impl Evaluations {
             max_episode_steps,
             last: Instant::now(),
             seconds: 0.0,
+            took: 0.0,
             worse_said: false,
             reached: None,
             owed: false,
@@ -84,7 +88,7 @@ impl Evaluations {
     /// `runner.eval_interval` and after the last iteration; and in between, at a distance
     /// that keeps its share of the time small, where the training episodes' mean return
     /// (`settled`, once there are enough) has reached the goal, or where `max_time` has gone
-    /// on by a twentieth.
+    /// on by a twentieth and by ten times what the last one took.
     pub(crate) fn due(
         &self,
         config: &Config,
@@ -105,7 +109,8 @@ impl Evaluations {
         let goal = runner.stop_at_return;
         let in_sight = || goal != 0.0 && settled().is_some_and(|r| r >= goal);
         let part = max_time.map(|t| t / EVALUATIONS_IN_TIME);
-        let late = part.is_some_and(|part| self.last.elapsed() >= part);
+        let rest = Duration::try_from_secs_f64(APART * self.took).unwrap_or(Duration::MAX);
+        let late = part.is_some_and(|part| self.last.elapsed() >= part.max(rest));
         iteration.saturating_sub(last) >= apart && (late || in_sight())
     }
 
@@ -142,7 +147,8 @@ impl Evaluations {
         let evaluation = evaluator.evaluate(policy, episodes, go_on)?;
         self.owed = evaluation.is_none();
         self.last = Instant::now();
-        self.seconds += evaluation.as_ref().map_or(0.0, |e| e.seconds);
+        self.took = evaluation.as_ref().map_or(0.0, |e| e.seconds);
+        self.seconds += self.took;
         Ok(evaluation)
     }
 
