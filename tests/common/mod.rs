@@ -4,9 +4,11 @@
 
 pub mod carts;
 pub mod forge;
+pub mod forked;
 pub mod natives;
 pub mod process;
 
+use forked::Forked as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -117,7 +119,7 @@ impl Place {
     }
 
     pub fn run(&self, args: &[&str]) -> Output {
-        self.ostler(args).output().unwrap()
+        self.ostler(args).forked().unwrap()
     }
 
     /// `ostler ARGS` below a limit as a shell sets it: `-d KIB` for memory of its own

@@ -1,19 +1,20 @@
 //! `examples/`: tasks of peers, with a robot that has the names of theirs.
 
+use crate::common::forked::Forked as _;
 use crate::common::root;
 use crate::support::referee;
-use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 fn ostler(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
+    let mut command = crate::common::ostler();
     command.current_dir(folder);
     command
 }
 
 fn said(command: &mut Command) -> String {
-    let output = command.output().unwrap();
+    let output = command.forked().unwrap();
     let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
     assert!(output.status.success(), "{}", text.concat());
     text.concat()

@@ -2,8 +2,8 @@
 //! sound and trains, and the program says what the page shows. `UPDATE_DOCS=1` writes the file
 //! again from the page.
 
+use crate::common::forked::Forked as _;
 use crate::common::root;
-use assert_cmd::Command;
 use std::path::Path;
 
 fn page() -> String {
@@ -38,8 +38,8 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn ostler(folder: &Path, args: &[&str]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
-    let output = command.current_dir(folder).args(args).output().unwrap();
+    let mut command = crate::common::ostler();
+    let output = command.current_dir(folder).args(args).forked().unwrap();
     let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
     (output.status.success(), text.concat())
 }

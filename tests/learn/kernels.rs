@@ -1,6 +1,7 @@
 //! Runs with a kernel compiled for their robot: which one a run has is on record, and
 //! going on means going on with exactly that one.
 
+use crate::common::forked::Forked as _;
 use crate::common::{Place, assert_same_bits, metrics, text};
 use crate::support::need::Need;
 use std::path::Path;
@@ -15,7 +16,7 @@ fn ostler(place: &Place, args: &[&str]) -> Command {
 }
 
 fn ok(command: &mut Command) -> Output {
-    let out = command.output().unwrap();
+    let out = command.forked().unwrap();
     assert!(out.status.success(), "{command:?}\n{}", text(&out));
     out
 }
@@ -85,7 +86,7 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
     std::fs::remove_dir_all(place.path("cache")).unwrap();
     let n = format!("runner.max_iterations={}", done + 1);
     let resume = ["train", "--resume", "parts", "--quiet", &n];
-    let out = ostler(&place, &resume).env("OSTLER_CXX", "/nowhere/g++").output().unwrap();
+    let out = ostler(&place, &resume).env("OSTLER_CXX", "/nowhere/g++").forked().unwrap();
     let said = text(&out);
     assert_eq!(out.status.code(), Some(2), "{said}");
     for expected in [&own, "not in the cache", "/nowhere/g++", "--init-from"] {
@@ -108,7 +109,7 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
 
     // For another time step it is not a kernel at all.
     let other = ["train", "parts/config.toml", "--out", "c", "sim.dt=0.01"];
-    let out = ostler(&place, &other).output().unwrap();
+    let out = ostler(&place, &other).forked().unwrap();
     let said = text(&out);
     assert_eq!(out.status.code(), Some(2), "{said}");
     assert!(said.contains("another robot, time step or solver"), "{said}");
@@ -165,7 +166,7 @@ fn ctrl_c_gives_up_a_compilation_that_a_run_waits_for() {
     };
     // Mistakes that can be seen before compiling are reported first.
     let wrong = [&train[..], &["task.reward.alive.expr=joint_pos(slid)"]].concat();
-    let out = ostler(&place, &wrong).env("OSTLER_CXX", &slow).output().unwrap();
+    let out = ostler(&place, &wrong).env("OSTLER_CXX", &slow).forked().unwrap();
     assert_eq!(out.status.code(), Some(2), "{}", text(&out));
     let clock = Instant::now();
     while !building() {

@@ -1,13 +1,13 @@
 //! Motions that are followed and imitated, from the file to the judgement.
 
+use crate::common::forked::Forked as _;
 use crate::common::root;
-use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
 
 fn ostler(folder: &Path, args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
-    let output = command.current_dir(folder).args(args).output().unwrap();
+    let mut command = crate::common::ostler();
+    let output = command.current_dir(folder).args(args).forked().unwrap();
     let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
     assert!(output.status.success(), "{args:?}: {}", text.concat());
     text[0].clone() + &text[1]
@@ -104,8 +104,8 @@ fn mistakes_of_references_and_styles_are_refused_at_their_lines() {
     let refused = |from: &str, to: &str| {
         assert!(task.contains(from), "{from}");
         std::fs::write(folder.path().join("bad.toml"), task.replace(from, to)).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ostler"));
-        let run = command.current_dir(folder.path()).args(["check", "bad.toml", "-q"]).output();
+        let mut command = crate::common::ostler();
+        let run = command.current_dir(folder.path()).args(["check", "bad.toml", "-q"]).forked();
         let run = run.unwrap();
         assert!(!run.status.success(), "{to} was taken");
         String::from_utf8_lossy(&run.stderr).into_owned()

@@ -1,6 +1,7 @@
 //! Functions of C++ headers by the real program: the page's example, leave by the flag alone,
 //! the run's own copy, resumed runs, mistakes.
 
+use crate::common::forked::Forked as _;
 use crate::common::natives::{PART, header, place};
 use crate::common::{Place, assert_same_bits, metrics, root, text};
 
@@ -180,7 +181,7 @@ fn mistakes_are_shown_in_the_users_files() {
     assert!(said.contains("has no function called \"swing\""), "{said}");
     assert!(said.contains("did you mean \"sving\"?"), "{said}");
     write(&good);
-    let missing = place.ostler(&check).env("OSTLER_CXX", "/nowhere/c++").output().unwrap();
+    let missing = place.ostler(&check).env("OSTLER_CXX", "/nowhere/c++").forked().unwrap();
     let said = text(&missing);
     assert_eq!(missing.status.code(), Some(2), "{said}");
     assert!(said.contains("the header has to be compiled"), "{said}");

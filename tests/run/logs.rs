@@ -1,6 +1,7 @@
 //! `log.txt`: in which iteration, in which format, of which modules; and its last lines in
 //! the report of a failure.
 
+use crate::common::forked::Forked as _;
 use crate::common::{Place, text};
 use serde_json::Value;
 use std::path::Path;
@@ -88,7 +89,7 @@ fn modules_are_logged_from_their_own_level_on() {
         args.extend(["runner.max_iterations=2", "log.format=json", "--inject", TROUBLE]);
         args.extend(flag);
         let mut command = place.ostler(&args);
-        let done = command.env("OSTLER_LOG", variable).output().unwrap();
+        let done = command.env("OSTLER_LOG", variable).forked().unwrap();
         assert!(done.status.success(), "{}", text(&done));
         levels(&log(&place.path(out)))
     };
@@ -125,7 +126,7 @@ fn a_wrong_filter_is_refused_before_anything_runs() {
     assert!(err.contains("log.format"), "{err}");
     for command in ["train", "check"] {
         let mut command = place.ostler(&[command, "pole.toml"]);
-        let out = command.env("OSTLER_LOG", "ostler_trianer=debug").output();
+        let out = command.env("OSTLER_LOG", "ostler_trianer=debug").forked();
         let out = out.unwrap();
         assert_eq!(out.status.code(), Some(2));
         let err = text(&out);

@@ -1,6 +1,7 @@
 //! `ostler play` and `ostler eval` as users call them: after a short training and
 //! straight from a configuration.
 
+use crate::common::forked::Forked as _;
 use crate::common::{ostler, root};
 use assert_cmd::assert::OutputAssertExt as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ fn train(dir: &Path) -> PathBuf {
 }
 
 fn eval(run: &Path, extra: &[&str]) -> serde_json::Value {
-    let out = ostler().arg("eval").arg(run).arg("--json").args(extra).output().unwrap();
+    let out = ostler().arg("eval").arg(run).arg("--json").args(extra).forked().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     // Exactly one object: anything else on standard output would not parse.
     serde_json::from_slice(&out.stdout).unwrap()
@@ -80,7 +81,7 @@ fn a_policy_is_judged_on_both_engines() {
         .arg(&run)
         .args(size)
         .args(["--backend", "rapier", "--backend", "native"])
-        .output()
+        .forked()
         .unwrap();
     let text = String::from_utf8_lossy(&out.stdout).to_string();
     let head: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
@@ -115,7 +116,7 @@ fn mujoco_judges_a_policy_as_native_does() {
     let chance = number("native", "ci95_return").hypot(number("mujoco", "ci95_return"));
     assert!(chance > 0.0 && apart.abs() < 2.0 * chance, "{both}");
     assert_eq!(both["mujoco"]["broken_episodes"], 0);
-    let out = ostler().arg("eval").arg(&run).args(&asked[2..]).output();
+    let out = ostler().arg("eval").arg(&run).args(&asked[2..]).forked();
     let text = String::from_utf8_lossy(&out.unwrap().stderr).to_string();
     assert!(text.contains("--backend mujoco"), "{text}");
     // Whatever the user tells Pythons about where they look: the program's own find their parts.
@@ -125,7 +126,7 @@ fn mujoco_judges_a_policy_as_native_does() {
         .args(asked)
         .args(["--episodes", "1"])
         .env("PYTHONSAFEPATH", "1")
-        .output()
+        .forked()
         .unwrap();
     let text = String::from_utf8_lossy(&out.stderr).to_string();
     assert!(out.status.success(), "{text}");
@@ -143,7 +144,7 @@ fn play_prints_episodes_and_draws_them() {
         .arg(&png)
         .arg("--gif")
         .arg(&gif)
-        .output()
+        .forked()
         .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
@@ -151,7 +152,7 @@ fn play_prints_episodes_and_draws_them() {
     assert!(run.join("curve.png").is_file());
     let look = |asked: &[&str]| {
         let out =
-            ostler().current_dir(dir.path()).arg("play").arg(&run).args(asked).output().unwrap();
+            ostler().current_dir(dir.path()).arg("play").arg(&run).args(asked).forked().unwrap();
         (out.status.code(), String::from_utf8_lossy(&out.stderr).to_string())
     };
     let near = ["--episodes", "1", "--seconds", "0.2", "--png", "near.png", "--distance", "0.7"];
@@ -168,7 +169,7 @@ fn play_prints_episodes_and_draws_them() {
         let (code, text) = look(asked);
         assert!(code == Some(2) && text.contains(said), "{asked:?}: {text}");
     }
-    let out = ostler().arg("play").arg(&run).args(["--webp", "o.webp"]).output().unwrap();
+    let out = ostler().arg("play").arg(&run).args(["--webp", "o.webp"]).forked().unwrap();
     assert_eq!(out.status.code(), Some(2));
     let said = String::from_utf8_lossy(&out.stderr).to_string();
     assert!(said.contains("--webp is gone: --gif FILE writes the same film"), "{said}");
@@ -177,14 +178,14 @@ fn play_prints_episodes_and_draws_them() {
 #[test]
 fn simple_agents_need_no_run_and_a_policy_does() {
     for agent in ["zero", "random"] {
-        let out = ostler().arg("play").arg(config()).args(["--agent", agent]).output().unwrap();
+        let out = ostler().arg("play").arg(config()).args(["--agent", agent]).forked().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).to_string();
         assert!(out.status.success() && text.contains("mean of    5 episodes"), "{text}");
     }
-    let out = ostler().arg("play").arg(config()).output().unwrap();
+    let out = ostler().arg("play").arg(config()).forked().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("--agent zero"));
-    let out = ostler().args(["eval", "no/such/run", "--json"]).output().unwrap();
+    let out = ostler().args(["eval", "no/such/run", "--json"]).forked().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(out.stdout.is_empty() && !out.stderr.is_empty());
 }

@@ -5,6 +5,7 @@
 //! `OSTLER_FOREIGN=SEED` runs one alone.
 
 use super::ostler;
+use crate::common::forked::Forked as _;
 use crate::common::root;
 use crate::support::{referee, script, share};
 use serde_json::{Map, Value};
@@ -17,7 +18,7 @@ const SHARE: usize = 10;
 const JUDGED: usize = 3;
 
 fn run(folder: &Path, args: &[&str]) -> Result<String, String> {
-    let out = ostler().current_dir(folder).args(args).output().unwrap();
+    let out = ostler().current_dir(folder).args(args).forked().unwrap();
     let errors = String::from_utf8_lossy(&out.stderr);
     let said = String::from_utf8_lossy(&out.stdout);
     match out.status.success() {

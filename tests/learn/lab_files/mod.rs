@@ -3,6 +3,7 @@
 
 mod foreign;
 
+use crate::common::forked::Forked as _;
 use crate::common::ostler;
 use crate::support::meshes::{put, wedge};
 use crate::support::referee;
@@ -75,7 +76,7 @@ damping = 0.1"#;
 
 /// What `ostler` says, and whether it is content.
 fn said(folder: &Path, args: &[&str]) -> (bool, String) {
-    let out = ostler().current_dir(folder).args(args).output().unwrap();
+    let out = ostler().current_dir(folder).args(args).forked().unwrap();
     let text = [out.stdout, out.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
     (out.status.success(), text.concat())
 }
@@ -193,7 +194,7 @@ fn evaluated(at: &Path) -> (&'static [&'static str], serde_json::Value) {
         Some(python) => eval.extend(["native,mujoco", "--python", python]),
         None => eval.push("native"),
     }
-    let out = ostler().current_dir(at).args(eval).output().unwrap();
+    let out = ostler().current_dir(at).args(eval).forked().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let engines: &[&str] = match python {
         Some(_) => &["native", "mujoco"],

@@ -6,8 +6,8 @@ mod markdown;
 mod session;
 mod sweep;
 
+use crate::common::forked::Forked as _;
 use crate::common::root;
-use assert_cmd::Command;
 use markdown::Page;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -73,8 +73,8 @@ fn commands_of_all_pages_have_the_flags_that_they_are_given() {
                 _ => continue,
             };
             let help = help.entry(sub.clone()).or_insert_with(|| {
-                let mut ostler = Command::new(env!("CARGO_BIN_EXE_ostler"));
-                let out = ostler.args(sub.split(' ')).arg("--help").output().unwrap();
+                let mut ostler = crate::common::ostler();
+                let out = ostler.args(sub.split(' ')).arg("--help").forked().unwrap();
                 String::from_utf8_lossy(&out.stdout).into_owned()
             });
             if help.is_empty() {
@@ -136,9 +136,9 @@ fn readme_shows_a_mistake_as_the_program_does() {
     let sound = std::fs::read_to_string(root().join(file)).unwrap();
     let wrong = sound.replacen("joint_vel(root_x)", "joint_vel(rot_x)", 1);
     std::fs::write(folder.path().join(file), wrong).unwrap();
-    let mut ostler = Command::new(env!("CARGO_BIN_EXE_ostler"));
+    let mut ostler = crate::common::ostler();
     ostler.args(["check", file, "-q"]).current_dir(folder.path());
-    let said = ostler.output().unwrap().stderr;
+    let said = ostler.forked().unwrap().stderr;
     assert_eq!(&String::from_utf8(said).unwrap(), shown);
 }
 

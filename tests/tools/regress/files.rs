@@ -1,6 +1,7 @@
 //! Wrong files and wrong use: exit code 2, with the place, and nothing is run.
 
 use super::{CASE, Suite, swap};
+use crate::common::forked::Forked as _;
 use crate::common::{root, text};
 
 fn refused(suite: &Suite, args: &[&str]) -> String {
@@ -164,7 +165,7 @@ fn the_gpu_suite_fails_without_a_gpu() {
         let mut args = vec!["regress", configs.to_str().unwrap(), "--out", out];
         args.extend(more);
         let mut command = suite.0.ostler(&args);
-        let done = command.env("CUDA_VISIBLE_DEVICES", "").output().unwrap();
+        let done = command.env("CUDA_VISIBLE_DEVICES", "").forked().unwrap();
         (done.status.code(), suite.results(out))
     };
     let (code, results) = run("failing", &[]);

@@ -11,6 +11,7 @@ mod speed;
 mod stops;
 
 use crate::common::Place;
+use crate::common::forked::Forked as _;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Output;
@@ -58,7 +59,7 @@ impl Suite {
         let mut all = vec!["regress", "cases", "--out", out];
         all.extend(args);
         let mut command = self.0.ostler(&all);
-        command.env("CUDA_VISIBLE_DEVICES", "").output().unwrap()
+        command.env("CUDA_VISIBLE_DEVICES", "").forked().unwrap()
     }
 
     /// The same with an exit code to expect; returns the results and standard output.

@@ -8,6 +8,7 @@ mod shown;
 mod strangers;
 mod textures;
 
+use crate::common::forked::Forked as _;
 use crate::common::{ostler, root};
 use data_encoding::BASE64;
 use serde_json::Value;
@@ -103,7 +104,7 @@ impl Page {
     fn play(args: &[&str]) -> (Self, String) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("page.html");
-        let out = ostler().arg("play").args(args).arg("--html").arg(&file).output().unwrap();
+        let out = ostler().arg("play").args(args).arg("--html").arg(&file).forked().unwrap();
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(out.status.success(), "{args:?}: {err}");
         let printed = String::from_utf8(out.stdout).unwrap();

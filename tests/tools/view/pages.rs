@@ -1,6 +1,7 @@
 //! What pages hold.
 
 use super::{Page, configs, odd, ostler};
+use crate::common::forked::Forked as _;
 use crate::support::referee::referee_python;
 use serde_json::Value;
 use std::io::Write as _;
@@ -199,7 +200,7 @@ fn mistakes_are_told_before_anything_runs() {
             .arg(&config)
             .args(["--agent", "zero"])
             .args(args)
-            .output()
+            .forked()
             .unwrap();
         assert_eq!(out.status.code(), Some(2), "{args:?}");
         assert!(out.stdout.is_empty());

@@ -1,12 +1,13 @@
 //! `ostler report`.
 
 use super::{browser, configs, odd, ostler};
+use crate::common::forked::Forked as _;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
 
 fn run(dir: &Path, args: &[&str]) -> std::process::Output {
-    ostler().args(args).current_dir(dir).output().unwrap()
+    ostler().args(args).current_dir(dir).forked().unwrap()
 }
 
 fn ok(dir: &Path, args: &[&str]) {

@@ -2,6 +2,7 @@
 
 use super::browser::{self, pixels};
 use super::{odd, ostler};
+use crate::common::forked::Forked as _;
 
 /// Lit magenta, as the odd robot is, in light or shade.
 fn of_robot(c: &[u8; 3]) -> bool {
@@ -19,7 +20,7 @@ fn a_page_draws_the_robot_and_asks_for_nothing() {
     let out = ostler()
         .args(["play", "odd.toml", "--agent", "random", "--episodes", "2", "--html", "page.html"])
         .current_dir(dir.path())
-        .output()
+        .forked()
         .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let url = format!("file://{}", file.display());

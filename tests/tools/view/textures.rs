@@ -2,6 +2,7 @@
 
 use super::browser::{self, pixels};
 use super::ostler;
+use crate::common::forked::Forked as _;
 use crate::support::referee::referee_python;
 use ostler_sim::model::looks::{Looks, Paint, Surface, TextureKind};
 use ostler_sim::model::mjcf;
@@ -147,7 +148,7 @@ fn textures_are_those_that_mujoco_compiles() {
         \x20   at = m.mesh_facetexcoord[f:f + n] + m.mesh_texcoordadr[i]\n\
         \x20   c[m.mesh(i).name] = m.mesh_texcoord[at].tolist()\n\
         print(json.dumps([t, g, c]))\n";
-    let out = Command::new(python).args(["-c", script]).arg(&file).output().unwrap();
+    let out = Command::new(python).args(["-c", script]).arg(&file).forked().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
     let (model, looks) = mjcf::Reading { looks: true, ..Default::default() }.read(&file).unwrap();
@@ -264,7 +265,7 @@ fn a_page_lays_textures_as_pictures_do() {
     let out = ostler()
         .args(["play", "odd.toml", "--agent", "zero", "--seconds", "0.1", "--html", "page.html"])
         .current_dir(dir.path())
-        .output()
+        .forked()
         .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success() && !said.contains("cannot be drawn"), "{said}");

@@ -30,7 +30,8 @@ pub struct Ended {
 }
 
 /// The two sides of a [`fork`].
-pub(crate) enum Forked {
+#[derive(Debug)]
+pub enum Forked {
     /// The new process.
     Child,
     /// The old one, with the new one's number.
@@ -120,7 +121,7 @@ pub(super) fn wait_for(signals: &Signals, pipe: Option<BorrowedFd<'_>>, millis: 
 ///
 /// # Errors
 /// The system has no process or memory left.
-pub(crate) fn fork() -> Result<Forked> {
+pub fn fork() -> Result<Forked> {
     // Buffered output would be written twice.
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: the caller has one thread, see above, so the child is a whole copy.

@@ -47,6 +47,7 @@ use ostler_sim::config::Leave;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::text;
+use std::ffi::OsString;
 
 /// Help for `--log-level`.
 const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; by module: \
@@ -138,9 +139,9 @@ fn leave(cli: &Cli) -> Leave {
 
 /// A mistake in the arguments as it is shown: line ends and the like escaped, for a name that a
 /// script passes on forges no line of a log; and with what `--resume` takes, where that is missing.
-fn as_shown(mistake: clap::Error) -> clap::Error {
+fn as_shown(mistake: clap::Error, args: &[OsString]) -> clap::Error {
     let args: Vec<String> =
-        std::env::args_os().map(|arg| text::line(&arg.to_string_lossy()).into_owned()).collect();
+        args.iter().map(|arg| text::line(&arg.to_string_lossy()).into_owned()).collect();
     let mut mistake = Cli::try_parse_from(args).err().unwrap_or(mistake);
     let of = match mistake.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.clone(),
@@ -154,8 +155,8 @@ fn as_shown(mistake: clap::Error) -> clap::Error {
 }
 
 /// A message with the arguments in it as [`as_shown`] has them.
-fn on_one_line(message: String) -> String {
-    std::env::args_os().fold(message, |message, arg| {
+fn on_one_line(message: String, args: &[OsString]) -> String {
+    args.iter().fold(message, |message, arg| {
         let arg = arg.to_string_lossy();
         match text::line(&arg) {
             shown if shown != arg => message.replace(&*arg, &shown),
@@ -166,17 +167,23 @@ fn on_one_line(message: String) -> String {
 
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
+    run_with(&std::env::args_os().collect::<Vec<_>>())
+}
+
+/// As [`run`], with these words in place of the process's: the program's name and its arguments
+/// (a run's `meta.json` has the process's own).
+pub fn run_with(args: &[OsString]) -> i32 {
     if let Some(why) = lacks_stack() {
         errln!("error: {why}");
         return FAILED;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version go to standard output with code 0, mistakes to standard
             // error with code 2.
             let mistake = e.use_stderr();
-            let _ = if mistake { as_shown(e) } else { e }.print();
+            let _ = if mistake { as_shown(e, args) } else { e }.print();
             return if mistake { USAGE } else { 0 };
         }
     };
@@ -215,7 +222,7 @@ pub fn run() -> i32 {
         Ok(OK) if !training && !all_written() => FAILED,
         Ok(code) => code,
         Err(e) => {
-            errln!("error: {}", on_one_line(e.to_string()));
+            errln!("error: {}", on_one_line(e.to_string(), args));
             e.exit_code()
         }
     }
