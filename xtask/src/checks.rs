@@ -6,6 +6,7 @@ use crate::need::{self, Need};
 use crate::place::{Place, REFEREE};
 use crate::{SetupError, cargo, libtorch, proofs, reads, referee, share};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -100,47 +101,19 @@ pub(crate) fn test_with(
     };
     let required = required.map_err(|e| SetupError::Usage(e.to_string()))?;
     libtorch::ensure(place)?;
-    let of_referees = |need: &Need| [Need::Referee, Need::Nvrtc].contains(need);
-    let referee = match referee::ensure(place) {
-        Ok(python) => Some(python),
-        Err(error) if required.iter().any(of_referees) => return Err(error),
-        Err(error) => {
-            eprintln!("warning: {error}\nwarning: tests that need a referee are skipped");
-            None
-        }
-    };
-    let peers = match referee.as_deref().map(|python| referee::ensure_peers(place, python)) {
-        Some(Ok(folder)) => folder,
-        Some(Err(error)) if required.contains(&Need::Peers) => return Err(error),
-        Some(Err(error)) => {
-            eprintln!("warning: {error}\nwarning: tests that need the peers' code are skipped");
-            None
-        }
-        None => None,
-    };
-    // A Python that the user named comes first.
-    let learners = match std::env::var_os(referee::LEARNERS).filter(|v| !v.is_empty()) {
-        Some(_) => Ok(None),
-        None => referee::learners(place),
-    };
-    let learners = match learners {
-        Ok(python) => python,
-        Err(error) if required.contains(&Need::Learners) => return Err(error),
-        Err(error) => {
-            eprintln!("warning: {error}\nwarning: tests that need the learners are skipped");
-            None
-        }
-    };
     let mut list = vec!["test", "--no-fail-fast"];
     if args.is_empty() {
         list.push("--workspace");
     }
     list.extend(args.iter().map(String::as_str));
-    if args.is_empty() {
-        let built = Instant::now();
-        cargo::run(place, &["test", "--workspace", "--no-run", "--quiet"])?;
-        eprintln!("tests built in {}", duration(built.elapsed()));
-    }
+    // One waits for the network, the other for the processor.
+    let (foreign, built) = std::thread::scope(|scope| {
+        let foreign = scope.spawn(|| Foreign::ensure(place, &required));
+        let built = if args.is_empty() { build(place) } else { Ok(()) };
+        (foreign.join(), built)
+    });
+    built?;
+    let foreign = foreign.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
 
     let mut command = cargo::command(place);
     command.args(&list).stdout(Stdio::piped());
@@ -164,15 +137,7 @@ pub(crate) fn test_with(
         std::fs::write(&proved, known).map_err(SetupError::io("write", &proved))?;
         command.env(share::PROVED, &proved);
     }
-    if let Some(python) = referee {
-        command.env(REFEREE, python);
-    }
-    if let Some(folder) = peers {
-        command.env(referee::PEERS, folder);
-    }
-    if let Some(python) = learners {
-        command.env(referee::LEARNERS, python);
-    }
+    command.envs(foreign.0);
     // Tests write to it, wherever they run.
     let record = std::env::temp_dir().join(format!("ostler-skips-{}", std::process::id()));
     std::fs::write(&record, "").map_err(SetupError::io("write", &record))?;
@@ -193,6 +158,52 @@ pub(crate) fn test_with(
         return Ok(counts);
     }
     Err(SetupError::Cargo { command: list.join(" "), code: status.code().unwrap_or(101) })
+}
+
+/// Builds all tests, and says how long that took.
+fn build(place: &Place) -> Result<(), SetupError> {
+    let clock = Instant::now();
+    cargo::run(place, &["test", "--workspace", "--no-run", "--quiet"])?;
+    eprintln!("tests built in {}", duration(clock.elapsed()));
+    Ok(())
+}
+
+/// Variables that name other people's code that tests compare with, where there is any.
+struct Foreign(Vec<(&'static str, PathBuf)>);
+
+impl Foreign {
+    /// Sets it up.
+    ///
+    /// # Errors
+    /// Some of it that is `required` cannot be had.
+    fn ensure(place: &Place, required: &[Need]) -> Result<Self, SetupError> {
+        let mut all = Vec::new();
+        let mut take = |name, needs: &[Need], what: &str, got: Result<Option<PathBuf>, _>| {
+            match got {
+                Ok(path) => all.extend(path.into_iter().map(|path| (name, path))),
+                Err(error) if needs.iter().any(|need| required.contains(need)) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    eprintln!("warning: {error}\nwarning: tests that need {what} are skipped");
+                }
+            }
+            Ok(())
+        };
+        let python = referee::ensure(place);
+        let found = python.as_ref().ok().cloned();
+        take(REFEREE, &[Need::Referee, Need::Nvrtc], "a referee", python.map(Some))?;
+        if let Some(python) = &found {
+            let peers = referee::ensure_peers(place, python);
+            take(referee::PEERS, &[Need::Peers], "the peers' code", peers)?;
+        }
+        // A Python that the user named comes first.
+        if !std::env::var_os(referee::LEARNERS).is_some_and(|named| !named.is_empty()) {
+            let learners = referee::learners(place);
+            take(referee::LEARNERS, &[Need::Learners], "the learners", learners)?;
+        }
+        Ok(Self(all))
+    }
 }
 
 /// Runs to the end; what is said on standard output is passed on and counted.
