@@ -167,7 +167,9 @@ fn bits_are_the_same_from_run_to_run_and_after_a_resume() {
     // With another number of processes the states are dealt out anew.
     for (processes, more) in [("2", "10"), ("1", "12")] {
         let n = format!("runner.max_iterations={more}");
-        place.ok(&["train", "--resume", "half", "--quiet", "--nproc", processes, &n]);
+        let out = place.run(&["train", "--resume", "half", "--quiet", "--nproc", processes, &n]);
+        let said = text(&out);
+        assert!(out.status.success() && said.contains("dealt out anew"), "{said}");
     }
     let iterations: Vec<u64> =
         metrics(&place.path("half")).iter().map(|m| m["iteration"].as_u64().unwrap()).collect();

@@ -1,6 +1,6 @@
 //! The real program's output for each mistake: file, line, column, words, exit code 2.
 
-use crate::common::{Place, TASK, metrics};
+use crate::common::{Place, TASK, metrics, root};
 
 #[test]
 fn what_is_no_configuration_is_said_to_be_something_else() {
@@ -31,6 +31,13 @@ fn runs_that_are_damaged_are_named_with_what_goes_on() {
     let run = place.train("a", 4, &["runner.save_interval=1"]);
     let replay = place.fails(2, &["replay", "a"]);
     assert!(replay.contains("a run without a failure"), "{replay}");
+    let replay = place.fails(2, &["replay", "pole.toml"]);
+    assert!(replay.contains("is not the report of a failure"), "{replay}");
+    let plot = place.fails(2, &["plot", "a="]);
+    assert!(plot.contains("\"a=\" names no run"), "{plot}");
+    // As many iterations as can be counted, and one more than the kernels would.
+    let hopper = root().join("configs/hopper.toml").display().to_string();
+    place.ok(&["check", &hopper, "-q", "--set", "task.option.iterations=2147483647"]);
     let mut files: Vec<_> = std::fs::read_dir(run.join("checkpoints"))
         .unwrap()
         .map(|e| e.unwrap().path())

@@ -185,6 +185,12 @@ fn simple_agents_need_no_run_and_a_policy_does() {
     let out = ostler().arg("play").arg(config()).forked().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("--agent zero"));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut play = ostler();
+    let play = play.arg("play").arg(config()).args(["--agent", "zero", "--episodes", "1"]);
+    let out = play.stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.code() == Some(1) && said.contains("cannot be written to"), "{said}");
     let out = ostler().args(["eval", "no/such/run", "--json"]).forked().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(out.stdout.is_empty() && !out.stderr.is_empty());

@@ -460,6 +460,11 @@ fn mistakes_are_named_with_their_remedies() {
         ),
         ("when = \"startup\"\nset = \"friction(foot_*)\"\nrange = [-1, 2]", "range", "below 0"),
         (
+            "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1e-12, 1]",
+            "range",
+            "could become 1.0e-12, which is below 1e-9",
+        ),
+        (
             "when = \"startup\"\nset = \"com(trunk)\"\nrange = [[0, 1], [0, 1]]",
             "range",
             "2 ranges for 3 components",

@@ -64,6 +64,9 @@ pub fn all() -> Vec<Case> {
                 // And its report shows it again.
                 let shown = tried.place.ok(&["replay", folder.to_str().unwrap()]);
                 assert!(shown.contains("the same as in the report"), "{shown}");
+                let beyond = ["replay", folder.to_str().unwrap(), "--env", "8"];
+                let refused = tried.place.fails(2, &beyond);
+                assert!(refused.contains("environments 0 to 7"), "{refused}");
                 tried.goes_on()
             },
         ),

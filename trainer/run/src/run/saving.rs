@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::store::checkpoint::{self, Checkpoint};
 use crate::supervise::Message;
 use ostler_collector::Snapshot;
+use ostler_collector::peers::Group;
 use ostler_learn::drill::Phase;
 
 impl Run {
@@ -119,6 +120,7 @@ impl Run {
                 stage: self.schedules.stage.clone(),
                 config: self.store.config.clone(),
                 sources: self.store.sources.clone(),
+                processes: Group::current().size(),
                 replay,
                 replay_of_others,
                 ..Checkpoint::meta(self.setup.task())

@@ -11,8 +11,8 @@ use super::parts::{Parts, fitting, keep_teacher, nowhere, pin_teacher, reduce, t
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
-    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, leave_replay, restore, resumed,
-    set_aside, wandb,
+    Earlier, Options, Plan, Setup, as_asked, forget_replay, fresh, leave_processes, restore,
+    resumed, set_aside, wandb,
 };
 use super::signals::{LATE, StopFlag};
 use super::store::Store;
@@ -27,6 +27,7 @@ use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
 use crate::log::trace::{self, TraceError};
 use crate::supervise::{Message, Reporter};
+use ostler_collector::peers::Group;
 use ostler_learn::config::curriculum::Stage;
 use ostler_learn::config::{Config, Loaded};
 use ostler_learn::drill::{Drill, RunDrill};
@@ -305,11 +306,12 @@ fn open(
     // What is lost of the past is said.
     install_log(&earlier.dir, config)?;
     let mut earlier = earlier;
-    let others = parts.other_processes(earlier.checkpoint.meta.replay_buffers());
-    if let Some(before) = others {
-        leave_replay(earlier.dir.path(), &mut earlier.checkpoint.meta, before);
+    let (meta, now) = (&mut earlier.checkpoint.meta, Group::current().size());
+    let same = meta.processes == now;
+    if !same {
+        leave_processes(earlier.dir.path(), meta, now);
     }
-    let opened = parts.open(earlier.dir.path(), others.is_none())?;
+    let opened = parts.open(earlier.dir.path(), same)?;
     // What follows changes files that are there.
     stop.begun();
     let task = mark(model, &parts.spec, &config.task.action);

@@ -146,7 +146,9 @@ impl Death {
         match () {
             () if !self.of_memory() => how,
             () if self.oom_killed => {
-                format!("{how}: the system was out of memory ({mib} MiB at the most here)")
+                let of = self.limit.map(|limit| format!(" of {} MiB allowed", limit >> 20));
+                let of = of.unwrap_or_default();
+                format!("{how}: the kernel had no memory left for it ({mib} MiB at the most{of})")
             }
             () => format!("{how} when memory was short ({mib} MiB at the most)"),
         }

@@ -55,6 +55,13 @@ pub struct Wish {
     pub warn: f64,
     /// `log.format`.
     pub format: LogFormat,
+    /// Processes that this one starts and trains with, itself among them.
+    pub nproc: u32,
+}
+
+/// What the command line that goes on with a run of `n` processes has for that.
+pub fn in_as_many(n: usize) -> String {
+    if n > 1 { format!(" --nproc {n}") } else { String::new() }
 }
 
 /// Runs `train` in a child, as often as it takes, and returns the exit code; a death
@@ -305,11 +312,22 @@ impl Parent<'_> {
             n => format!("{key} = {n} restarts brought no new checkpoint"),
         };
         let what = death.what();
-        self.say(&format!("error: the training process {what}, and {times}: the run is given up"));
+        let room = match (death.of_memory(), death.limit) {
+            (true, Some(limit)) => format!(
+                "; it may have {} MiB of memory: allow it more, or lower env.num_envs or \
+                 runner.num_steps_per_env",
+                limit >> 20
+            ),
+            _ => String::new(),
+        };
+        self.say(&format!(
+            "error: the training process {what}, and {times}: the run is given up{room}"
+        ));
         if let Some(folder) = &self.folder {
             errln!("the report is {}", folder.join(LOG).display());
             if death.newest.is_some() {
-                errln!("go on       ostler train --resume {}", word(folder));
+                let nproc = in_as_many(self.wish.nproc as usize);
+                errln!("go on       ostler train --resume {}{nproc}", word(folder));
             }
         }
     }

@@ -8,14 +8,13 @@ use super::watch::{self, Shot};
 use clap::Args;
 use ostler_draw::{Aim, Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
 use ostler_learn::config::Override;
-use ostler_run::log::errln;
+use ostler_run::log::{errln, outln};
 use ostler_run::run::stage::Stage;
 use ostler_run::run::{RunError, error::OK};
 use ostler_sim::Model;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::names::nearest;
 use ostler_sim::referee::worlds::Failure;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -155,7 +154,6 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
     if draw {
         shown.record(&mut clip, &stage, watched, &target.name, true);
     }
-    let mut out = std::io::stdout().lock();
     let mut played: Vec<(f64, f64)> = Vec::new();
     let mut quotas = ostler_run::run::stage::quotas(args.episodes as usize, envs);
     let rounds = quotas.iter().max().copied().unwrap_or(0) as u64;
@@ -181,8 +179,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
             };
             *quota -= 1;
             played.push((f64::from(episode.ret), f64::from(episode.length)));
-            let _ = writeln!(
-                out,
+            outln!(
                 "episode {:4}  env {:4}  return {:10.3}  length {:5}",
                 played.len(),
                 episode.env,
@@ -200,7 +197,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
             shown.record(&mut clip, &stage, watched, &target.name, shown.steps == 0);
         }
     }
-    summary(&mut out, &played, broken, steps as f64 * step_dt);
+    summary(&played, broken, steps as f64 * step_dt);
     for (path, kind) in pictures {
         let Some(path) = path else { continue };
         let (w, h) = args.size;
@@ -212,10 +209,10 @@ pub(crate) fn run(args: &PlayArgs) -> Result<i32, RunError> {
         if let Some(warning) = warning(&unseen, path) {
             errln!("{warning}");
         }
-        let _ = writeln!(out, "{kind:11} {}", path.display());
+        outln!("{kind:11} {}", path.display());
     }
     if let (Some(path), Some(shot)) = (&args.html, shot) {
-        let _ = writeln!(out, "{}", shot.write(path)?);
+        outln!("{}", shot.write(path)?);
     }
     Ok(OK)
 }
@@ -259,23 +256,21 @@ impl Shown {
     }
 }
 
-fn summary(out: &mut impl std::io::Write, played: &[(f64, f64)], broken: u64, time: f64) {
+fn summary(played: &[(f64, f64)], broken: u64, time: f64) {
     let n = played.len() as f64;
-    let _ = if played.is_empty() {
-        writeln!(out, "no episode ended within {time:.2} s of simulated time")
+    if played.is_empty() {
+        outln!("no episode ended within {time:.2} s of simulated time");
     } else {
         let mean = |f: fn(&(f64, f64)) -> f64| played.iter().map(f).sum::<f64>() / n;
-        writeln!(
-            out,
+        outln!(
             "mean of {:4} episodes   return {:10.3}  length {:7.1}",
             played.len(),
             mean(|p| p.0),
             mean(|p| p.1)
-        )
-    };
+        );
+    }
     if broken > 0 {
-        let _ = writeln!(
-            out,
+        outln!(
             "{broken} episodes broke off (a number that is not finite, or beyond its limit) and are not counted"
         );
     }

@@ -127,6 +127,9 @@ pub(super) fn curve_of(text: &str) -> Result<Curve, RunError> {
         Some((label, path)) if !Path::new(text).exists() => (Some(label), Path::new(path)),
         _ => (None, Path::new(text)),
     };
+    if path.as_os_str().is_empty() {
+        return Err(RunError::Usage(format!("\"{text}\" names no run: [LABEL=]runs/NAME/latest")));
+    }
     let folders = [path.to_path_buf(), path.join("latest")];
     let Some(folder) = folders.iter().find(|d| d.join(METRICS).is_file()) else {
         let why = match path.exists() {

@@ -22,6 +22,12 @@ pub(crate) struct ReplayArgs {
 pub(crate) fn run(args: &ReplayArgs) -> Result<i32, RunError> {
     let mut replay = Replay::open(&args.folder)?;
     let report = replay.report().clone();
+    if let Some(env) = args.env.filter(|env| *env >= report.num_envs) {
+        return Err(RunError::Usage(format!(
+            "--env {env}: the report has environments 0 to {}",
+            report.num_envs.saturating_sub(1)
+        )));
+    }
     outln!("iteration {}: {}", report.iteration, report.what);
     outln!("{} environments, {} control steps from its start\n", report.num_envs, replay.steps());
     let mut seen: Vec<Seen> = Vec::new();

@@ -3,6 +3,7 @@
 use super::config::ConfigArgs;
 use super::time;
 use clap::Args;
+use ostler_collector::peers::Group;
 use ostler_learn::config::ALLOW_NATIVE;
 use ostler_learn::config::{Config, Device, Override, load};
 use ostler_machine::memory::gpu_names;
@@ -15,7 +16,7 @@ use ostler_run::run::peers::{self, Launch};
 pub(crate) use ostler_run::run::{
     Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished,
 };
-use ostler_run::supervise::{Attempt, Wish, supervise};
+use ostler_run::supervise::{Attempt, Wish, in_as_many, supervise};
 use ostler_sim::config::Auto;
 use ostler_sim::text::word;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, Ru
         (None, Some(n)) if n > 1 => forked(options, n, || train(options)),
         _ => train(options),
     };
-    match wish(&options).filter(|_| launched.is_none()) {
+    match wish(&options, args.nproc).filter(|_| launched.is_none()) {
         Some(wish) => Ok(supervise(wish, &|attempt| go(&of_attempt(&options, attempt)))),
         None => Ok(go(&options)),
     }
@@ -222,13 +223,14 @@ fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
 
 /// The configuration's part about supervision. One that cannot be read is complained
 /// about where it is used.
-fn wish(options: &Options) -> Option<Wish> {
+fn wish(options: &Options, nproc: Option<u32>) -> Option<Wish> {
     let config = config_of(options)?;
     config.runner.supervise.then_some(Wish {
         max_restarts: config.runner.max_restarts,
         back_off: config.back_off,
         warn: config.memory.warn,
         format: config.log.format,
+        nproc: nproc.unwrap_or(1),
     })
 }
 
@@ -290,10 +292,11 @@ fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
     if let Ended::DiskFull(disk) = ended {
         let dir = run.dir().path();
         errln!(
-            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {} is, then go on: ostler train --resume {}",
+            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {} is, then go on: ostler train --resume {}{}",
             run.config().memory.disk_act_mib,
             dir.display(),
-            word(dir)
+            word(dir),
+            as_before()
         );
     }
     ended.exit_code()
@@ -396,6 +399,15 @@ fn summary(run: &Run, ended: Ended) {
         false => outln!("judge it    ostler eval {dir}{leave}"),
     }
     if matches!(ended, Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)) {
-        outln!("go on       ostler train --resume {dir}{leave}");
+        outln!("go on       ostler train --resume {dir}{leave}{}", as_before());
+    }
+}
+
+/// How the run that ended here goes on in as many processes.
+fn as_before() -> String {
+    let size = Group::current().size();
+    match peers::of_environment(&|name| std::env::var(name).ok()) {
+        Ok(Some(_)) => format!(" (in {size} processes, as it was)"),
+        _ => in_as_many(size),
     }
 }

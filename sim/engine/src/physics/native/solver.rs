@@ -10,7 +10,8 @@ pub(super) const SOLVER: Solver = Solver { iterations: 12, trials: 0, tolerance:
 
 /// How the constraints of a model are solved: to the end, or as its `<option>` says.
 pub fn solver(options: &Options) -> Solver {
-    let whole = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+    // Kernels count one further.
+    let whole = |n: u32| i32::try_from(n).unwrap_or(i32::MAX).min(i32::MAX - 1);
     match options.stops_early {
         false => SOLVER,
         true => Solver {

@@ -48,14 +48,19 @@ impl Compiler<'_> {
         if worst >= least * (1.0 - 1e-6) || worst >= least {
             return Ok(());
         }
-        let limit = match least == 0.0 {
-            true => "below 0",
-            false => "not above 0",
+        let limit = match () {
+            () if least == 0.0 => "below 0".into(),
+            () if worst <= 0.0 => "not above 0".into(),
+            () => format!("below {least:e}, the least that is computed with"),
         };
-        let why = format!("the {of} could become {worst:.3}, which is {limit}");
+        let worst = match worst.abs() < 1e-3 && worst != 0.0 {
+            true => format!("{worst:.1e}"),
+            false => format!("{worst:.3}"),
+        };
+        let why = format!("the {of} could become {worst}, which is {limit}");
         Err(self.error(chance.key(), why).help(match self.term.operation {
             Operation::Abs if least == 0.0 => "write numbers from 0 on".to_string(),
-            Operation::Abs => "write numbers above 0".to_string(),
+            Operation::Abs => format!("write numbers from {least:e} on"),
             _ => format!("its own is {own}"),
         }))
     }

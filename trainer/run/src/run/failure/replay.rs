@@ -9,6 +9,7 @@ use crate::run::store::dir::{CONFIG, FAILURES};
 use ostler_learn::config::curriculum::with_values;
 use ostler_learn::config::{Config, Loaded, load};
 use ostler_sim::{BatchEnv, EpisodeStats, Model, files};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,11 +61,9 @@ impl Replay {
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let usage = |m: String| RunError::Usage(m);
         let path = folder.join(REPORT);
-        let text = files::read_text(&path, MOST).map_err(|e| {
-            if e.kind() != std::io::ErrorKind::NotFound {
-                return RunError::file("read", &path)(e);
-            }
-            usage(not_a_report(folder))
+        let text = files::read_text(&path, MOST).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => usage(not_a_report(folder)),
+            _ => RunError::file("read", &path)(e),
         })?;
         let report: Report = serde_json::from_str(&text)
             .map_err(|e| usage(format!("{} is damaged: {e}", path.display())))?;

@@ -160,14 +160,6 @@ impl Parts {
         }
     }
 
-    /// How many processes learnt until a checkpoint with so many replay buffers, where it were
-    /// others than now; each has one for every policy, and finds its own otherwise.
-    pub(super) fn other_processes(&mut self, buffers: usize) -> Option<usize> {
-        let policies = self.learner.memory().map_or(0, |memory| memory.buffers().len());
-        let before = buffers.checked_div(policies)?;
-        (before != 0 && before != Group::current().size()).then_some(before)
-    }
-
     /// What the learner remembers, for a learner of another number of environments: it does not
     /// depend on that.
     pub(super) fn take_buffers(&mut self) -> Vec<Option<Box<ReplayBuffer>>> {

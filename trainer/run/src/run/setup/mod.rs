@@ -13,7 +13,7 @@ pub use plan::Options;
 pub(crate) use plan::{Plan, fresh};
 pub use plan::{physics_doubt, plan};
 pub use resume::as_if_resumed;
-pub(super) use resume::{Earlier, forget_replay, leave_replay, restore, resumed, set_aside};
+pub(super) use resume::{Earlier, forget_replay, leave_processes, restore, resumed, set_aside};
 pub use same_run::MAY_CHANGE;
 pub(super) use same_run::differing;
 

@@ -241,20 +241,26 @@ pub(in crate::run) fn forget_replay(dir: &Path) {
     }
 }
 
-/// Moves replay buffers of another number of processes, `before`, out of the way: none of them
-/// fits.
-pub(in crate::run) fn leave_replay(dir: &Path, meta: &mut Meta, before: usize) {
+/// Says that a run goes on in `now` processes in place of its own number. Replay buffers are moved
+/// out of the way: none of them fits.
+pub(in crate::run) fn leave_processes(dir: &Path, meta: &mut Meta, now: usize) {
+    let before = meta.processes;
+    tracing::warn!(
+        "the run had {} and goes on with {now}: states of environments are dealt out anew, and its \
+         bits are others than without the stop (with --nproc {before}, or as many by torchrun or \
+         srun, they are the same)",
+        if before == 1 { "1 process".into() } else { format!("{before} processes") }
+    );
+    if meta.replay.is_none() && meta.replay_of_others.is_empty() {
+        return;
+    }
     let (folder, kept) = (dir.join(FOLDER), dir.join(format!("{FOLDER}-of-{before}-processes")));
     let _ = std::fs::remove_dir_all(&kept);
     let place = match std::fs::rename(&folder, &kept) {
         Ok(()) => format!("those are kept in {}", kept.display()),
         Err(e) => format!("{}: {e}", folder.display()),
     };
-    tracing::warn!(
-        "the run had {before} {} with replay buffers of their own and goes on with another number: \
-         replay buffers begin empty; {place}",
-        if before == 1 { "process" } else { "processes" }
-    );
+    tracing::warn!("replay buffers begin empty, for each process has its own; {place}");
     (meta.replay, meta.replay_of_others) = (None, Vec::new());
 }
 

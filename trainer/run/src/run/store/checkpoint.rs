@@ -87,6 +87,9 @@ pub struct Meta {
     pub config: String,
     /// Hash of the robot's files, see `store::hash`.
     pub sources: String,
+    /// How many processes trained together.
+    #[serde(default = "one")]
+    pub processes: usize,
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     pub replay: Option<ostler_collector::replay::Saved>,
     /// The same of other processes that learnt with this one.
@@ -94,12 +97,11 @@ pub struct Meta {
     pub replay_of_others: Vec<ostler_collector::replay::Saved>,
 }
 
-impl Meta {
-    /// Replay buffers that belong to it: of processes, or of policies.
-    pub fn replay_buffers(&self) -> usize {
-        self.replay.iter().chain(&self.replay_of_others).count()
-    }
+fn one() -> usize {
+    1
+}
 
+impl Meta {
     /// Whether a run can have come so far; what cannot be otherwise. A checksum does not
     /// tell: whoever writes a file writes that, too.
     fn plausible(&self) -> Result<(), &'static str> {
@@ -260,6 +262,7 @@ impl Checkpoint {
             stage: Stage::new(),
             config: String::new(),
             sources: String::new(),
+            processes: 1,
             replay: None,
             replay_of_others: Vec::new(),
         }

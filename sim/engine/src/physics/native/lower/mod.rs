@@ -94,7 +94,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
         timestep: context.packer.timestep,
         ngeom: model.geoms.len(),
         elliptic: usize::from(context.cone == Cone::Elliptic),
-        nslip: model.options.noslip_iterations as usize,
+        nslip: model.options.noslip_iterations.min(i32::MAX as u32 - 1) as usize,
         nstop: usize::from(model.options.stops_early),
         slip_tolerance: model.options.noslip_tolerance,
         scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
