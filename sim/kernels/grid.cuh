@@ -252,8 +252,8 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   const T by_x = T(1) / cells.dx, by_y = T(1) / cells.dy;
   T own[3][3][Lane<R>::N];
   for (int k = 0; k < 3; k++) store(own[0][k], p[k]), store(own[1][k], a[k]), store(own[2][k], half[k]);
-  // Below the base of a field a capsule is looked at as any other shape.
-  if (rod && !shared) deep = near & (p[2] - abs_(a[2]) - bc<R>(radius) < bc<R>(cells.low));
+  // Below the base of a field a ball or capsule is looked at as any other shape.
+  if ((ball || rod) && !shared) deep = near & (p[2] - abs_(a[2]) - bc<R>(radius) < bc<R>(cells.low));
   for (int l = 0; l < (int)Lane<R>::N; l++) {
     if (!lane_get(near, l) || lane_get(deep, l)) continue;
     const T at[3] = {own[0][0][l], own[0][1][l], own[0][2][l]}, way[3] = {own[1][0][l], own[1][1][l], own[1][2][l]};
@@ -319,6 +319,6 @@ OSTLER_FN_BIG void collide_grid(Sink<R, M>& out, int grid, int geom, bool revers
   }
   if (!any(deep)) return;
   if (shared) deep = deep & (!lead_out(out, geom, reversed, deep, p, a, c2, radius));
-  // A capsule under a field, or whose axis is in an edge of the ground.
+  // A ball or capsule under a field, or a capsule whose axis is in an edge of the ground.
   if (any(deep)) collide_lanes(out, grid, geom, reversed, deep, c1, c2);
 }

@@ -44,6 +44,8 @@ pub(super) struct Compiler {
     pub fit_aabb: bool,
     /// Muscles without a length range take the range of their transmission.
     pub length_from_limit: bool,
+    /// Muscles keep the length range that they give.
+    pub length_given: bool,
     /// Folder of meshes and height fields in the model's folder.
     pub mesh_dir: String,
     /// Folder of textures in the model's folder.
@@ -73,6 +75,7 @@ impl Default for Compiler {
             discard_visual: false,
             fit_aabb: false,
             length_from_limit: false,
+            length_given: true,
             mesh_dir: String::new(),
             texture_dir: String::new(),
             strip_path: false,
@@ -117,6 +120,7 @@ impl Compiler {
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
         for lengths in e.children_named("lengthrange") {
             lengths.keyword("uselimit", BOOL, &mut self.length_from_limit)?;
+            lengths.keyword("useexisting", BOOL, &mut self.length_given)?;
         }
         e.scalar("settotalmass", &mut self.total_mass)?;
         e.scalar("boundmass", &mut self.bound_mass)?;

@@ -8,10 +8,11 @@ use super::joint::JointSpec;
 use super::material::MaterialSpec;
 use super::pose::PoseSpec;
 use super::tree::{Item, TreeReader};
+use super::unfelt::VisualGeoms;
 use super::value::{LIMITED, Limited};
-use crate::JointKind;
 use crate::looks::Look;
 use crate::rotation::{IDENTITY, Pose};
+use crate::{JointKind, Model};
 
 impl TreeReader<'_, '_> {
     pub(super) fn joint(&mut self, item: &Item, body: usize) -> Read<()> {
@@ -277,7 +278,7 @@ impl TreeReader<'_, '_> {
 
     /// Moves the frame of a free body without children onto its centre of mass and
     /// principal axes, if the file asks for it (`align`, `alignfree`).
-    pub(super) fn align(&mut self, id: usize, items: &[Item], first_site: usize) -> Read<()> {
+    pub(super) fn align(&mut self, id: usize, items: &[Item]) -> Read<()> {
         let body = &self.model.bodies[id];
         let free = |i: &&Item| matches!(i.element.name.as_str(), "freejoint" | "joint");
         let Some(item) = items.iter().find(free) else {
@@ -285,33 +286,51 @@ impl TreeReader<'_, '_> {
         };
         let joints = &self.model.joints[body.joints.clone()];
         let childless = !items.iter().any(|i| i.element.name == "body");
-        if joints.len() != 1 || joints[0].kind != JointKind::Free || !childless {
+        if joints.len() != 1 || joints[0].kind != JointKind::Free {
             return Ok(());
         }
         if !aligned(item.element, self.settings.of(self.place(id)).align_free)? {
             return Ok(());
         }
-        let inertial = Pose { pos: body.ipos, quat: body.iquat };
-        let adr = joints[0].qpos_adr;
-        let inverse = inertial.inverse();
-        let (geoms, sites) = (body.geoms.clone(), first_site..self.model.sites.len());
-        for geom in &mut self.model.geoms[geoms] {
-            let pose = inverse.then(Pose { pos: geom.pos, quat: geom.quat });
-            (geom.pos, geom.quat) = (pose.pos, pose.quat);
+        match childless {
+            true => align_frame(self.model, self.unfelt, id),
+            // Once they are fused there may be none.
+            false => self.with_children.push(joints[0].qpos_adr),
         }
-        self.unfelt.place(id, |own| inverse.then(own));
-        for site in &mut self.model.sites[sites] {
-            let pose = inverse.then(Pose { pos: site.pos, quat: site.quat });
-            (site.pos, site.quat) = (pose.pos, pose.quat);
-        }
-        let body = &mut self.model.bodies[id];
-        let pose = Pose { pos: body.pos, quat: body.quat };
-        let pose = pose.then(inertial);
-        (body.pos, body.quat) = (pose.pos, pose.quat);
-        (body.ipos, body.iquat) = ([0.0; 3], IDENTITY);
-        self.model.qpos0[adr..adr + 3].copy_from_slice(&pose.pos);
-        self.model.qpos0[adr + 3..adr + 7].copy_from_slice(&pose.quat);
         Ok(())
+    }
+}
+
+/// Moves the frame of a free body onto its centre of mass and principal axes.
+fn align_frame(model: &mut Model, unfelt: &mut VisualGeoms, id: usize) {
+    let body = &mut model.bodies[id];
+    let adr = model.joints[body.joints.start].qpos_adr;
+    let inertial = Pose { pos: body.ipos, quat: body.iquat };
+    let pose = Pose { pos: body.pos, quat: body.quat }.then(inertial);
+    (body.pos, body.quat) = (pose.pos, pose.quat);
+    (body.ipos, body.iquat) = ([0.0; 3], IDENTITY);
+    model.qpos0[adr..adr + 3].copy_from_slice(&pose.pos);
+    model.qpos0[adr + 3..adr + 7].copy_from_slice(&pose.quat);
+    let inverse = inertial.inverse();
+    let geoms = model.geoms.iter_mut().filter(|g| g.body == id).map(|g| (&mut g.pos, &mut g.quat));
+    let sites = model.sites.iter_mut().filter(|s| s.body == id).map(|s| (&mut s.pos, &mut s.quat));
+    for (pos, quat) in geoms.chain(sites) {
+        let own = inverse.then(Pose { pos: *pos, quat: *quat });
+        (*pos, *quat) = (own.pos, own.quat);
+    }
+    unfelt.place(id, |own| inverse.then(own));
+}
+
+/// The same for free bodies whose joints' places are given and that fusing left without children.
+pub(super) fn align_fused(model: &mut Model, unfelt: &mut VisualGeoms, joints: &[usize]) {
+    let of = |model: &Model, adr| model.joints.iter().find(|j| j.qpos_adr == adr).map(|j| j.body);
+    for &adr in joints {
+        match of(model, adr) {
+            Some(id) if model.bodies.iter().all(|b| b.parent != id) => {
+                align_frame(model, unfelt, id);
+            }
+            _ => {}
+        }
     }
 }
 

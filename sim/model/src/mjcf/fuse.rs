@@ -99,7 +99,8 @@ pub(super) fn fuse(
         if !body.joints.is_empty() || needed.contains(body.name.as_str()) {
             continue;
         }
-        if feels_otherwise(&model.bodies[b], &model.bodies[parent], model) {
+        // What becomes a part of the world does not move.
+        if parent != 0 && feels_otherwise(&model.bodies[b], &model.bodies[parent], model) {
             continue;
         }
         (into[b], shift[b]) = (parent, pose);

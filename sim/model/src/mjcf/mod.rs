@@ -296,6 +296,7 @@ fn read(
     let mut slots = keyframe::Slots::default();
     let needed = needed_geoms(root);
     let mut places = vec![root.at];
+    let mut with_children = Vec::new();
     let mut spring_dampers = Vec::new();
     let mut ranges = transmission::Ranges::default();
     let sections: Vec<_> = root.children_named("worldbody").collect();
@@ -309,6 +310,7 @@ fn read(
         names: &mut names,
         unfelt,
         notes,
+        with_children: &mut with_children,
         places: &mut places,
         spring_dampers: &mut spring_dampers,
         ranges: &mut ranges.joints,
@@ -327,6 +329,7 @@ fn read(
     model.sources = assets.files;
     if compiler.fuse_static {
         fuse::fuse(&mut model, root, &mut places, unfelt)?;
+        content::align_fused(&mut model, unfelt, &with_children);
     }
     model.skipped = unfelt.numbers();
     mass::check(&model, &places)?;

@@ -83,8 +83,16 @@ pub(super) fn resolve(
         _ => None,
     };
     let lengthrange = match limit.filter(|_| compiler.length_from_limit) {
-        _ if given[0] < given[1] => given,
+        _ if compiler.length_given && given[0] < given[1] => given,
         Some(range) => range,
+        None if given[0] < given[1] => {
+            return Err(Fault::new(
+                e.attr("lengthrange").map_or(e.at, |a| a.value_at(0)),
+                "<compiler><lengthrange useexisting=\"false\"/> has MuJoCo replace this by what it \
+                 finds by a simulation of its own: leave useexisting out, and write what MuJoCo \
+                 finds (actuator_lengthrange of its compiled model)",
+            ));
+        }
         None => {
             return Err(Fault::new(
                 e.attr("lengthrange").map_or(e.at, |a| a.value_at(0)),

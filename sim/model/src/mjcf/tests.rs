@@ -326,6 +326,11 @@ fn errors_name_the_place_and_the_remedy() {
         ),
         (driven("~<muscle joint=\"knee\"/>"), "needs lengthrange"),
         (
+            driven("<muscle joint=\"knee\" lengthrange=\"~0 1\"/>")
+                .replace("<mujoco>", "<mujoco><compiler><lengthrange useexisting=\"false\"/></compiler>"),
+            "useexisting",
+        ),
+        (
             driven("~<muscle joint=\"knee\" lengthrange=\"0 1\" lmin=\"2\"/>"),
             "lmin is below 1",
         ),

@@ -33,6 +33,8 @@ pub(super) struct TreeReader<'a, 'b> {
     /// Geoms that the model leaves out.
     pub unfelt: &'a mut VisualGeoms,
     pub notes: &'a mut Vec<Note>,
+    /// Places in qpos of free joints whose bodies have children and ask for alignment.
+    pub with_children: &'a mut Vec<usize>,
     /// Where each body stands, for later checks.
     pub places: &'a mut Vec<At>,
     /// Joints whose spring and damper follow from the robot's inertia.
@@ -184,7 +186,6 @@ impl TreeReader<'_, '_> {
             }
         }
         self.model.bodies[id].geoms = first..self.model.geoms.len();
-        let first_site = self.model.sites.len();
         for item in items.iter().filter(|i| i.element.name == "site") {
             let mut spec = self.classes.of(item.element, item.class)?.site.clone();
             spec.read(item.element)?;
@@ -207,7 +208,7 @@ impl TreeReader<'_, '_> {
             (body.ipos, body.iquat) = (found.frame.pos, found.frame.quat);
         }
         self.bound_inertia(id)?;
-        self.align(id, items, first_site)
+        self.align(id, items)
     }
 
     fn check_mocap(&self, id: usize, joints: &std::ops::Range<usize>) -> Read<()> {

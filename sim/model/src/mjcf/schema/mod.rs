@@ -36,9 +36,9 @@ nodes! {
 
 static LENGTHRANGE: Node = Node {
     name: "lengthrange",
-    reads: &["uselimit"],
+    reads: &["uselimit useexisting"],
     ignores: &[(
-        "mode useexisting accel maxforce timeconst timestep inttotal interval tolrange",
+        "mode accel maxforce timeconst timestep inttotal interval tolrange",
         "only for the simulation that finds lengths, which muscles have to give here",
     )],
     ..LEAF
