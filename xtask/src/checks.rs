@@ -198,7 +198,7 @@ impl Foreign {
             take(referee::PEERS, &[Need::Peers], "the peers' code", peers)?;
         }
         // A Python that the user named comes first.
-        if !std::env::var_os(referee::LEARNERS).is_some_and(|named| !named.is_empty()) {
+        if std::env::var_os(referee::LEARNERS).is_none_or(|named| named.is_empty()) {
             let learners = referee::learners(place);
             take(referee::LEARNERS, &[Need::Learners], "the learners", learners)?;
         }
